@@ -1,0 +1,2 @@
+//! The `robota` program.
+fn main() {}

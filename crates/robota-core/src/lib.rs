@@ -1,0 +1,5 @@
+//! The core of Robota.
+
+pub mod error;
+pub mod paths;
+pub mod permission;

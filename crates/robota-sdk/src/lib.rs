@@ -1,0 +1,7 @@
+//! The composition root: `InteractiveSession`, commands, memory, checkpoints, plugins, hook
+//! executors and `query`.
+//!
+//! Every client (terminal, editor, server, script) will use an `InteractiveSession`; this
+//! crate wires the parts below together and depends on no provider.
+//!
+//! Nothing is here yet. Until it exists, composition is one file of `robota-cli`.

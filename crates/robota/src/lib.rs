@@ -1,0 +1,1 @@
+//! Robota: agents that outlive their process.
