@@ -1,5 +1,8 @@
 //! The core of Robota.
 
+pub mod context;
+pub mod env_ref;
 pub mod error;
 pub mod paths;
 pub mod permission;
+pub mod usage;
