@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+#[expect(clippy::needless_pass_by_value, reason = "every caller has a fresh `json!`")]
 fn read(value: Value) -> Usage {
     Usage::from_provider_value(&value).unwrap()
 }
