@@ -7,4 +7,5 @@ pub mod error;
 pub mod named;
 pub mod paths;
 pub mod permission;
+pub mod provider;
 pub mod usage;

@@ -1,0 +1,3 @@
+//! Providers of models.
+
+pub mod definition;
