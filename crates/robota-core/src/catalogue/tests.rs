@@ -84,6 +84,7 @@ fn core_25_prefixes_dates_and_tags_are_tolerated() {
         ("claude-sonnet-4-5[1m]", found("claude-sonnet-4-5", Variant)),
         // Another generation is another model, not a kind of the one before.
         ("claude-opus-5-6", None),
+        ("claude-opus-5-10", None),
         ("claude-opus-5-6-20270101", None),
         ("gpt-5.4.1", None),
         ("gpt-5.45", None),
