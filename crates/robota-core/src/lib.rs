@@ -2,9 +2,12 @@
 
 pub mod approve;
 pub mod blob;
+pub mod catalogue;
 pub mod clock;
 pub mod compact;
+pub mod context;
 pub mod conversation;
+pub mod env_ref;
 pub mod error;
 pub mod event;
 pub mod gate;
@@ -13,9 +16,11 @@ pub mod hook;
 pub mod ids;
 pub mod journal;
 pub mod message;
+pub mod named;
 pub mod paths;
 pub mod permission;
 pub mod provider;
 pub mod state;
 pub mod tool;
 pub mod turn;
+pub mod usage;
