@@ -20,6 +20,8 @@ pub mod named;
 pub mod paths;
 pub mod permission;
 pub mod provider;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 pub mod state;
 pub mod tool;
 pub mod turn;
