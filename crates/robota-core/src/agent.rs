@@ -48,6 +48,9 @@ pub struct Agent {
     observers: Vec<Observer>,
 }
 
+/// Is given text as it streams.
+pub type TextSink = Box<dyn FnMut(&str) + Send>;
+
 /// How one run differs from the agent's own settings.
 #[derive(Default)]
 pub struct RunOptions {
@@ -56,7 +59,7 @@ pub struct RunOptions {
     /// Stops the run.
     pub cancel: CancellationToken,
     /// Is given the text as it streams, rounds separated by a blank line.
-    pub on_text: Option<Box<dyn FnMut(&str) + Send>>,
+    pub on_text: Option<TextSink>,
     /// Is shown every event of this run.
     pub on_event: Option<Observer>,
 }
@@ -196,7 +199,7 @@ impl Agent {
     }
 }
 
-fn text_observer(on_text: Box<dyn FnMut(&str) + Send>) -> Observer {
+fn text_observer(on_text: TextSink) -> Observer {
     let state = Mutex::new((StreamText::default(), on_text));
     Arc::new(move |envelope| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);

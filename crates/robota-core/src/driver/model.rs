@@ -77,7 +77,7 @@ impl ModelRun {
         this.deadline = Instant::now() + this.idle_timeout;
         let mut items = VecDeque::from([item]);
         while items.len() < BATCH
-            && items.back().is_some_and(|item| goes_on(item))
+            && items.back().is_some_and(goes_on)
             && let Some(item) = this.item().now_or_never()
         {
             items.push_back(item);
