@@ -28,7 +28,8 @@ fn steps(root: &Path, nextest: bool, deny: bool) -> Vec<Step<'_>> {
         ("gen --check", Box::new(|| generate::check(root))),
     ];
     if deny {
-        steps.push(("deny", cargo("cargo deny --all-features check")));
+        // Not the advisories: they come from the network, and news must not fail old commits.
+        steps.push(("deny", cargo("cargo deny check bans licenses sources")));
     }
     let tests = if nextest {
         "cargo nextest run --workspace --all-features --cargo-profile quick"
