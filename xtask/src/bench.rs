@@ -2,8 +2,8 @@
 //! every number is printed beside one that was measured in the same run, and none is asserted.
 //!
 //! Two parts: the criterion benches of the workspace, each compared within its group (to the
-//! bench named `baseline`, else to the first: 10 events before 100,000), per element where the
-//! bench declares a throughput; and the start of the program beside `/bin/true`.
+//! bench named `baseline`, else to the first value of its function: 100,000 events to 10), per
+//! element where the bench declares a throughput; and the start of the program beside `/bin/true`.
 
 mod criterion;
 

@@ -14,6 +14,8 @@ use serde_json::Value;
 pub(super) struct Measured {
     group: String,
     name: String,
+    /// The function, when it was measured with several values: these are compared.
+    series: Option<String>,
     /// Nanoseconds per iteration, or per element where a throughput was declared.
     nanos: f64,
     per_element: bool,
@@ -70,6 +72,7 @@ fn measured(bench: &Value, estimates: &Value) -> Option<Measured> {
     Some(Measured {
         name: if parts.is_empty() { group.clone() } else { parts.join("/") },
         group,
+        series: text("value_str").and(text("function_id")).map(str::to_owned),
         nanos: nanos / elements.unwrap_or(1.0),
         per_element: elements.is_some(),
     })
@@ -84,8 +87,10 @@ pub(super) fn table(measured: &[Measured]) -> String {
     let mut out = String::new();
     for (group, mut members) in groups {
         members.sort_by_key(|one| (one.name != "baseline", natural(&one.name)));
-        let Some(baseline) = members.first() else { continue };
         for one in &members {
+            let named = members.first().filter(|first| first.name == "baseline");
+            let first = members.iter().find(|other| other.series == one.series);
+            let Some(baseline) = named.or(first) else { continue };
             let unit = if one.per_element { "ns/element" } else { "ns" };
             let _ = writeln!(
                 out,

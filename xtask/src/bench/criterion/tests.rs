@@ -29,6 +29,21 @@ fn cost_per_element_is_compared_to_the_smallest_size() {
 }
 
 #[test]
+fn each_function_is_compared_to_itself() {
+    let table = table(&[
+        one("turn", Some("fold"), Some("10"), 100.0),
+        one("turn", Some("fold"), Some("20"), 400.0),
+        one("turn", Some("append"), Some("10"), 50.0),
+    ]);
+    assert_eq!(
+        table,
+        "turn: append/10 5.0 ns/element, ratio 1.00 to append/10\n\
+         turn: fold/10 10.0 ns/element, ratio 1.00 to fold/10\n\
+         turn: fold/20 20.0 ns/element, ratio 2.00 to fold/10\n"
+    );
+}
+
+#[test]
 fn a_named_baseline_wins() {
     let table = table(&[
         one("append", Some("a"), None, 50.0),
