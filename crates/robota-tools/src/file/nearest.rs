@@ -68,7 +68,7 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
         .enumerate()
         .filter_map(|(at, line)| {
             let start = at.checked_sub(anchor)?;
-            let alike = pairs.likeness(line);
+            let alike = if comparable(text, line) { pairs.likeness(line) } else { 0.0 };
             (alike >= LEAST).then_some((alike, start))
         })
         .collect();
@@ -92,6 +92,13 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
     let only_white_space = found.len() == wanted.len()
         && found.iter().zip(&wanted).all(|(a, b)| a.split_whitespace().eq(b.split_whitespace()));
     Some(Nearest { line: start as u64 + 1, lines: found, only_white_space, numbered })
+}
+
+/// Lines of very different length share too little to be alike; telling so is cheap.
+fn comparable(a: &str, b: &str) -> bool {
+    // Three times, for likeness; four times, for a byte is not a character.
+    let (a, b) = (a.trim().len(), b.trim().len());
+    a.min(b).saturating_mul(12) >= a.max(b)
 }
 
 /// The line without a number and a tab before it, as Read shows lines.

@@ -57,14 +57,16 @@ pub struct Window {
 /// If it is no file, not text, cannot be read, or has no such lines.
 pub fn read_window(path: &Path, range: Range) -> Result<Window, FileError> {
     let (file, metadata) = open_file(path)?;
-    read_from(file, path, &metadata, range)
+    read_from(file, path, &metadata, range, MOST_EDITED)
 }
 
+/// Files up to `most_hashed` bytes are read to their end, for their hash and number of lines.
 fn read_from(
     mut source: impl Read,
     path: &Path,
     metadata: &Metadata,
     range: Range,
+    most_hashed: u64,
 ) -> Result<Window, FileError> {
     let mut scan = Scan::new(range);
     let mut hash = Sha256::new();
@@ -76,7 +78,7 @@ fn read_from(
         if read == 0 && is_binary(bytes) {
             return Err(FileError::Binary { path: path.to_owned() });
         }
-        if read <= MOST_EDITED {
+        if read <= most_hashed {
             hash.update(bytes);
         }
         scan.feed(if read == 0 { bytes.strip_prefix(BOM).unwrap_or(bytes) } else { bytes });
@@ -85,7 +87,7 @@ fn read_from(
             break true;
         }
         // What cannot be edited anyway needs no hash, so nothing more of it is read.
-        if read > MOST_EDITED && scan.is_satisfied() {
+        if read > most_hashed && scan.is_satisfied() {
             break false;
         }
     };
@@ -95,7 +97,7 @@ fn read_from(
     let stamp = FileStamp {
         len: if complete { read } else { metadata.len() },
         modified: metadata.modified().ok(),
-        digest: (complete && read <= MOST_EDITED).then(|| hash.finalize().into()),
+        digest: (complete && read <= most_hashed).then(|| hash.finalize().into()),
     };
     if let Some(lines) = total
         && scan.shown == 0

@@ -96,7 +96,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn matches_are_those_of_a_plain_search(text in "[ab]{0,30}", word in "[ab]{1,5}") {

@@ -129,7 +129,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
     struct Endless(u64);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            assert!(self.0 < MOST_EDITED + 10 * CHUNK as u64, "read on after the last line");
+            assert!(self.0 < 5 * CHUNK as u64, "read on after the last line");
             for byte in buffer.iter_mut() {
                 *byte = if self.0 % 100 == 99 { b'\n' } else { b'x' };
                 self.0 += 1;
@@ -140,7 +140,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
     let some = tempfile::NamedTempFile::new().unwrap();
     let metadata = some.as_file().metadata().unwrap();
     let range = Range { offset: 10, limit: 2 };
-    let window = read_from(Endless(0), some.path(), &metadata, range).unwrap();
+    let window = read_from(Endless(0), some.path(), &metadata, range, 1_000).unwrap();
     assert_eq!((window.lines, window.total, window.stamp.digest), (2, None, None));
     assert!(window.text.ends_with("[lines 10-11 of many; go on with offset 12]\n"));
 }
