@@ -1,0 +1,38 @@
+//! The `Blobs` port: large payloads by their hash, so that events stay small.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::journal::JournalError;
+use crate::message::BlobRef;
+
+/// Up to this many bytes stay in the event; more go to a blob.
+pub const INLINE_LIMIT: usize = 32 * 1024;
+
+/// Keeps bytes by their hash. The same bytes are kept once.
+#[async_trait::async_trait]
+pub trait Blobs: Send + Sync {
+    /// Keeps the bytes; when it returns they survive a loss of power.
+    async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError>;
+
+    /// The bytes, or none when nobody kept them.
+    async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError>;
+}
+
+impl BlobRef {
+    /// The reference these bytes have.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { sha256: hex(&Sha256::digest(bytes)), bytes: bytes.len() as u64 }
+    }
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

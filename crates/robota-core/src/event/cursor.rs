@@ -1,0 +1,54 @@
+//! Where a reader is in a journal.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A place in a journal: `epoch-seq` as text (`3-1042`). `seq` only grows and never restarts;
+/// each writer that opens the journal begins a new epoch, so that a reader who saw events that
+/// a loss of power took back can be told so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
+#[schemars(with = "String")]
+pub struct Cursor {
+    /// Which writer.
+    pub epoch: u32,
+    /// Which event.
+    pub seq: u64,
+}
+
+/// A text that is no cursor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a cursor; one looks like `3-1042` (epoch-seq)")]
+pub struct CursorError(String);
+
+impl std::fmt::Display for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.epoch, self.seq)
+    }
+}
+
+impl std::str::FromStr for Cursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        text.split_once('-')
+            .filter(|(epoch, seq)| number(epoch) && number(seq))
+            .and_then(|(epoch, seq)| {
+                Some(Self { epoch: epoch.parse().ok()?, seq: seq.parse().ok()? })
+            })
+            .ok_or_else(|| CursorError(text.to_owned()))
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}

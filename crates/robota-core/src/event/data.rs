@@ -1,0 +1,9 @@
+//! What the events say, one struct each, in files by group.
+
+mod model;
+mod session;
+mod tool;
+
+pub use model::*;
+pub use session::*;
+pub use tool::*;

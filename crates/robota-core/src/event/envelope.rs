@@ -1,0 +1,171 @@
+//! The line of a journal: an event with its place, its time and its checksum.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Cursor, Event};
+use crate::ids::TurnId;
+
+/// Version of the journal format. Zero until the format is frozen.
+pub const FORMAT: u32 = 0;
+
+/// The newest `min_reader` this version can honour.
+pub const READER: u32 = 0;
+
+/// `,"crc":"` + eight digits + `"}`.
+const TAIL: usize = 8 + 8 + 2;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// Its number; grows by one from event to event.
+    pub seq: u64,
+    /// Which writer wrote it.
+    pub epoch: u32,
+    /// When.
+    pub ts: Timestamp,
+    /// In which turn, if in one.
+    pub turn: Option<TurnId>,
+    /// What happened.
+    pub event: Event,
+    /// A reader older than this must not use the journal.
+    pub min_reader: Option<u32>,
+}
+
+/// A line that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The line ends before its checksum: a torn write.
+    #[error("the line is torn: it has no checksum")]
+    Torn,
+    /// The bytes are not what was written.
+    #[error("the line is damaged: its checksum is {found}, its bytes say {expected}")]
+    Checksum {
+        /// What the line says.
+        found: String,
+        /// What its bytes say.
+        expected: String,
+    },
+    /// The bytes are as written, but are no event.
+    #[error("the line is not an event: {0}")]
+    Malformed(String),
+    /// A newer version wrote this, and says an older one must not read it.
+    #[error("this journal needs a newer version: it asks for reader {needed}, this is reader {READER}")]
+    NewerReader {
+        /// What it asks for.
+        needed: u32,
+    },
+}
+
+#[derive(Serialize)]
+struct HeadOut<'a> {
+    seq: u64,
+    epoch: u32,
+    ts: &'a Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn: &'a Option<TurnId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_reader: Option<u32>,
+    #[serde(rename = "type")]
+    kind: &'a str,
+}
+
+#[derive(Deserialize)]
+struct LineIn<'a> {
+    seq: u64,
+    epoch: u32,
+    ts: Timestamp,
+    turn: Option<TurnId>,
+    min_reader: Option<u32>,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+impl Envelope {
+    /// Its place.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        Cursor { epoch: self.epoch, seq: self.seq }
+    }
+
+    /// Writes the line, newline included. The checksum covers every byte before it, so a
+    /// reader needs no canonical form.
+    ///
+    /// # Errors
+    /// When the event's data cannot be written as JSON, which no event of ours can cause.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        let start = out.len();
+        let head = HeadOut {
+            seq: self.seq,
+            epoch: self.epoch,
+            ts: &self.ts,
+            turn: &self.turn,
+            min_reader: self.min_reader,
+            kind: self.event.kind(),
+        };
+        serde_json::to_writer(&mut *out, &head)?;
+        out.pop();
+        out.extend_from_slice(b",\"data\":");
+        self.event.encode_data(out)?;
+        let crc = crc32fast::hash(&out[start..]);
+        out.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
+        Ok(())
+    }
+
+    /// The line as text, without its newline.
+    #[must_use]
+    pub fn to_line(&self) -> String {
+        let mut bytes = Vec::new();
+        match self.encode(&mut bytes) {
+            Ok(()) => {
+                bytes.pop();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            Err(error) => format!("{{\"error\":{:?}}}", error.to_string()),
+        }
+    }
+
+    /// Reads a line, with or without its newline.
+    ///
+    /// # Errors
+    /// When the line is torn, damaged, malformed, or meant for a newer version only.
+    pub fn decode(line: &[u8]) -> Result<Self, DecodeError> {
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let (body, tail) = line
+            .len()
+            .checked_sub(TAIL)
+            .and_then(|at| line.split_at_checked(at))
+            .ok_or(DecodeError::Torn)?;
+        let found = tail
+            .strip_prefix(b",\"crc\":\"")
+            .and_then(|rest| rest.strip_suffix(b"\"}"))
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .ok_or(DecodeError::Torn)?;
+        let expected = format!("{:08x}", crc32fast::hash(body));
+        if found != expected {
+            return Err(DecodeError::Checksum { found: found.to_owned(), expected });
+        }
+        let text = std::str::from_utf8(line)
+            .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        let line: LineIn<'_> = serde_json::from_str(text)
+            .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
+            return Err(DecodeError::NewerReader { needed });
+        }
+        let event = Event::decode(&line.kind, line.data.get())
+            .map_err(|error| DecodeError::Malformed(format!("{}: {error}", line.kind)))?;
+        Ok(Self {
+            seq: line.seq,
+            epoch: line.epoch,
+            ts: line.ts,
+            turn: line.turn,
+            event,
+            min_reader: line.min_reader,
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Hooks: code or commands that the user puts at fixed points of a turn. What they may decide
+//! is typed per point, so that an answer that makes no sense there cannot be given.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ids::CallId;
+use crate::message::{Block, ToolUse};
+use crate::permission::Verdict;
+use crate::tool::ToolOutcome;
+
+/// A point of a turn where hooks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum HookPoint {
+    /// Before an input becomes a message.
+    UserPromptSubmit,
+    /// Before a tool call is decided.
+    PreToolUse,
+    /// After a tool call ran.
+    PostToolUse,
+    /// Before a turn ends with an answer.
+    Stop,
+}
+
+/// What a hook is told.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookInput {
+    /// An input was accepted.
+    UserPromptSubmit {
+        /// What it says.
+        content: Vec<Block>,
+    },
+    /// A tool call was judged and not denied.
+    PreToolUse {
+        /// The call.
+        tool_use: ToolUse,
+        /// What the gate said.
+        verdict: Verdict,
+    },
+    /// A tool call ran.
+    PostToolUse {
+        /// The call.
+        tool_use: ToolUse,
+        /// What it came to.
+        outcome: ToolOutcome,
+    },
+    /// The turn is about to end.
+    Stop {
+        /// The answer.
+        text: String,
+        /// Whether a hook already kept this turn going.
+        active: bool,
+    },
+}
+
+impl HookInput {
+    /// The point it belongs to.
+    #[must_use]
+    pub fn point(&self) -> HookPoint {
+        match self {
+            Self::UserPromptSubmit { .. } => HookPoint::UserPromptSubmit,
+            Self::PreToolUse { .. } => HookPoint::PreToolUse,
+            Self::PostToolUse { .. } => HookPoint::PostToolUse,
+            Self::Stop { .. } => HookPoint::Stop,
+        }
+    }
+
+    /// The call it is about, at a tool's hook.
+    #[must_use]
+    pub fn call(&self) -> Option<&CallId> {
+        match self {
+            Self::PreToolUse { tool_use, .. } | Self::PostToolUse { tool_use, .. } => {
+                Some(&tool_use.call)
+            }
+            Self::UserPromptSubmit { .. } | Self::Stop { .. } => None,
+        }
+    }
+}
+
+/// What hooks decided, all those of one point merged.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookAnswer {
+    /// About an input.
+    UserPromptSubmit(PromptDecision),
+    /// About a call that has not run.
+    PreToolUse(PreToolDecision),
+    /// About a call that ran.
+    PostToolUse(PostToolDecision),
+    /// About the end of a turn.
+    Stop(StopDecision),
+}
+
+/// About an input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PromptDecision {
+    /// It becomes a message, with this context before it.
+    Continue {
+        /// Words to put before the input.
+        context: Option<String>,
+    },
+    /// It does not.
+    Block {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// About a call that has not run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PreToolDecision {
+    /// Nothing to say.
+    Continue,
+    /// It may run: lifts an ask that came from the mode, never one that came from a rule.
+    Allow {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Somebody must be asked.
+    Ask {
+        /// Why.
+        reason: String,
+    },
+    /// It does not run.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// It runs with other arguments, which are judged once more.
+    Change {
+        /// The arguments.
+        input: Value,
+    },
+    /// It does not run; this is its outcome.
+    Answer {
+        /// The outcome.
+        outcome: ToolOutcome,
+    },
+}
+
+/// About a call that ran.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PostToolDecision {
+    /// Nothing to say.
+    Continue,
+    /// The model is told this instead.
+    Replace {
+        /// The outcome.
+        outcome: ToolOutcome,
+    },
+    /// The model is told that its result is withheld.
+    Block {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// About the end of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StopDecision {
+    /// It may end.
+    Finish,
+    /// It goes on, with this as the user's next words.
+    Continue {
+        /// The words.
+        reason: String,
+    },
+}
+
+/// Runs hooks.
+#[async_trait::async_trait]
+pub trait Hooks: Send + Sync {
+    /// Whether any hook stands at that point: where none does, nothing is journaled.
+    fn has(&self, point: HookPoint) -> bool;
+
+    /// Runs the hooks of a point and merges what they say. The answer is of the point that was
+    /// asked; any other counts as a failure, and failures block.
+    async fn run(&self, input: HookInput) -> HookAnswer;
+}
+
+/// No hooks at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoHooks;
+
+#[async_trait::async_trait]
+impl Hooks for NoHooks {
+    fn has(&self, _point: HookPoint) -> bool {
+        false
+    }
+
+    async fn run(&self, input: HookInput) -> HookAnswer {
+        match input.point() {
+            HookPoint::UserPromptSubmit => {
+                HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: None })
+            }
+            HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Continue),
+            HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Continue),
+            HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
+        }
+    }
+}

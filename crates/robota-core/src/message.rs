@@ -1,0 +1,340 @@
+//! Messages: what a conversation is made of (CORE-01).
+//!
+//! A [`Message`] has an id, a role and content blocks. It survives serde without loss: fields
+//! and block types this version does not know are kept and written back.
+
+mod block;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use block::{
+    Block, BlobRef, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
+};
+
+use crate::ids::{Ids, MessageId};
+use crate::usage::Usage;
+
+/// What the model is told after an answer that its user cut short.
+pub const INTERRUPTED_BY_USER: &str = "[This response was interrupted by the user]";
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The person, or whoever acts for them.
+    User,
+    /// The model.
+    Assistant,
+    /// Instructions.
+    System,
+    /// Results of tool calls.
+    Tool,
+}
+
+/// Why something ended before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The user said stop.
+    User,
+    /// The process is shutting down.
+    Shutdown,
+    /// The process died.
+    Crash,
+    /// The model's service failed.
+    Provider,
+    /// The journal could not be written.
+    Store,
+}
+
+/// Whether a message is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MessageState {
+    /// Whole.
+    #[default]
+    Complete,
+    /// Cut short. Only an assistant message can be.
+    Interrupted(Cause),
+}
+
+/// One message. Its state cannot be set from outside: only [`Message::assistant`] can make an
+/// interrupted one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Wire", into = "Wire")]
+#[schemars(with = "Wire")]
+pub struct Message {
+    /// Unique in its session.
+    pub id: MessageId,
+    role: Role,
+    state: MessageState,
+    /// What it says.
+    pub content: Vec<Block>,
+    /// Scalars about it, for people and tools; never sent to a model.
+    pub metadata: Map<String, Value>,
+    /// What the model's service says it cost, for an assistant message.
+    pub usage: Option<Usage>,
+    /// Fields this version does not know.
+    pub extra: Map<String, Value>,
+}
+
+impl Message {
+    fn new(ids: &dyn Ids, role: Role, content: Vec<Block>) -> Self {
+        Self {
+            id: MessageId::mint(ids),
+            role,
+            state: MessageState::Complete,
+            content,
+            metadata: Map::new(),
+            usage: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// A user's message.
+    pub fn user(ids: &dyn Ids, content: impl Into<Content>) -> Self {
+        Self::new(ids, Role::User, content.into().0)
+    }
+
+    /// Instructions.
+    pub fn system(ids: &dyn Ids, content: impl Into<Content>) -> Self {
+        Self::new(ids, Role::System, content.into().0)
+    }
+
+    /// An answer.
+    pub fn assistant(ids: &dyn Ids, content: impl Into<Content>, state: MessageState) -> Self {
+        Self { state, ..Self::new(ids, Role::Assistant, content.into().0) }
+    }
+
+    /// Results of tool calls, under an id that the journal gives.
+    #[must_use]
+    pub fn tool_results(id: MessageId, results: Vec<ToolResult>) -> Self {
+        Self {
+            id,
+            role: Role::Tool,
+            state: MessageState::Complete,
+            content: results.into_iter().map(Block::ToolResult).collect(),
+            metadata: Map::new(),
+            usage: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// Results of tool calls.
+    pub fn tool(ids: &dyn Ids, results: Vec<ToolResult>) -> Self {
+        Self::new(ids, Role::Tool, results.into_iter().map(Block::ToolResult).collect())
+    }
+
+    /// The same message with another id: folds know the id from the journal.
+    #[must_use]
+    pub fn with_id(mut self, id: MessageId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// The same message with one more metadata entry.
+    #[must_use]
+    pub fn with_metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// The same message with its usage.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
+        self.usage = usage;
+        self
+    }
+
+    /// Who speaks.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Whether it is whole.
+    #[must_use]
+    pub fn state(&self) -> MessageState {
+        self.state
+    }
+
+    /// All its text, blocks joined as they are.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for block in &self.content {
+            if let Block::Text(block) = block {
+                text.push_str(&block.text);
+            }
+        }
+        text
+    }
+
+    /// The tool calls it asks for, in order.
+    pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolUse(tool_use) => Some(tool_use),
+            _ => None,
+        })
+    }
+
+    /// The tool results it carries, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// What a model is told about how this message ended: the words of the contract when the
+    /// user stopped it, the plain cause otherwise, nothing when it is whole.
+    #[must_use]
+    pub fn interruption_note(&self) -> Option<&'static str> {
+        match self.state {
+            MessageState::Complete => None,
+            MessageState::Interrupted(cause) => Some(match cause {
+                Cause::User => INTERRUPTED_BY_USER,
+                Cause::Shutdown => "[This response was interrupted by a shutdown]",
+                Cause::Crash => "[This response was interrupted by a crash]",
+                Cause::Provider => "[This response was interrupted by a provider error]",
+                Cause::Store => "[This response was interrupted by a storage error]",
+            }),
+        }
+    }
+
+    /// As a model should see it: an interrupted answer carries a note saying so.
+    #[must_use]
+    pub fn for_api(&self) -> std::borrow::Cow<'_, Self> {
+        let Some(note) = self.interruption_note() else {
+            return std::borrow::Cow::Borrowed(self);
+        };
+        let mut annotated = self.clone();
+        // Before the tool calls: what follows a tool call must be its result.
+        let last_text = annotated.content.iter_mut().rev().find_map(|block| match block {
+            Block::Text(text) => Some(text),
+            _ => None,
+        });
+        match last_text {
+            Some(text) => {
+                text.text.push_str("\n\n");
+                text.text.push_str(note);
+            }
+            None => {
+                let at = annotated
+                    .content
+                    .iter()
+                    .position(|block| matches!(block, Block::ToolUse(_)))
+                    .unwrap_or(annotated.content.len());
+                annotated.content.insert(at, Block::text(note));
+            }
+        }
+        std::borrow::Cow::Owned(annotated)
+    }
+}
+
+/// Content from whatever is at hand: a string is one text block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Content(pub Vec<Block>);
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self(vec![Block::text(text)])
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self(vec![Block::text(text)])
+    }
+}
+
+impl From<Vec<Block>> for Content {
+    fn from(blocks: Vec<Block>) -> Self {
+        Self(blocks)
+    }
+}
+
+/// How a message is written.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Message")]
+struct Wire {
+    id: MessageId,
+    role: Role,
+    #[serde(default, skip_serializing_if = "WireState::is_complete")]
+    state: WireState,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interrupted_by: Option<Cause>,
+    content: Vec<Block>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    metadata: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    #[serde(flatten)]
+    extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WireState {
+    #[default]
+    Complete,
+    Interrupted,
+}
+
+impl WireState {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_complete(&self) -> bool {
+        *self == Self::Complete
+    }
+}
+
+impl TryFrom<Wire> for Message {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Self, Self::Error> {
+        let state = match (wire.state, wire.interrupted_by) {
+            (WireState::Complete, _) => MessageState::Complete,
+            (WireState::Interrupted, cause) => {
+                MessageState::Interrupted(cause.unwrap_or(Cause::User))
+            }
+        };
+        if state != MessageState::Complete && wire.role != Role::Assistant {
+            return Err(format!(
+                "message {} is marked interrupted, but only an assistant message can be",
+                wire.id
+            ));
+        }
+        Ok(Self {
+            id: wire.id,
+            role: wire.role,
+            state,
+            content: wire.content,
+            metadata: wire.metadata,
+            usage: wire.usage,
+            extra: wire.extra,
+        })
+    }
+}
+
+impl From<Message> for Wire {
+    fn from(message: Message) -> Self {
+        let (state, interrupted_by) = match message.state {
+            MessageState::Complete => (WireState::Complete, None),
+            MessageState::Interrupted(cause) => (WireState::Interrupted, Some(cause)),
+        };
+        Self {
+            id: message.id,
+            role: message.role,
+            state,
+            interrupted_by,
+            content: message.content,
+            metadata: message.metadata,
+            usage: message.usage,
+            extra: message.extra,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

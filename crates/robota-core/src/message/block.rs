@@ -1,0 +1,302 @@
+//! Content blocks: the parts of a message.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ids::CallId;
+
+/// One part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Words.
+    Text(Text),
+    /// The model's reasoning, with the signature that lets it be sent back.
+    Thinking(Thinking),
+    /// A picture, kept as a blob.
+    Image(Image),
+    /// A tool call the model asks for.
+    ToolUse(ToolUse),
+    /// What a tool call came to.
+    ToolResult(ToolResult),
+    /// Something only one provider understands, sent back to it as it came.
+    Opaque(Opaque),
+    /// A block type this version does not know, kept as it was.
+    Unknown(Value),
+}
+
+/// A reference to bytes in the blob store.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct BlobRef {
+    /// Hash of the bytes, in hexadecimal.
+    pub sha256: String,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+macro_rules! blocks {
+    ($( $(#[$doc:meta])* $name:ident { $( $(#[$fdoc:meta])* $field:ident : $type:ty ),* $(,)? } )*) => { $(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        pub struct $name {
+            $( $(#[$fdoc])* pub $field: $type, )*
+            /// Fields this version does not know.
+            #[serde(flatten)]
+            pub extra: Map<String, Value>,
+        }
+    )* };
+}
+
+blocks! {
+    /// Words.
+    Text {
+        /// The words.
+        text: String,
+    }
+
+    /// The model's reasoning.
+    Thinking {
+        /// What it thought; empty when the provider hides it.
+        thinking: String,
+        /// The provider's proof that it is unaltered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    }
+
+    /// A picture.
+    Image {
+        /// Where its bytes are.
+        blob: BlobRef,
+        /// For example `image/png`.
+        media_type: String,
+    }
+
+    /// A tool call.
+    ToolUse {
+        /// Ours, unique.
+        call: CallId,
+        /// The provider's, which may repeat from turn to turn and is sent back as it came.
+        id: String,
+        /// The tool's name as the model wrote it.
+        name: String,
+        /// The arguments.
+        input: ToolInput,
+    }
+
+    /// The result of a tool call.
+    ToolResult {
+        /// Ours, the same as in the call.
+        call: CallId,
+        /// The provider's id of the call.
+        id: String,
+        /// The tool's name as the model wrote it.
+        name: String,
+        /// What the model is told.
+        content: Vec<ResultBlock>,
+        /// Whether it failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        /// Facts about it for people and tools; never sent to a model.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        metadata: Map<String, Value>,
+    }
+
+    /// Something only one provider understands.
+    Opaque {
+        /// Which wire wrote it; other wires leave it out.
+        wire: String,
+        /// What it wrote.
+        value: Value,
+    }
+}
+
+/// One part of a tool result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ResultBlock {
+    /// Words.
+    Text {
+        /// The words.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Where its bytes are.
+        blob: BlobRef,
+        /// For example `image/png`.
+        media_type: String,
+    },
+}
+
+/// The arguments of a tool call: whole, or declared unreadable. There is no third state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ToolInput {
+    /// What the model sent could not be parsed; the call is answered with the error.
+    Unparsed(Unparsed),
+    /// Arguments as JSON.
+    Json(Value),
+}
+
+/// Arguments that are not JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unparsed {
+    /// What the model wrote.
+    #[serde(rename = "$unparsed")]
+    pub raw: String,
+    /// Why it cannot be read.
+    #[serde(rename = "$error")]
+    pub error: String,
+}
+
+impl ToolInput {
+    /// Reads what a model wrote as arguments; nothing at all is an empty object.
+    #[must_use]
+    pub fn parse(raw: &str) -> Self {
+        if raw.trim().is_empty() {
+            return Self::Json(Value::Object(Map::new()));
+        }
+        match serde_json::from_str(raw) {
+            Ok(value) => Self::Json(value),
+            Err(error) => {
+                Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })
+            }
+        }
+    }
+
+    /// The arguments, if they could be read.
+    #[must_use]
+    pub fn json(&self) -> Option<&Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            Self::Unparsed(_) => None,
+        }
+    }
+}
+
+impl Block {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(Text { text: text.into(), extra: Map::new() })
+    }
+
+    /// A thinking block.
+    pub fn thinking(thinking: impl Into<String>, signature: Option<String>) -> Self {
+        Self::Thinking(Thinking { thinking: thinking.into(), signature, extra: Map::new() })
+    }
+}
+
+impl ToolUse {
+    /// A call with nothing unknown in it.
+    pub fn new(
+        call: CallId,
+        id: impl Into<String>,
+        name: impl Into<String>,
+        input: ToolInput,
+    ) -> Self {
+        Self { call, id: id.into(), name: name.into(), input, extra: Map::new() }
+    }
+}
+
+impl ToolResult {
+    /// The result of that call, as text.
+    pub fn text(call: &ToolUse, text: impl Into<String>, is_error: bool) -> Self {
+        Self {
+            call: call.call.clone(),
+            id: call.id.clone(),
+            name: call.name.clone(),
+            content: vec![ResultBlock::Text { text: text.into() }],
+            is_error,
+            metadata: Map::new(),
+            extra: Map::new(),
+        }
+    }
+
+    /// All its words.
+    #[must_use]
+    pub fn as_text(&self) -> String {
+        let mut text = String::new();
+        for block in &self.content {
+            if let ResultBlock::Text { text: part } = block {
+                text.push_str(part);
+            }
+        }
+        text
+    }
+}
+
+/// Known block types, tagged by `type`. Kept apart from [`Block`] so that a type this version
+/// does not know is a value, not an error.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "Block")]
+enum Known {
+    Text(Text),
+    Thinking(Thinking),
+    Image(Image),
+    ToolUse(ToolUse),
+    ToolResult(ToolResult),
+    Opaque(Opaque),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum KnownRef<'a> {
+    Text(&'a Text),
+    Thinking(&'a Thinking),
+    Image(&'a Image),
+    ToolUse(&'a ToolUse),
+    ToolResult(&'a ToolResult),
+    Opaque(&'a Opaque),
+}
+
+const KNOWN_TYPES: [&str; 6] =
+    ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
+
+impl Serialize for Block {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(block) => KnownRef::Text(block).serialize(serializer),
+            Self::Thinking(block) => KnownRef::Thinking(block).serialize(serializer),
+            Self::Image(block) => KnownRef::Image(block).serialize(serializer),
+            Self::ToolUse(block) => KnownRef::ToolUse(block).serialize(serializer),
+            Self::ToolResult(block) => KnownRef::ToolResult(block).serialize(serializer),
+            Self::Opaque(block) => KnownRef::Opaque(block).serialize(serializer),
+            Self::Unknown(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let known = value
+            .get("type")
+            .and_then(Value::as_str)
+            .ok_or_else(|| serde::de::Error::custom("a content block has no `type`"))
+            .map(|tag| KNOWN_TYPES.contains(&tag))?;
+        if !known {
+            return Ok(Self::Unknown(value));
+        }
+        let block = serde_json::from_value::<Known>(value).map_err(serde::de::Error::custom)?;
+        Ok(match block {
+            Known::Text(block) => Self::Text(block),
+            Known::Thinking(block) => Self::Thinking(block),
+            Known::Image(block) => Self::Image(block),
+            Known::ToolUse(block) => Self::ToolUse(block),
+            Known::ToolResult(block) => Self::ToolResult(block),
+            Known::Opaque(block) => Self::Opaque(block),
+        })
+    }
+}
+
+impl JsonSchema for Block {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        Known::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Known::json_schema(generator)
+    }
+}

@@ -1,0 +1,121 @@
+//! Answers remembered (CORE-29): the same request gets the same answer without a call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt as _;
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, PayloadTap, Provider, ProviderError,
+};
+use crate::error::ErrorKind;
+
+/// Where remembered answers are kept.
+#[async_trait::async_trait]
+pub trait CacheStorage: Send + Sync {
+    /// The answer to the request with that hash.
+    async fn get(&self, key: &str) -> Option<Vec<Delta>>;
+
+    /// Remembers an answer.
+    async fn put(&self, key: &str, answer: Vec<Delta>);
+}
+
+/// Remembers in memory, up to a number of answers; the one put first goes first.
+#[derive(Debug)]
+pub struct MemoryCache {
+    capacity: usize,
+    answers: Mutex<(HashMap<String, Vec<Delta>>, std::collections::VecDeque<String>)>,
+}
+
+impl MemoryCache {
+    /// Keeps at most `capacity` answers.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), answers: Mutex::default() }
+    }
+}
+
+#[async_trait::async_trait]
+impl CacheStorage for MemoryCache {
+    async fn get(&self, key: &str) -> Option<Vec<Delta>> {
+        let answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        answers.0.get(key).cloned()
+    }
+
+    async fn put(&self, key: &str, answer: Vec<Delta>) {
+        let mut answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if answers.0.insert(key.to_owned(), answer).is_none() {
+            answers.1.push_back(key.to_owned());
+        }
+        while answers.1.len() > self.capacity {
+            if let Some(oldest) = answers.1.pop_front() {
+                answers.0.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// A provider that asks its storage first. Only answers that ended well are remembered.
+pub struct CachedProvider<P, S> {
+    inner: P,
+    storage: Arc<S>,
+}
+
+impl<P: Provider, S: CacheStorage> CachedProvider<P, S> {
+    /// Puts a cache before a provider.
+    pub fn new(inner: P, storage: S) -> Self {
+        Self { inner, storage: Arc::new(storage) }
+    }
+}
+
+fn key(provider: &str, request: &ModelRequest) -> Result<String, ProviderError> {
+    let mut bytes = serde_json::to_vec(request).map_err(|error| {
+        ProviderError::new(ErrorKind::Validation, format!("cannot read the request: {error}"))
+    })?;
+    bytes.extend_from_slice(provider.as_bytes());
+    Ok(crate::blob::hex(&Sha256::digest(&bytes)))
+}
+
+#[async_trait::async_trait]
+impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
+        self.inner.configure_native_web(web)
+    }
+
+    async fn stream(
+        &self,
+        request: ModelRequest,
+        tap: PayloadTap,
+    ) -> Result<DeltaStream, ProviderError> {
+        let key = key(self.inner.name(), &request)?;
+        if let Some(answer) = self.storage.get(&key).await {
+            return Ok(futures::stream::iter(answer.into_iter().map(Ok)).boxed());
+        }
+        let inner = self.inner.stream(request, tap).await?;
+        let storage = self.storage.clone();
+        let seen = Vec::new();
+        Ok(futures::stream::unfold((inner, seen), move |(mut inner, mut seen)| {
+            let (storage, key) = (storage.clone(), key.clone());
+            async move {
+                let item = inner.next().await?;
+                if let Ok(delta) = &item {
+                    seen.push(delta.clone());
+                    if matches!(delta, Delta::End(_)) {
+                        storage.put(&key, std::mem::take(&mut seen)).await;
+                    }
+                }
+                Some((item, (inner, seen)))
+            }
+        })
+        .boxed())
+    }
+}

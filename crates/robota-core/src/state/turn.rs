@@ -1,0 +1,145 @@
+//! The part of the state that a turn in flight has: what a crash would leave open.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::ids::{CallId, InputId, TurnId};
+use crate::message::ToolUse;
+use crate::tool::ToolOutcome;
+
+/// A turn in flight.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OpenTurn {
+    /// Its id.
+    pub id: Option<TurnId>,
+    /// The input it works on.
+    pub input: Option<InputId>,
+    /// The round it is in; zero before the first.
+    pub round: u32,
+    /// Text streamed and not yet part of a message.
+    pub text: String,
+    /// Reasoning streamed and not yet part of a message.
+    pub thinking: String,
+    /// Calls whose results are still owed, in order.
+    pub calls: IndexMap<CallId, OpenCall>,
+}
+
+/// A call whose result is still owed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The call.
+    pub tool_use: ToolUse,
+    /// Whether the answer that asks for it is part of the conversation.
+    pub committed: bool,
+    /// How far it got.
+    pub stage: CallStage,
+}
+
+/// How far a call got.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStage {
+    /// Asked for; nothing decided.
+    Called,
+    /// A PreToolUse hook runs.
+    InPreHook,
+    /// Somebody is being asked.
+    Asked,
+    /// It may run and has not started.
+    Allowed,
+    /// It runs, or ran when the process died.
+    Started,
+    /// What it came to is known.
+    Finished(Box<ToolOutcome>),
+    /// What it came to is known; a PostToolUse hook runs.
+    InPostHook(Box<ToolOutcome>),
+}
+
+impl OpenTurn {
+    /// Folds one event into the turn, opening and closing it.
+    pub(super) fn fold(turn: &mut Option<Self>, event: &Event, id: Option<&TurnId>) {
+        match event {
+            Event::TurnStarted(data) => {
+                *turn =
+                    Some(Self { id: id.cloned(), input: data.input.clone(), ..Self::default() });
+            }
+            Event::TurnFinished(_) => *turn = None,
+            other => {
+                if let Some(turn) = turn {
+                    turn.fold_open(other);
+                }
+            }
+        }
+    }
+
+    fn fold_open(&mut self, event: &Event) {
+        match event {
+            Event::ModelRequested(data) => self.round = data.round,
+            Event::TextChunk(data) => self.text.push_str(&data.text),
+            Event::ThinkingChunk(data) => self.thinking.push_str(&data.text),
+            Event::StreamReset(_) => {
+                self.text.clear();
+                self.thinking.clear();
+                self.calls.retain(|_, call| call.committed);
+            }
+            Event::AssistantMessage(data) => {
+                self.text.clear();
+                self.thinking.clear();
+                for tool_use in data.message.tool_uses() {
+                    if let Some(call) = self.calls.get_mut(&tool_use.call) {
+                        call.committed = true;
+                    }
+                }
+            }
+            Event::ToolCalled(data) => {
+                let tool_use = data.tool_use.clone();
+                let call =
+                    OpenCall { tool_use, committed: false, stage: CallStage::Called };
+                self.calls.insert(data.tool_use.call.clone(), call);
+            }
+            Event::HookStarted(data) => {
+                if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
+                    call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
+                        CallStage::Finished(outcome) => CallStage::InPostHook(outcome),
+                        _ => CallStage::InPreHook,
+                    };
+                }
+            }
+            Event::HookFinished(data) => {
+                if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
+                    call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
+                        CallStage::InPostHook(outcome) => CallStage::Finished(
+                            data.outcome.clone().map_or(outcome, Box::new),
+                        ),
+                        _ => CallStage::Called,
+                    };
+                }
+            }
+            Event::PermissionAsked(data) => self.set(&data.call, CallStage::Asked),
+            Event::PermissionDecided(data) => {
+                let stage = match data.verdict {
+                    crate::permission::Verdict::Allow => CallStage::Allowed,
+                    crate::permission::Verdict::Ask | crate::permission::Verdict::Deny => {
+                        CallStage::Called
+                    }
+                };
+                self.set(&data.call, stage);
+            }
+            Event::ToolStarted(data) => self.set(&data.call, CallStage::Started),
+            Event::ToolFinished(data) => {
+                self.set(&data.call, CallStage::Finished(Box::new(data.outcome.clone())));
+            }
+            Event::ToolResultAdded(data) => {
+                self.calls.shift_remove(&data.result.call);
+            }
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, call: &CallId, stage: CallStage) {
+        if let Some(call) = self.calls.get_mut(call) {
+            call.stage = stage;
+        }
+    }
+}

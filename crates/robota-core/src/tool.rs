@@ -1,0 +1,101 @@
+//! The tool contract: what a tool says about itself, what it is given, what it gives back.
+
+mod outcome;
+mod registry;
+mod validate;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+pub use outcome::{Ran, ToolOutcome};
+pub use registry::{ToolNameTaken, ToolSet};
+pub use validate::{InvalidInput, validate};
+
+use crate::ids::CallId;
+use crate::permission::Class;
+
+/// What a model is told about a tool, and what it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What it is for, written for models.
+    pub description: String,
+    /// JSON Schema of its arguments: an object.
+    pub input_schema: Value,
+    /// The worst it does. A gate may find that one call does less.
+    pub class: Class,
+}
+
+/// Something a model can call.
+#[async_trait::async_trait]
+pub trait Tool: Send + Sync {
+    /// What it says about itself; the same every time.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Checks arguments before anything is decided about the call. The default reads the
+    /// schema: required and unknown keys, and the types of the values.
+    ///
+    /// # Errors
+    /// When they are wrong, in words a model can act on.
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        validate(&self.spec().input_schema, input)
+    }
+
+    /// Runs the call. Failing is an outcome, not an error; a panic becomes one.
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome;
+}
+
+/// What a running call is given.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Which call it is.
+    pub call: CallId,
+    /// Tells it to stop. A tool that does not is abandoned.
+    pub cancel: CancellationToken,
+    /// Where it can show output while it runs.
+    pub progress: Progress,
+}
+
+impl ToolContext {
+    /// For a tool used directly, without a session.
+    #[must_use]
+    pub fn detached() -> Self {
+        Self {
+            call: CallId::from("direct"),
+            cancel: CancellationToken::new(),
+            progress: Progress::none(),
+        }
+    }
+}
+
+/// Where a running call shows output.
+#[derive(Clone)]
+pub struct Progress(Option<Arc<dyn Fn(String) + Send + Sync>>);
+
+impl Progress {
+    /// Nobody watches.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Hands output to `sink`.
+    pub fn new(sink: impl Fn(String) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(sink)))
+    }
+
+    /// Shows output.
+    pub fn show(&self, text: impl Into<String>) {
+        if let Some(sink) = &self.0 {
+            sink(text.into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! The tools of an agent.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use sha2::{Digest as _, Sha256};
+
+use super::{Tool, ToolSpec};
+
+/// Tools by name. The list a model is offered is sorted, so that the same tools always make
+/// the same request.
+#[derive(Clone, Default)]
+pub struct ToolSet {
+    tools: IndexMap<String, Arc<dyn Tool>>,
+    specs: Arc<[ToolSpec]>,
+    sha256: String,
+}
+
+/// Two tools with one name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is already a tool named `{0}`")]
+pub struct ToolNameTaken(pub String);
+
+impl ToolSet {
+    /// These tools.
+    ///
+    /// # Errors
+    /// When two have one name.
+    pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, ToolNameTaken> {
+        let mut by_name = IndexMap::new();
+        for tool in tools {
+            let name = tool.spec().name.clone();
+            if by_name.insert(name.clone(), tool).is_some() {
+                return Err(ToolNameTaken(name));
+            }
+        }
+        by_name.sort_keys();
+        let specs: Arc<[ToolSpec]> = by_name.values().map(|tool| tool.spec().clone()).collect();
+        // A list of plain data always serialises; an empty hash would only cost a repeated event.
+        let bytes = serde_json::to_vec(&specs).unwrap_or_default();
+        let sha256 = crate::blob::hex(&Sha256::digest(&bytes));
+        Ok(Self { tools: by_name, specs, sha256 })
+    }
+
+    /// The tool of that name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
+        self.tools.get(name)
+    }
+
+    /// The tools, sorted by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.values()
+    }
+
+    /// What models are offered.
+    #[must_use]
+    pub fn specs(&self) -> Arc<[ToolSpec]> {
+        self.specs.clone()
+    }
+
+    /// Hash of what models are offered.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The names, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.tools.keys().cloned().collect()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+}
+
+impl std::fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ToolSet").field(&self.names()).finish()
+    }
+}

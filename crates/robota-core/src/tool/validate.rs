@@ -1,0 +1,137 @@
+//! The part of JSON Schema that catches a model's mistakes: required and unknown keys, and the
+//! types of values. Tools built from types check the rest when they read their arguments.
+
+use serde_json::{Map, Value};
+
+/// Arguments a tool cannot use, in words a model can act on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid arguments: {0}")]
+pub struct InvalidInput(pub String);
+
+/// Checks arguments against a schema.
+///
+/// # Errors
+/// When a required key is missing, a key is unknown and the schema closes the object, or a
+/// value has the wrong type. All mistakes are named at once.
+pub fn validate(schema: &Value, input: &Value) -> Result<(), InvalidInput> {
+    let mut mistakes = Vec::new();
+    check(schema, input, "", &mut mistakes, 0);
+    if mistakes.is_empty() { Ok(()) } else { Err(InvalidInput(mistakes.join("; "))) }
+}
+
+/// Deeper than this nothing is checked: the tool's own reading does.
+const MAX_DEPTH: usize = 16;
+
+fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Vec<String>, depth: usize) {
+    let Some(schema) = schema.as_object() else { return };
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if let Some(expected) = schema.get("type")
+        && !type_matches(expected, value)
+    {
+        mistakes.push(format!(
+            "{} must be {}, not {}",
+            name(at),
+            type_names(expected),
+            type_name(value)
+        ));
+        return;
+    }
+    if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
+        && !allowed.contains(value)
+    {
+        let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
+        mistakes.push(format!("{} must be one of {}", name(at), allowed.join(", ")));
+    }
+    match value {
+        Value::Object(object) => check_object(schema, object, at, mistakes, depth),
+        Value::Array(items) => {
+            if let Some(of) = schema.get("items") {
+                for (index, item) in items.iter().enumerate() {
+                    check(of, item, &format!("{at}[{index}]"), mistakes, depth + 1);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn check_object(
+    schema: &Map<String, Value>,
+    object: &Map<String, Value>,
+    at: &str,
+    mistakes: &mut Vec<String>,
+    depth: usize,
+) {
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let required = schema.get("required").and_then(Value::as_array);
+    for key in required.into_iter().flatten().filter_map(Value::as_str) {
+        if !object.contains_key(key) {
+            mistakes.push(format!("{} is required", name(&join(at, key))));
+        }
+    }
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+    for (key, value) in object {
+        match properties.get(key) {
+            Some(of) => check(of, value, &join(at, key), mistakes, depth + 1),
+            None if closed => {
+                let known: Vec<_> = properties.keys().map(String::as_str).collect();
+                mistakes.push(format!(
+                    "{} is not known (known: {})",
+                    name(&join(at, key)),
+                    known.join(", ")
+                ));
+            }
+            None => {}
+        }
+    }
+}
+
+fn join(at: &str, key: &str) -> String {
+    if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
+}
+
+fn name(at: &str) -> String {
+    if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn type_names(expected: &Value) -> String {
+    match expected {
+        Value::Array(types) => {
+            types.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+        }
+        other => other.as_str().unwrap_or("something else").to_owned(),
+    }
+}
+
+fn type_matches(expected: &Value, value: &Value) -> bool {
+    let one = |expected: &str| match expected {
+        "number" => value.is_number(),
+        "integer" => {
+            // Models write 2.0 for 2.
+            value.is_i64()
+                || value.is_u64()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        other => other == type_name(value),
+    };
+    match expected {
+        Value::String(expected) => one(expected),
+        Value::Array(types) => types.iter().filter_map(Value::as_str).any(one),
+        _ => true,
+    }
+}

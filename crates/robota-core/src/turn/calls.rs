@@ -1,0 +1,91 @@
+//! One tool call inside a turn: its stages, from asked-for to done.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::gate::Judgement;
+use crate::message::ToolUse;
+use crate::permission::Class;
+use crate::state::{CallStage, OpenCall};
+use crate::tool::{Ran, ToolOutcome};
+
+/// A call and how far it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct CallState {
+    pub(super) tool_use: ToolUse,
+    /// Arguments a hook put in place of the model's.
+    pub(super) input: Option<Value>,
+    /// Hooks run once, also when they changed the arguments and the gate judges again.
+    pub(super) pre_hooks_done: bool,
+    pub(super) stage: Stage,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    /// The gate is asked. `true` after a hook changed the arguments.
+    Judging,
+    /// The gate spoke; the answer that asks for the call is not committed yet, or hooks and
+    /// questions are still to come.
+    Judged(Judgement),
+    /// A PreToolUse hook runs.
+    PreHook(Judgement),
+    /// Somebody is asked.
+    Asking(Judgement),
+    /// It may run.
+    Allowed(Class),
+    /// It runs.
+    Running(Class),
+    /// It ran; a PostToolUse hook looks at it.
+    PostHook(Class, ToolOutcome),
+    /// What it came to is known.
+    Done(ToolOutcome),
+}
+
+impl CallState {
+    pub(super) fn new(tool_use: ToolUse) -> Self {
+        Self { tool_use, input: None, pre_hooks_done: false, stage: Stage::Judging }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.stage, Stage::Done(_))
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
+
+    /// Whether it has started, whatever became of it.
+    pub(super) fn has_started(&self) -> bool {
+        match &self.stage {
+            Stage::Running(_) | Stage::PostHook(..) => true,
+            Stage::Done(outcome) => outcome.ran != Ran::No,
+            Stage::Judging
+            | Stage::Judged(_)
+            | Stage::PreHook(_)
+            | Stage::Asking(_)
+            | Stage::Allowed(_) => false,
+        }
+    }
+
+    /// Whether a later call that only looks may run beside it.
+    pub(super) fn lets_readers_pass(&self) -> bool {
+        matches!(
+            self.stage,
+            Stage::Running(Class::Inspect) | Stage::PostHook(Class::Inspect, _) | Stage::Done(_)
+        )
+    }
+
+    /// What the fold should say of it.
+    pub(super) fn to_open(&self, committed: bool) -> OpenCall {
+        let stage = match &self.stage {
+            Stage::Judging | Stage::Judged(_) => CallStage::Called,
+            Stage::PreHook(_) => CallStage::InPreHook,
+            Stage::Asking(_) => CallStage::Asked,
+            Stage::Allowed(_) => CallStage::Allowed,
+            Stage::Running(_) => CallStage::Started,
+            Stage::PostHook(_, outcome) => CallStage::InPostHook(Box::new(outcome.clone())),
+            Stage::Done(outcome) => CallStage::Finished(Box::new(outcome.clone())),
+        };
+        OpenCall { tool_use: self.tool_use.clone(), committed, stage }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a turn is told before it begins. It is frozen for the turn.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT};
+use crate::context::COMPACT;
+use crate::hook::HookPoint;
+
+/// The default limit of model/tool rounds.
+pub const DEFAULT_MAX_ROUNDS: u32 = 10;
+
+/// The rules of one turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnConfig {
+    /// Who answers, for events only.
+    pub provider: String,
+    /// Which model.
+    pub model: String,
+    /// At most this many rounds; zero is no limit.
+    pub max_rounds: u32,
+    /// The model's context window, in tokens.
+    pub context_window: u64,
+    /// The model's longest answer, in tokens.
+    pub max_output: u64,
+    /// Compact above this share of the window; none never does.
+    pub compact_at: Option<f64>,
+    /// Whether there is a compactor.
+    pub has_compactor: bool,
+    /// How calls of one answer run.
+    pub concurrency: ToolConcurrency,
+    /// Where hooks stand.
+    pub hooks: HookPoints,
+    /// How failed model calls are tried again.
+    pub retry: RetryPolicy,
+    /// The tools that exist, sorted.
+    pub tools: Vec<String>,
+    /// Hash of the tools offered.
+    pub tools_sha256: Option<String>,
+    /// Hash of the system prompt.
+    pub prompt_sha256: Option<String>,
+}
+
+impl TurnConfig {
+    /// The defaults, for that model.
+    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            model: model.into(),
+            max_rounds: DEFAULT_MAX_ROUNDS,
+            context_window: DEFAULT_CONTEXT_WINDOW,
+            max_output: DEFAULT_MAX_OUTPUT,
+            compact_at: Some(COMPACT),
+            has_compactor: false,
+            concurrency: ToolConcurrency::default(),
+            hooks: HookPoints::default(),
+            retry: RetryPolicy::default(),
+            tools: Vec::new(),
+            tools_sha256: None,
+            prompt_sha256: None,
+        }
+    }
+}
+
+/// How the calls of one answer run. Calls that only look may overlap; a call with effects runs
+/// alone, and no call overtakes one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToolConcurrency {
+    /// One after the other.
+    Sequential,
+    /// At most this many at once; none is no limit, and zero counts as one.
+    Parallel {
+        /// The limit.
+        max: Option<u32>,
+    },
+}
+
+impl Default for ToolConcurrency {
+    fn default() -> Self {
+        Self::Parallel { max: Some(8) }
+    }
+}
+
+impl ToolConcurrency {
+    /// How many calls may run at once.
+    #[must_use]
+    pub fn limit(self) -> usize {
+        match self {
+            Self::Sequential => 1,
+            Self::Parallel { max: None } => usize::MAX,
+            Self::Parallel { max: Some(max) } => max.max(1) as usize,
+        }
+    }
+}
+
+/// A set of hook points.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HookPoints(Vec<HookPoint>);
+
+impl HookPoints {
+    /// These points.
+    pub fn new(points: impl IntoIterator<Item = HookPoint>) -> Self {
+        Self(points.into_iter().collect())
+    }
+
+    /// Whether a hook stands there.
+    #[must_use]
+    pub fn contains(&self, point: HookPoint) -> bool {
+        self.0.contains(&point)
+    }
+}
+
+/// How failed model calls are tried again: by elapsed time, not by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// Give up when a series of failures would last longer than this.
+    pub budget: Duration,
+    /// The first delay; each further one is twice as long.
+    pub base: Duration,
+    /// The longest delay, unless the service asks for a longer one.
+    pub cap: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            budget: Duration::from_secs(300),
+            base: Duration::from_millis(500),
+            cap: Duration::from_secs(30),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Never tries again.
+    #[must_use]
+    pub fn never() -> Self {
+        Self { budget: Duration::ZERO, base: Duration::from_millis(1), cap: Duration::ZERO }
+    }
+}

@@ -1,0 +1,143 @@
+//! Before a model call: what was sent meanwhile, the round limit, the context window.
+
+use super::{Effect, Env, ModelCall, Out, Phase, Turn};
+use crate::compact::Compaction;
+use crate::context::{ContextEstimate, GUARD};
+use crate::conversation::Pending;
+use crate::error::ErrorData;
+use crate::event::{
+    AssistantMessage, Author, CompactionFailed, CompactionFinished, CompactionStarted,
+    CompactionTrigger, ContextMeasured, ModelRequested, PrefixChange, PrefixChanged, Purpose,
+    TurnEnd, UserMessage,
+};
+use crate::message::{Message, MessageState};
+
+/// After this many rounds in a row that ask for tools that do not exist, the model is called
+/// without any.
+const UNKNOWN_ROUNDS: u32 = 2;
+
+impl Turn {
+    pub(super) fn prepare(&mut self, env: &Env<'_>, out: &mut Out) {
+        if !self.queue.is_empty() {
+            for (input, content) in std::mem::take(&mut self.queue) {
+                let message = Message::user(env.ids, content);
+                out.emit(UserMessage { message, input: Some(input), author: Author::User });
+            }
+            return;
+        }
+        let estimate = env.state.context(self.config.context_window);
+        let over_threshold =
+            self.config.compact_at.is_some_and(|share| estimate.exceeds(share));
+        if self.config.has_compactor
+            && !self.compaction_tried
+            && (over_threshold || estimate.exceeds(GUARD))
+        {
+            self.compaction_tried = true;
+            self.phase = Phase::Compacting;
+            out.emit(CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate });
+            out.push(Effect::Compact);
+        } else if estimate.exceeds(GUARD) {
+            self.context_full(&estimate, env, out);
+        } else {
+            self.new_round(estimate, env, out);
+        }
+    }
+
+    pub(super) fn compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
+        if self.phase != Phase::Compacting {
+            return;
+        }
+        self.phase = Phase::Preparing;
+        match result {
+            Ok(Compaction { summary, keep_from }) => {
+                out.emit(CompactionFinished { summary, keep_from });
+                out.emit(PrefixChanged { cause: PrefixChange::Compaction });
+            }
+            Err(error) => out.emit(CompactionFailed { error }),
+        }
+    }
+
+    fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
+        let at_limit = self.config.max_rounds != 0 && self.round >= self.config.max_rounds;
+        self.purpose = if self.unknown_rounds >= UNKNOWN_ROUNDS {
+            Purpose::SummaryWithoutTools
+        } else if at_limit {
+            Purpose::SummaryAtLimit
+        } else {
+            Purpose::Answer
+        };
+        self.round += 1;
+        self.attempt = 0;
+        self.compaction_tried = false;
+        out.emit(ContextMeasured { estimate });
+        self.call_model(env, out);
+    }
+
+    /// Sends the request of this round, for the first time or again.
+    pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
+        self.attempt += 1;
+        self.pending = Pending::default();
+        self.streamed = false;
+        self.calls.clear();
+        self.committed = false;
+        self.answer_usage = None;
+        self.phase = Phase::Calling;
+        let instruction = self.instruction();
+        out.emit(ModelRequested {
+            round: self.round,
+            attempt: self.attempt,
+            purpose: self.purpose,
+            messages: env.state.view.messages.len() as u64,
+            prompt: self.config.prompt_sha256.clone(),
+            tools: match self.purpose {
+                Purpose::Answer => self.config.tools_sha256.clone(),
+                Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => None,
+            },
+            instruction: instruction.clone(),
+        });
+        out.push(Effect::CallModel(ModelCall { purpose: self.purpose, instruction }));
+    }
+
+    fn instruction(&self) -> Option<String> {
+        match self.purpose {
+            Purpose::Answer => None,
+            Purpose::SummaryAtLimit => Some(
+                "The limit of tool rounds for this request is reached, so no more tools can be \
+                 called. Answer now with what you have: say what you found or did, what is still \
+                 missing, and that the user can ask you to go on."
+                    .to_owned(),
+            ),
+            Purpose::SummaryWithoutTools => Some(format!(
+                "These tools do not exist here, and the calls to them were not executed because \
+                 they are not registered: {}. Answer now without calling tools: say what you \
+                 found or did and what is still missing.",
+                self.unknown_tools.join(", ")
+            )),
+        }
+    }
+
+    /// Nothing is sent that does not fit: the answer says why and what to do.
+    fn context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
+        let threshold = crate::context::share_of(estimate.max, GUARD);
+        let text = format!(
+            "The conversation no longer fits into the model's context window, so nothing was \
+             sent. Estimated tokens: {} of {} (serialized estimate {}, provider usage floor {}, \
+             threshold {threshold} = 95 %). Compact or clear the conversation, or choose a model \
+             with a larger window.",
+            estimate.effective,
+            estimate.max,
+            estimate.serialized,
+            estimate.provider.unwrap_or(0),
+        );
+        let message = Message::assistant(env.ids, text.clone(), MessageState::Complete)
+            .with_metadata("context_full", true)
+            .with_metadata("estimated_tokens", estimate.effective)
+            .with_metadata("max_tokens", estimate.max)
+            .with_metadata("serialized_estimate", estimate.serialized)
+            .with_metadata("provider_usage_floor", estimate.provider.unwrap_or(0))
+            .with_metadata("threshold", threshold);
+        self.text = text;
+        out.emit(AssistantMessage { round: self.round, message });
+        self.conclude(TurnEnd::ContextFull, None, out);
+    }
+}

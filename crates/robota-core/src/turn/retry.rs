@@ -1,0 +1,146 @@
+//! When a model call fails: try again while there is time, else say so in words.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
+
+use super::{Effect, Ending, Env, Out, Phase, Turn};
+use crate::error::{Diagnose as _, ErrorData};
+use crate::event::{AssistantMessage, ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
+use crate::message::{Block, Cause, Message, MessageState};
+use crate::provider::ProviderError;
+use crate::tool::ToolOutcome;
+
+impl Turn {
+    pub(super) fn model_failed(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
+        if self.phase != Phase::Calling {
+            return;
+        }
+        let delay = self.next_delay(error, env.elapsed);
+        let started = self.calls.iter().any(super::CallState::has_started);
+        match delay {
+            Some(delay) if !started => {
+                if self.streamed {
+                    out.emit(StreamReset { round: self.round, attempt: self.attempt });
+                }
+                self.pending = crate::conversation::Pending::default();
+                self.calls.clear();
+                self.retry_error = None;
+                self.wait(delay, true, error.to_data(), out);
+            }
+            Some(_) => {
+                // What ran cannot be asked for again: keep it, and go on in a new round.
+                out.emit(ModelFailed { round: self.round, error: error.to_data() });
+                self.commit_interrupted(Cause::Provider, env, out);
+                self.begin_work(out);
+            }
+            None => self.give_up(error.to_data(), env, out),
+        }
+    }
+
+    fn give_up(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {
+        out.emit(ModelFailed { round: self.round, error: error.clone() });
+        if self.calls.is_empty() {
+            if self.purpose == Purpose::Answer {
+                self.provider_failed(error, env, out);
+            } else {
+                let state = if self.pending.is_empty() {
+                    MessageState::Complete
+                } else {
+                    MessageState::Interrupted(Cause::Provider)
+                };
+                self.end_summary(state, env, out);
+            }
+            return;
+        }
+        self.commit_interrupted(Cause::Provider, env, out);
+        self.ending = Some(Ending::ProviderFailed(error));
+        for at in 0..self.calls.len() {
+            if !self.calls[at].is_done() && !self.calls[at].has_started() {
+                let text = "This tool call was not executed: the model's answer failed before it \
+                            was complete.";
+                self.finish_call(at, ToolOutcome::not_run("response_failed", text), out);
+            }
+        }
+        self.phase = Phase::Working;
+    }
+
+    /// The failure becomes an answer that people can read, after whatever had arrived.
+    pub(super) fn provider_failed(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {
+        let mut text = format!("Error: the model could not answer: {}", error.message);
+        if let Some(hint) = &error.hint {
+            text.push_str("\nHint: ");
+            text.push_str(hint);
+        }
+        let mut blocks = self.pending.take_blocks();
+        let state = if blocks.is_empty() {
+            MessageState::Complete
+        } else {
+            MessageState::Interrupted(Cause::Provider)
+        };
+        blocks.push(Block::text(text.clone()));
+        let message = Message::assistant(env.ids, blocks, state)
+            .with_metadata("error_code", error.kind.code());
+        if let Some(usage) = self.answer_usage.take() {
+            self.usage += usage;
+        }
+        out.emit(AssistantMessage { round: self.round, message });
+        self.text = text;
+        self.conclude(TurnEnd::ProviderFailed, Some(error), out);
+    }
+
+    /// After the calls of a failed answer are settled, the next round waits like any retry.
+    pub(super) fn next_round_or_wait(&mut self, out: &mut Out) {
+        let Some(error) = self.retry_error.take() else { return };
+        let delay = self.backoff();
+        self.wait(delay, false, error, out);
+    }
+
+    fn wait(&mut self, delay: Duration, same_request: bool, error: ErrorData, out: &mut Out) {
+        out.emit(ModelRetry {
+            round: self.round,
+            attempt: self.attempt,
+            error,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+        });
+        out.push(Effect::Wait(delay));
+        self.phase = Phase::Waiting(same_request);
+    }
+
+    pub(super) fn wait_over(&mut self, env: &Env<'_>, out: &mut Out) {
+        match self.phase {
+            Phase::Waiting(true) => self.call_model(env, out),
+            Phase::Waiting(false) => {
+                self.phase = Phase::Preparing;
+                self.prepare(env, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// How long to wait before trying again; none when it would not help or takes too long.
+    fn next_delay(&mut self, error: &ProviderError, elapsed: Duration) -> Option<Duration> {
+        if !error.retryable() {
+            return None;
+        }
+        let since = *self.failing_since.get_or_insert(elapsed);
+        self.failures += 1;
+        let delay = error.retry_after.unwrap_or_else(|| self.backoff());
+        let spent = elapsed.saturating_sub(since);
+        (spent + delay <= self.config.retry.budget).then(|| {
+            self.retry_error = Some(error.to_data());
+            delay
+        })
+    }
+
+    /// Twice as long each time, up to the cap, and spread so that many clients do not come
+    /// back at once. The spread follows from the turn's id: the machine has no dice.
+    fn backoff(&self) -> Duration {
+        let policy = self.config.retry;
+        let doublings = self.failures.saturating_sub(1).min(16);
+        let full = policy.base.saturating_mul(1 << doublings).min(policy.cap.max(policy.base));
+        let mut hasher = DefaultHasher::new();
+        (self.id.as_str(), self.round, self.failures).hash(&mut hasher);
+        let spread = (hasher.finish() % 1000) as u32;
+        full / 2 + full.saturating_mul(spread) / 2000
+    }
+}

@@ -1,0 +1,206 @@
+//! While the model answers: text is kept as it comes, calls are judged as soon as they are
+//! whole, and the end commits the answer.
+
+use super::calls::{CallState, Stage};
+use super::{Effect, Ending, Env, FALLBACK, Out, Phase, Turn};
+use crate::event::{
+    AssistantMessage, ModelResponded, Purpose, TextChunk, ThinkingChunk, ToolBatchStarted,
+    ToolCalled, ToolInputChunk, TurnEnd,
+};
+use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolUse};
+use crate::provider::{Delta, StopReason};
+use crate::tool::ToolOutcome;
+
+impl Turn {
+    pub(super) fn on_delta(&mut self, delta: Delta, env: &Env<'_>, out: &mut Out) {
+        if self.phase != Phase::Calling {
+            return;
+        }
+        let round = self.round;
+        self.streamed |= !matches!(delta, Delta::Usage(_) | Delta::Activity);
+        match delta {
+            Delta::Text(text) => {
+                self.pending.push_text(&text);
+                out.emit(TextChunk { round, text });
+            }
+            Delta::Thinking(text) => {
+                self.pending.push_thinking(&text);
+                out.emit(ThinkingChunk { round, text });
+            }
+            Delta::ToolInput { index, name, json } => {
+                out.emit(ToolInputChunk { round, index, name, json });
+            }
+            Delta::Block(block) => self.on_block(block, env, out),
+            Delta::Usage(usage) => self.answer_usage = Some(usage),
+            Delta::Activity => {}
+            Delta::End(stop) => self.end_answer(stop, env, out),
+        }
+    }
+
+    fn on_block(&mut self, block: Block, env: &Env<'_>, out: &mut Out) {
+        if let Block::Text(text) = &block {
+            // A whole block of words that did not stream: watchers get it as one piece.
+            out.emit(TextChunk { round: self.round, text: text.text.clone() });
+        }
+        let Some(tool_use) = self.pending.push_block(block, env.ids).cloned() else { return };
+        let index = u32::try_from(self.calls.len()).unwrap_or(u32::MAX);
+        out.emit(ToolCalled { round: self.round, index, tool_use: tool_use.clone() });
+        self.calls.push(CallState::new(tool_use.clone()));
+        if self.purpose == Purpose::Answer && self.can_be_judged(&tool_use) {
+            out.push(Effect::Judge(tool_use));
+        }
+    }
+
+    fn can_be_judged(&self, tool_use: &ToolUse) -> bool {
+        self.knows_tool(&tool_use.name) && tool_use.input.json().is_some()
+    }
+
+    fn knows_tool(&self, name: &str) -> bool {
+        self.config.tools.binary_search_by(|tool| tool.as_str().cmp(name)).is_ok()
+    }
+
+    fn end_answer(&mut self, stop: StopReason, env: &Env<'_>, out: &mut Out) {
+        self.failing_since = None;
+        self.failures = 0;
+        let usage = self.answer_usage;
+        out.emit(ModelResponded {
+            round: self.round,
+            stop: stop.clone(),
+            usage,
+            tool_calls: u32::try_from(self.calls.len()).unwrap_or(u32::MAX),
+        });
+        if self.purpose == Purpose::Answer {
+            self.commit(MessageState::Complete, env, out);
+            if !self.calls.is_empty() {
+                self.begin_work(out);
+            } else if stop == StopReason::Pause {
+                self.phase = Phase::Preparing;
+            } else {
+                self.phase = Phase::Answered;
+            }
+        } else {
+            self.end_summary(MessageState::Complete, env, out);
+        }
+    }
+
+    /// The only way an answer enters the conversation: everything that arrived, whole or not.
+    pub(super) fn commit(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
+        let message = Message::assistant(env.ids, self.pending.take_blocks(), state);
+        self.commit_message(message, out);
+    }
+
+    pub(super) fn commit_message(&mut self, message: Message, out: &mut Out) {
+        let usage = self.answer_usage.take();
+        if let Some(usage) = usage {
+            self.usage += usage;
+        }
+        self.text = message.text();
+        self.committed = true;
+        out.emit(AssistantMessage { round: self.round, message: message.with_usage(usage) });
+    }
+
+    /// A forced summary is final, with its words or with the fallback.
+    pub(super) fn end_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
+        let mut blocks = self.pending.take_blocks();
+        let wordless = !blocks.iter().any(|block| match block {
+            Block::Text(text) => !text.text.trim().is_empty(),
+            _ => false,
+        });
+        if wordless && self.calls.is_empty() {
+            blocks.push(Block::text(FALLBACK));
+        }
+        let message = Message::assistant(env.ids, blocks, state);
+        self.commit_message(message, out);
+        if wordless || state != MessageState::Complete {
+            self.text = FALLBACK.to_owned();
+        }
+        let end = self.summary_end();
+        if self.calls.is_empty() {
+            self.conclude(end, None, out);
+            return;
+        }
+        // It was offered no tools and asks for some all the same.
+        self.ending = Some(Ending::Forced);
+        for at in 0..self.calls.len() {
+            let text = "This tool call was not executed: no tools were offered for this answer.";
+            self.finish_call(at, ToolOutcome::not_run("not_offered", text), out);
+        }
+        self.phase = Phase::Working;
+    }
+
+    pub(super) fn summary_end(&self) -> TurnEnd {
+        match self.purpose {
+            Purpose::SummaryWithoutTools => TurnEnd::UnknownTools,
+            Purpose::SummaryAtLimit | Purpose::Answer => TurnEnd::RoundLimit,
+        }
+    }
+
+    /// The answer is committed and asks for calls: work them off.
+    pub(super) fn begin_work(&mut self, out: &mut Out) {
+        self.phase = Phase::Working;
+        out.emit(ToolBatchStarted {
+            round: self.round,
+            calls: self.calls.iter().map(|call| call.tool_use.call.clone()).collect(),
+            parallel: self.config.concurrency.limit() > 1,
+            max_concurrency: match self.config.concurrency.limit() {
+                usize::MAX => None,
+                limit => u32::try_from(limit).ok(),
+            },
+        });
+        self.refuse_impossible_calls(out);
+    }
+
+    /// Calls to tools that do not exist, and calls whose arguments cannot be read, are
+    /// answered without running anything.
+    fn refuse_impossible_calls(&mut self, out: &mut Out) {
+        let mut unknown = Vec::new();
+        for at in 0..self.calls.len() {
+            let tool_use = &self.calls[at].tool_use;
+            let outcome = if !self.knows_tool(&tool_use.name) {
+                unknown.push(tool_use.name.clone());
+                unknown_tool(&tool_use.name, &self.config.tools)
+            } else if let ToolInput::Unparsed(unparsed) = &tool_use.input {
+                ToolOutcome::not_run(
+                    "invalid_input",
+                    format!(
+                        "Error: the arguments of {} are not valid JSON ({}), so nothing was run. \
+                         Send them again.",
+                        tool_use.name, unparsed.error
+                    ),
+                )
+            } else {
+                continue;
+            };
+            if matches!(self.calls[at].stage, Stage::Judging) {
+                self.finish_call(at, outcome, out);
+            }
+        }
+        if unknown.is_empty() {
+            self.unknown_rounds = 0;
+            self.unknown_tools.clear();
+        } else {
+            self.unknown_rounds += 1;
+            self.unknown_tools.extend(unknown);
+            self.unknown_tools.sort();
+            self.unknown_tools.dedup();
+        }
+    }
+
+    /// Commits an answer that was cut short; its complete calls stay in it.
+    pub(super) fn commit_interrupted(&mut self, cause: Cause, env: &Env<'_>, out: &mut Out) {
+        self.commit(MessageState::Interrupted(cause), env, out);
+    }
+}
+
+fn unknown_tool(name: &str, available: &[String]) -> ToolOutcome {
+    let list = if available.is_empty() { "none".to_owned() } else { available.join(", ") };
+    ToolOutcome::not_run(
+        "unknown_tool",
+        format!(
+            "Error: the tool call was not executed because no tool named \"{name}\" is \
+             registered. Available tools: {list}."
+        ),
+    )
+    .with_metadata("requested_tool", name)
+    .with_metadata("available_tools", available.to_vec())
+}

@@ -1,0 +1,375 @@
+//! Working off the calls of an answer: judge, hooks, questions, run, results.
+
+use std::time::Duration;
+
+use super::calls::Stage;
+use super::effect::with_input;
+use super::{Effect, Ending, Env, Judged, Out, Phase, SKIPPED_RESULT, Turn, wrong_answer};
+use crate::approve::{Answer, Question};
+use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
+use crate::event::{
+    DecidedBy, HookFinished, HookStarted, PermissionAsked, PermissionDecided, ToolBatchFinished,
+    ToolFinished, ToolResultAdded, ToolStarted, TurnEnd,
+};
+use crate::gate::{Judgement, Source};
+use crate::hook::{HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision};
+use crate::ids::{CallId, MessageId};
+use crate::message::ToolResult;
+use crate::permission::{Class, Verdict};
+use crate::state::result_chars;
+use crate::tool::{Ran, ToolOutcome};
+
+impl Turn {
+    fn position(&self, call: &CallId) -> Option<usize> {
+        self.calls.iter().position(|state| state.tool_use.call == *call)
+    }
+
+    /// The gate spoke.
+    pub(super) fn judged(&mut self, call: &CallId, judged: Judged, out: &mut Out) {
+        let Some(at) = self.position(call) else { return };
+        if self.calls[at].stage != Stage::Judging {
+            return;
+        }
+        match judged {
+            Judged::Invalid(error) => {
+                let text = format!("Error: {error}. Nothing was run; correct the call and try again.");
+                self.finish_call(at, ToolOutcome::not_run("invalid_input", text), out);
+            }
+            Judged::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
+                self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
+            }
+            Judged::Judgement(judgement) => {
+                let settled = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
+                if settled {
+                    self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
+                } else {
+                    self.calls[at].stage = Stage::Judged(judgement);
+                    self.move_judged(at, out);
+                }
+            }
+        }
+    }
+
+    fn needs_pre_hook(&self, at: usize) -> bool {
+        self.config.hooks.contains(HookPoint::PreToolUse) && !self.calls[at].pre_hooks_done
+    }
+
+    /// Starts whatever can start now. Hooks and questions of all calls may be open at once;
+    /// running follows the order of the calls.
+    pub(super) fn work_calls(&mut self, out: &mut Out) {
+        for at in 0..self.calls.len() {
+            self.move_judged(at, out);
+            if let Stage::Allowed(class) = self.calls[at].stage
+                && self.may_start(at, class)
+            {
+                let call = &mut self.calls[at];
+                call.stage = Stage::Running(class);
+                out.emit(ToolStarted {
+                    call: call.tool_use.call.clone(),
+                    class,
+                    input: call.input.clone(),
+                });
+                let tool_use = with_input(&call.tool_use, call.input.as_ref());
+                out.push(Effect::RunTool { tool_use, class });
+            }
+        }
+    }
+
+    /// A judged call waits for the answer to be committed, then for its hook, then for somebody.
+    fn move_judged(&mut self, at: usize, out: &mut Out) {
+        if !self.committed || self.ending.is_some() {
+            return;
+        }
+        let Stage::Judged(judgement) = &self.calls[at].stage else { return };
+        let judgement = judgement.clone();
+        let tool_use = with_input(&self.calls[at].tool_use, self.calls[at].input.as_ref());
+        if self.needs_pre_hook(at) {
+            out.emit(HookStarted {
+                point: HookPoint::PreToolUse,
+                call: Some(tool_use.call.clone()),
+            });
+            let verdict = judgement.verdict;
+            out.push(Effect::RunHook(HookInput::PreToolUse { tool_use, verdict }));
+            self.calls[at].stage = Stage::PreHook(judgement);
+            return;
+        }
+        match judgement.verdict {
+            Verdict::Allow => {
+                self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
+            }
+            Verdict::Ask => {
+                out.emit(PermissionAsked {
+                    call: tool_use.call.clone(),
+                    reason: judgement.reason.clone(),
+                });
+                out.push(Effect::AskPermission(Question {
+                    call: tool_use,
+                    class: judgement.class,
+                    reason: judgement.reason.clone(),
+                }));
+                self.calls[at].stage = Stage::Asking(judgement);
+            }
+            Verdict::Deny => {
+                self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
+            }
+        }
+    }
+
+    fn may_start(&self, at: usize, class: Class) -> bool {
+        if self.ending.is_some() {
+            return false;
+        }
+        let running = self.calls.iter().filter(|call| call.is_running()).count();
+        if running >= self.config.concurrency.limit() {
+            return false;
+        }
+        let earlier = &self.calls[..at];
+        match class {
+            // Also while the response still streams.
+            Class::Inspect => earlier.iter().all(super::CallState::lets_readers_pass),
+            Class::Modify | Class::Execute => {
+                self.committed && earlier.iter().all(super::CallState::is_done)
+            }
+        }
+    }
+
+    /// A hook about a call answered.
+    pub(super) fn call_hooked(&mut self, call: &CallId, answer: HookAnswer, out: &mut Out) {
+        let Some(at) = self.position(call) else { return };
+        match self.calls[at].stage.clone() {
+            Stage::PreHook(judgement) => {
+                let decision = match answer {
+                    HookAnswer::PreToolUse(decision) => decision,
+                    _ => PreToolDecision::Deny { reason: wrong_answer(HookPoint::PreToolUse) },
+                };
+                self.pre_hooked(at, judgement, decision, out);
+            }
+            Stage::PostHook(_, outcome) => {
+                let decision = match answer {
+                    HookAnswer::PostToolUse(decision) => decision,
+                    _ => PostToolDecision::Block { reason: wrong_answer(HookPoint::PostToolUse) },
+                };
+                self.post_hooked(at, outcome, decision, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn pre_hooked(
+        &mut self,
+        at: usize,
+        mut judgement: Judgement,
+        decision: PreToolDecision,
+        out: &mut Out,
+    ) {
+        let (word, reason) = match &decision {
+            PreToolDecision::Continue => ("continue", None),
+            PreToolDecision::Allow { reason } => ("allow", reason.clone()),
+            PreToolDecision::Ask { reason } => ("ask", Some(reason.clone())),
+            PreToolDecision::Deny { reason } => ("deny", Some(reason.clone())),
+            PreToolDecision::Change { .. } => ("change", None),
+            PreToolDecision::Answer { .. } => ("answer", None),
+        };
+        let input = match &decision {
+            PreToolDecision::Change { input } => Some(input.clone()),
+            _ => None,
+        };
+        out.emit(HookFinished {
+            point: HookPoint::PreToolUse,
+            call: Some(self.calls[at].tool_use.call.clone()),
+            decision: word.to_owned(),
+            reason,
+            input,
+            outcome: None,
+        });
+        self.calls[at].pre_hooks_done = true;
+        match decision {
+            PreToolDecision::Continue => {}
+            PreToolDecision::Allow { .. } => {
+                if judgement.source == Source::Mode {
+                    judgement.verdict = Verdict::Allow;
+                }
+            }
+            PreToolDecision::Ask { reason } => {
+                judgement.verdict = judgement.verdict.max(Verdict::Ask);
+                judgement.source = Source::Rule;
+                judgement.reason = reason;
+            }
+            PreToolDecision::Deny { reason } => {
+                let text = format!("Blocked by hook: {reason}");
+                out.emit(PermissionDecided {
+                    call: self.calls[at].tool_use.call.clone(),
+                    verdict: Verdict::Deny,
+                    by: DecidedBy::Hook,
+                    class: Some(judgement.class),
+                    reason,
+                });
+                self.finish_call(at, ToolOutcome::not_run("blocked_by_hook", text), out);
+                return;
+            }
+            PreToolDecision::Change { input } => {
+                self.calls[at].input = Some(input);
+                self.calls[at].stage = Stage::Judging;
+                let call = &self.calls[at];
+                out.push(Effect::Judge(with_input(&call.tool_use, call.input.as_ref())));
+                return;
+            }
+            PreToolDecision::Answer { outcome } => {
+                self.finish_call(at, ToolOutcome { ran: Ran::No, ..outcome }, out);
+                return;
+            }
+        }
+        self.calls[at].stage = Stage::Judged(judgement);
+        self.move_judged(at, out);
+    }
+
+    fn post_hooked(
+        &mut self,
+        at: usize,
+        outcome: ToolOutcome,
+        decision: PostToolDecision,
+        out: &mut Out,
+    ) {
+        let ran = outcome.ran;
+        let (word, reason, replaced) = match decision {
+            PostToolDecision::Continue => ("continue", None, None),
+            PostToolDecision::Replace { outcome } => ("replace", None, Some(outcome)),
+            PostToolDecision::Block { reason } => {
+                let text = format!("Blocked by hook: {reason}");
+                ("block", Some(reason), Some(ToolOutcome::failed("blocked_by_hook", text)))
+            }
+        };
+        // It ran, whatever the model is told of it.
+        let replaced = replaced.map(|replaced| ToolOutcome { ran, ..replaced });
+        out.emit(HookFinished {
+            point: HookPoint::PostToolUse,
+            call: Some(self.calls[at].tool_use.call.clone()),
+            decision: word.to_owned(),
+            reason,
+            input: None,
+            outcome: replaced.clone(),
+        });
+        self.calls[at].stage = Stage::Done(replaced.unwrap_or(outcome));
+    }
+
+    /// Somebody answered a question.
+    pub(super) fn answered(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
+        let Some(at) = self.position(call) else { return };
+        let Stage::Asking(judgement) = &self.calls[at].stage else { return };
+        let class = judgement.class;
+        match answer {
+            Answer::Allow { note } => {
+                let reason = note.unwrap_or_else(|| "approved".to_owned());
+                self.allow(at, DecidedBy::User, class, reason, out);
+            }
+            Answer::Deny { note } => {
+                let reason = note.unwrap_or_else(|| "not approved".to_owned());
+                self.deny(at, DecidedBy::User, Some(class), &reason, out);
+            }
+        }
+    }
+
+    fn allow(&mut self, at: usize, by: DecidedBy, class: Class, reason: String, out: &mut Out) {
+        out.emit(PermissionDecided {
+            call: self.calls[at].tool_use.call.clone(),
+            verdict: Verdict::Allow,
+            by,
+            class: Some(class),
+            reason,
+        });
+        self.calls[at].stage = Stage::Allowed(class);
+    }
+
+    fn deny(&mut self, at: usize, by: DecidedBy, class: Option<Class>, reason: &str, out: &mut Out) {
+        out.emit(PermissionDecided {
+            call: self.calls[at].tool_use.call.clone(),
+            verdict: Verdict::Deny,
+            by,
+            class,
+            reason: reason.to_owned(),
+        });
+        let text = format!("Permission denied: {reason}");
+        self.finish_call(at, ToolOutcome::not_run("denied", text), out);
+    }
+
+    /// A call that will not run has its outcome.
+    pub(super) fn finish_call(&mut self, at: usize, outcome: ToolOutcome, out: &mut Out) {
+        let call = &mut self.calls[at];
+        out.emit(ToolFinished {
+            call: call.tool_use.call.clone(),
+            class: None,
+            outcome: outcome.clone(),
+            duration_ms: 0,
+        });
+        call.stage = Stage::Done(outcome);
+    }
+
+    /// A call that ran has its outcome.
+    pub(super) fn tool_finished(
+        &mut self,
+        call: &CallId,
+        outcome: ToolOutcome,
+        duration: Duration,
+        out: &mut Out,
+    ) {
+        let Some(at) = self.position(call) else { return };
+        let Stage::Running(class) = self.calls[at].stage else { return };
+        self.tools_executed += 1;
+        let call = call.clone();
+        out.emit(ToolFinished {
+            call: call.clone(),
+            class: Some(class),
+            outcome: outcome.clone(),
+            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
+        });
+        if self.config.hooks.contains(HookPoint::PostToolUse) && self.ending.is_none() {
+            out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
+            let state = &self.calls[at];
+            let tool_use = with_input(&state.tool_use, state.input.as_ref());
+            out.push(Effect::RunHook(HookInput::PostToolUse {
+                tool_use,
+                outcome: outcome.clone(),
+            }));
+            self.calls[at].stage = Stage::PostHook(class, outcome);
+        } else {
+            self.calls[at].stage = Stage::Done(outcome);
+        }
+    }
+
+    /// Every call is done: the model is told, in the order of the calls, as far as there is
+    /// room.
+    pub(super) fn settle_calls(&mut self, env: &Env<'_>, out: &mut Out) {
+        let message = MessageId::mint(env.ids);
+        let mut chars = env.state.view.chars;
+        let (mut added, mut skipped, mut failed) = (0, 0, 0);
+        for call in std::mem::take(&mut self.calls) {
+            let Stage::Done(outcome) = call.stage else { continue };
+            failed += u32::from(!outcome.ok);
+            let full = exceeds(conservative_tokens(chars), self.config.context_window, TOOL_RESULTS);
+            // The first result is always told: leaving out all of them would help nobody.
+            let result = if full && added > 0 {
+                skipped += 1;
+                ToolResult::text(&call.tool_use, SKIPPED_RESULT, true)
+            } else {
+                added += 1;
+                outcome.to_result(&call.tool_use)
+            };
+            chars += result_chars(&result);
+            out.emit(ToolResultAdded { round: self.round, message: message.clone(), result });
+        }
+        out.emit(ToolBatchFinished { round: self.round, added, skipped, failed });
+        self.phase = Phase::Preparing;
+        match self.ending.take() {
+            None => self.next_round_or_wait(out),
+            Some(Ending::Interrupted(_)) => self.conclude(TurnEnd::Interrupted, None, out),
+            Some(Ending::StoreFailed(error)) => {
+                self.conclude(TurnEnd::StoreFailed, Some(error), out);
+            }
+            Some(Ending::ProviderFailed(error)) => self.provider_failed(error, env, out),
+            Some(Ending::Forced) => {
+                let end = self.summary_end();
+                self.conclude(end, None, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! From any provider's usage object to [`Usage`]: by the names of the fields, never by the
+//! name of the provider.
+
+use serde_json::Value;
+
+use super::Usage;
+
+const INPUT: &[&str] = &[
+    "input_tokens",
+    "inputTokens",
+    "prompt_tokens",
+    "promptTokens",
+    "promptTokenCount",
+    "prompt_token_count",
+];
+const OUTPUT: &[&str] = &[
+    "output_tokens",
+    "outputTokens",
+    "completion_tokens",
+    "completionTokens",
+    "candidatesTokenCount",
+    "candidates_token_count",
+];
+const TOTAL: &[&str] = &["total_tokens", "totalTokens", "totalTokenCount", "total_token_count"];
+
+/// Beside the input: a provider that reports one of these leaves it out of the input.
+const READ_BESIDE: &[&str] = &["cache_read_input_tokens", "cacheReadInputTokens"];
+const WRITE_BESIDE: &[&str] = &["cache_creation_input_tokens", "cacheCreationInputTokens"];
+
+/// Inside the input already.
+const READ_INSIDE: &[&str] = &[
+    "cache_read_tokens",
+    "cacheReadTokens",
+    "cached_input_tokens",
+    "cachedInputTokens",
+    "cachedContentTokenCount",
+    "cached_content_token_count",
+    "prompt_cache_hit_tokens",
+];
+const WRITE_INSIDE: &[&str] = &["cache_write_tokens", "cacheWriteTokens"];
+const INPUT_DETAILS: &[&str] =
+    &["input_tokens_details", "inputTokensDetails", "prompt_tokens_details", "promptTokensDetails"];
+
+const TOOL_PROMPT: &[&str] = &["toolUsePromptTokenCount", "tool_use_prompt_token_count"];
+const THOUGHTS_BESIDE: &[&str] = &["thoughtsTokenCount", "thoughts_token_count"];
+const REASONING: &[&str] = &["reasoning_tokens", "reasoningTokens"];
+const OUTPUT_DETAILS: &[&str] = &[
+    "output_tokens_details",
+    "outputTokensDetails",
+    "completion_tokens_details",
+    "completionTokensDetails",
+];
+
+/// See [`Usage::from_provider_value`].
+pub(super) fn normalise(value: &Value) -> Option<Usage> {
+    read(value).or_else(|| {
+        ["usage", "usageMetadata", "usage_metadata"].iter().find_map(|key| read(value.get(key)?))
+    })
+}
+
+fn read(value: &Value) -> Option<Usage> {
+    let input = count(value, INPUT);
+    let output = count(value, OUTPUT);
+    let total = count(value, TOTAL);
+    let read_beside = count(value, READ_BESIDE);
+    let write_beside = count(value, WRITE_BESIDE);
+    let thoughts_beside = count(value, THOUGHTS_BESIDE);
+    [input, output, total, read_beside, write_beside, thoughts_beside]
+        .iter()
+        .any(Option::is_some)
+        .then_some(())?;
+
+    let reasoning_inside = count(value, REASONING)
+        .or_else(|| detail(value, OUTPUT_DETAILS, &["reasoning_tokens", "reasoningTokens"]))
+        .or_else(|| detail(value, OUTPUT_DETAILS, &["thinking_tokens", "thinkingTokens"]));
+    let reasoning = thoughts_beside.or(reasoning_inside).unwrap_or(0);
+
+    let beside = read_beside.unwrap_or(0).saturating_add(write_beside.unwrap_or(0));
+    let tool_prompt = count(value, TOOL_PROMPT).unwrap_or(0);
+    let generated = match (output, thoughts_beside) {
+        (Some(output), Some(thoughts)) => Some(output.saturating_add(thoughts)),
+        // Some servers leave thinking out of the completion; then only the total tells.
+        (Some(output), None) if outside(total, input, output, reasoning) => {
+            Some(output.saturating_add(reasoning))
+        }
+        (output, thoughts) => output.or(thoughts).or(reasoning_inside),
+    };
+    // One side missing: the total has it. Both missing: the total is what is in the context.
+    let sent = match (input, total) {
+        (None, Some(total)) => total.saturating_sub(generated.unwrap_or(0)),
+        (input, _) => input.unwrap_or(0).saturating_add(beside).saturating_add(tool_prompt),
+    };
+    let generated = match (generated, input, total) {
+        (None, Some(_), Some(total)) => total.saturating_sub(sent),
+        (generated, ..) => generated.unwrap_or(0),
+    };
+
+    let cache_read = read_beside
+        .or_else(|| count(value, READ_INSIDE))
+        .or_else(|| detail(value, INPUT_DETAILS, &["cached_tokens", "cachedTokens"]))
+        .unwrap_or(0)
+        .min(sent);
+    let cache_write = write_beside
+        .or_else(|| count(value, WRITE_INSIDE))
+        .or_else(|| detail(value, INPUT_DETAILS, &["cache_write_tokens", "cacheWriteTokens"]))
+        .unwrap_or(0)
+        .min(sent - cache_read);
+    Some(Usage {
+        input_tokens: sent,
+        output_tokens: generated,
+        cache_read_tokens: cache_read,
+        cache_write_tokens: cache_write,
+        reasoning_tokens: reasoning.min(generated),
+    })
+}
+
+/// Whether the total shows that reasoning was counted beside the output.
+fn outside(total: Option<u64>, input: Option<u64>, output: u64, reasoning: u64) -> bool {
+    let (Some(total), Some(input)) = (total, input) else { return false };
+    reasoning > 0
+        && input.checked_add(output).and_then(|sum| sum.checked_add(reasoning)) == Some(total)
+}
+
+/// The first of these fields that holds a count.
+fn count(value: &Value, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| number(value.get(name)?))
+}
+
+fn detail(value: &Value, objects: &[&str], names: &[&str]) -> Option<u64> {
+    objects.iter().find_map(|object| count(value.get(object)?, names))
+}
+
+fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let float = value.as_f64().filter(|float| float.is_finite() && *float >= 0.0)?;
+        // The cast saturates and cuts the fraction off: a count of 1e300 is a huge count.
+        Some(float as u64)
+    })
+}
