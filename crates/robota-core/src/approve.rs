@@ -44,8 +44,6 @@ pub struct NobodyToAsk;
 #[async_trait::async_trait]
 impl Approver for NobodyToAsk {
     async fn ask(&self, _question: Question) -> Answer {
-        Answer::Deny {
-            note: Some("it needs approval and nobody is there to give it".to_owned()),
-        }
+        Answer::Deny { note: Some("it needs approval and nobody is there to give it".to_owned()) }
     }
 }

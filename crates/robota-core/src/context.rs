@@ -136,6 +136,12 @@ pub fn conservative_tokens(chars: u64) -> u64 {
     chars.div_ceil(2)
 }
 
+/// That share of the window, in tokens.
+#[must_use]
+pub fn share_of(window: u64, share: f64) -> u64 {
+    (window as f64 * share) as u64
+}
+
 /// Whether so many tokens lie above this share of the window. Never, when the window is
 /// unknown (0).
 #[must_use]

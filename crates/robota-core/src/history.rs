@@ -63,7 +63,11 @@ impl HistoryEntry {
         name: impl Into<String>,
         data: Value,
     ) -> Self {
-        Self { id: EntryId::mint(ids), timestamp, kind: EntryKind::Event { name: name.into(), data } }
+        Self {
+            id: EntryId::mint(ids),
+            timestamp,
+            kind: EntryKind::Event { name: name.into(), data },
+        }
     }
 
     /// Whether it is a message.

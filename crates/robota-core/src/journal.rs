@@ -102,7 +102,9 @@ impl Diagnose for JournalError {
             Self::NotFound(_) => "check the id".to_owned(),
             Self::Exists(_) => "choose another id, or resume the session".to_owned(),
             Self::Locked { .. } => "close it there, or fork the session".to_owned(),
-            Self::Damaged { .. } => "restore it from a backup, or fork before the damage".to_owned(),
+            Self::Damaged { .. } => {
+                "restore it from a backup, or fork before the damage".to_owned()
+            }
             Self::Io { .. } => {
                 "check that the disk has room and may be written; nothing acknowledged is lost"
                     .to_owned()

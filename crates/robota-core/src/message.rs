@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use block::{
-    Block, BlobRef, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
+    BlobRef, Block, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
 };
 
 use crate::ids::{Ids, MessageId};
@@ -107,9 +107,9 @@ impl Message {
         Self { state, ..Self::new(ids, Role::Assistant, content.into().0) }
     }
 
-    /// Results of tool calls, under an id that the journal gives.
+    /// Results of tool calls. The journal gives the id: results of one answer share it.
     #[must_use]
-    pub fn tool_results(id: MessageId, results: Vec<ToolResult>) -> Self {
+    pub fn tool(id: MessageId, results: Vec<ToolResult>) -> Self {
         Self {
             id,
             role: Role::Tool,
@@ -119,18 +119,6 @@ impl Message {
             usage: None,
             extra: Map::new(),
         }
-    }
-
-    /// Results of tool calls.
-    pub fn tool(ids: &dyn Ids, results: Vec<ToolResult>) -> Self {
-        Self::new(ids, Role::Tool, results.into_iter().map(Block::ToolResult).collect())
-    }
-
-    /// The same message with another id: folds know the id from the journal.
-    #[must_use]
-    pub fn with_id(mut self, id: MessageId) -> Self {
-        self.id = id;
-        self
     }
 
     /// The same message with one more metadata entry.

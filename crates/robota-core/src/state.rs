@@ -132,10 +132,9 @@ impl State {
             Event::SessionCreated(SessionCreated { session, cwd, parent, .. }) => {
                 self.session = Some(session.clone());
                 self.cwd.clone_from(cwd);
-                self.parent = parent.as_ref().map(|Parent { session, at }| Origin {
-                    session: session.clone(),
-                    at: *at,
-                });
+                self.parent = parent
+                    .as_ref()
+                    .map(|Parent { session, at }| Origin { session: session.clone(), at: *at });
             }
             Event::Renamed(data) => self.name = Some(data.name.clone()),
             Event::ModeChanged(data) => self.mode = data.mode,
@@ -262,7 +261,7 @@ impl ModelView {
     fn push_result(&mut self, id: &MessageId, result: &ToolResult) {
         let last = self.messages.last().filter(|message| message.id == *id);
         if last.is_none() {
-            self.push(Message::tool_results(id.clone(), vec![result.clone()]));
+            self.push(Message::tool(id.clone(), vec![result.clone()]));
             return;
         }
         let messages = Arc::make_mut(&mut self.messages);

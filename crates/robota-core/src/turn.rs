@@ -28,9 +28,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use calls::CallState;
-pub use config::{HookPoints, RetryPolicy, ToolConcurrency, TurnConfig};
-pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
+pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, RetryPolicy, ToolConcurrency, TurnConfig};
 use effect::Out;
+pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
 
 use crate::conversation::Pending;
 use crate::error::ErrorData;
@@ -182,9 +182,7 @@ impl Turn {
                 if turn.config.hooks.contains(HookPoint::UserPromptSubmit) =>
             {
                 out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
-                out.push(Effect::RunHook(HookInput::UserPromptSubmit {
-                    content: content.clone(),
-                }));
+                out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: content.clone() }));
                 turn.phase = Phase::Prompting(content);
             }
             TurnInput::Message { content, .. } => {
@@ -270,13 +268,7 @@ impl Turn {
         }
     }
 
-    fn emit_user_message(
-        &self,
-        content: Vec<Block>,
-        author: Author,
-        env: &Env<'_>,
-        out: &mut Out,
-    ) {
+    fn emit_user_message(&self, content: Vec<Block>, author: Author, env: &Env<'_>, out: &mut Out) {
         let input = match author {
             Author::User => self.input.clone(),
             Author::StopHook => None,

@@ -53,7 +53,9 @@ pub enum DecodeError {
     #[error("the line is not an event: {0}")]
     Malformed(String),
     /// A newer version wrote this, and says an older one must not read it.
-    #[error("this journal needs a newer version: it asks for reader {needed}, this is reader {READER}")]
+    #[error(
+        "this journal needs a newer version: it asks for reader {needed}, this is reader {READER}"
+    )]
     NewerReader {
         /// What it asks for.
         needed: u32,
@@ -150,8 +152,8 @@ impl Envelope {
         if found != expected {
             return Err(DecodeError::Checksum { found: found.to_owned(), expected });
         }
-        let text = std::str::from_utf8(line)
-            .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        let text =
+            std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
         let line: LineIn<'_> = serde_json::from_str(text)
             .map_err(|error| DecodeError::Malformed(error.to_string()))?;
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {

@@ -251,8 +251,7 @@ enum KnownRef<'a> {
     Opaque(&'a Opaque),
 }
 
-const KNOWN_TYPES: [&str; 6] =
-    ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
+const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
 
 impl Serialize for Block {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

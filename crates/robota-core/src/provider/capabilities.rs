@@ -62,10 +62,7 @@ pub enum NativeWebTool {
 ///
 /// # Errors
 /// When one is unsupported.
-pub fn check_native_web(
-    capabilities: &Capabilities,
-    web: NativeWeb,
-) -> Result<(), ProviderError> {
+pub fn check_native_web(capabilities: &Capabilities, web: NativeWeb) -> Result<(), ProviderError> {
     let missing = [
         (web.search, capabilities.web_search, NativeWebTool::Search),
         (web.fetch, capabilities.web_fetch, NativeWebTool::Fetch),

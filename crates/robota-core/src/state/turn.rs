@@ -94,8 +94,7 @@ impl OpenTurn {
             }
             Event::ToolCalled(data) => {
                 let tool_use = data.tool_use.clone();
-                let call =
-                    OpenCall { tool_use, committed: false, stage: CallStage::Called };
+                let call = OpenCall { tool_use, committed: false, stage: CallStage::Called };
                 self.calls.insert(data.tool_use.call.clone(), call);
             }
             Event::HookStarted(data) => {
@@ -109,9 +108,9 @@ impl OpenTurn {
             Event::HookFinished(data) => {
                 if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
-                        CallStage::InPostHook(outcome) => CallStage::Finished(
-                            data.outcome.clone().map_or(outcome, Box::new),
-                        ),
+                        CallStage::InPostHook(outcome) => {
+                            CallStage::Finished(data.outcome.clone().map_or(outcome, Box::new))
+                        }
                         _ => CallStage::Called,
                     };
                 }

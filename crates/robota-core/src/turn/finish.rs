@@ -2,9 +2,7 @@
 
 use super::{Effect, Env, Out, Phase, Turn, TurnReport};
 use crate::error::ErrorData;
-use crate::event::{
-    Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished,
-};
+use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished};
 use crate::hook::{HookAnswer, HookInput, HookPoint, StopDecision};
 use crate::message::Block;
 

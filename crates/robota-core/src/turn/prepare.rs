@@ -26,8 +26,7 @@ impl Turn {
             return;
         }
         let estimate = env.state.context(self.config.context_window);
-        let over_threshold =
-            self.config.compact_at.is_some_and(|share| estimate.exceeds(share));
+        let over_threshold = self.config.compact_at.is_some_and(|share| estimate.exceeds(share));
         if self.config.has_compactor
             && !self.compaction_tried
             && (over_threshold || estimate.exceeds(GUARD))

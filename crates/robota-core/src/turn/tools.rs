@@ -32,7 +32,8 @@ impl Turn {
         }
         match judged {
             Judged::Invalid(error) => {
-                let text = format!("Error: {error}. Nothing was run; correct the call and try again.");
+                let text =
+                    format!("Error: {error}. Nothing was run; correct the call and try again.");
                 self.finish_call(at, ToolOutcome::not_run("invalid_input", text), out);
             }
             Judged::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
@@ -280,7 +281,14 @@ impl Turn {
         self.calls[at].stage = Stage::Allowed(class);
     }
 
-    fn deny(&mut self, at: usize, by: DecidedBy, class: Option<Class>, reason: &str, out: &mut Out) {
+    fn deny(
+        &mut self,
+        at: usize,
+        by: DecidedBy,
+        class: Option<Class>,
+        reason: &str,
+        out: &mut Out,
+    ) {
         out.emit(PermissionDecided {
             call: self.calls[at].tool_use.call.clone(),
             verdict: Verdict::Deny,
@@ -345,7 +353,8 @@ impl Turn {
         for call in std::mem::take(&mut self.calls) {
             let Stage::Done(outcome) = call.stage else { continue };
             failed += u32::from(!outcome.ok);
-            let full = exceeds(conservative_tokens(chars), self.config.context_window, TOOL_RESULTS);
+            let full =
+                exceeds(conservative_tokens(chars), self.config.context_window, TOOL_RESULTS);
             // The first result is always told: leaving out all of them would help nobody.
             let result = if full && added > 0 {
                 skipped += 1;
