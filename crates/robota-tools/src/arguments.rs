@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use robota_core::tool::ToolOutcome;
+use robota_core::tool::{InvalidInput, ToolOutcome};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -33,10 +33,23 @@ fn slim(schema: &mut Value) {
 }
 
 /// Reads the arguments of a call.
-pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, ToolOutcome> {
-    serde_json::from_value(input).map_err(|error| {
-        ToolOutcome::not_run("invalid_input", format!("invalid arguments: {error}"))
-    })
+pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput> {
+    serde_json::from_value(input).map_err(|error| InvalidInput(error.to_string()))
+}
+
+/// A call that ended before its end: what it came to, boxed because a `Result` carries it.
+pub(crate) struct Early(pub(crate) Box<ToolOutcome>);
+
+impl From<ToolOutcome> for Early {
+    fn from(outcome: ToolOutcome) -> Self {
+        Self(Box::new(outcome))
+    }
+}
+
+impl From<InvalidInput> for Early {
+    fn from(error: InvalidInput) -> Self {
+        ToolOutcome::not_run("invalid_input", error.to_string()).into()
+    }
 }
 
 /// A whole number that may be absent, null, or written as `2.0`, as models do.
@@ -55,12 +68,9 @@ pub(crate) fn whole_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<
 }
 
 /// A path of a call: relative ones start at the tool's directory.
-pub(crate) fn resolve(cwd: &Path, path: &str) -> Result<PathBuf, ToolOutcome> {
+pub(crate) fn resolve(cwd: &Path, path: &str) -> Result<PathBuf, InvalidInput> {
     if path.is_empty() {
-        return Err(ToolOutcome::not_run(
-            "invalid_input",
-            "invalid arguments: `file_path` is empty",
-        ));
+        return Err(InvalidInput("`file_path` is empty".to_owned()));
     }
     Ok(cwd.join(path))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use robota_core::error::Diagnose as _;
 use robota_core::permission::Class;
-use robota_core::tool::{Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_exec::{
     Environment, ExecError, Exit, Limits, Outcome, ShellCommand, Streams, Supervisor,
 };
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{parse, schema_of, whole_number};
+use crate::arguments::{Early, parse, schema_of, whole_number};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MOST_TIMEOUT_MS: u64 = 600_000;
@@ -58,16 +58,13 @@ impl Bash {
         Self { spec, cwd: cwd.into(), supervisor, env }
     }
 
-    async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, ToolOutcome> {
+    async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
         let input: Input = parse(input)?;
         if input.command.trim().is_empty() {
-            return Err(ToolOutcome::not_run(
-                "invalid_input",
-                "invalid arguments: `command` is empty",
-            ));
+            return Err(InvalidInput("`command` is empty".to_owned()).into());
         }
         if context.cancel.is_cancelled() {
-            return Err(ToolOutcome::not_run("interrupted", "interrupted before it started"));
+            return Err(ToolOutcome::not_run("interrupted", "interrupted before it started").into());
         }
         let timeout = match input.timeout {
             None | Some(0) => DEFAULT_TIMEOUT_MS,
@@ -97,7 +94,7 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.bash(input, &context).await.unwrap_or_else(|failure| failure)
+        self.bash(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{parse, resolve, schema_of};
+use crate::arguments::{Early, parse, resolve, schema_of};
 use crate::blocking::blocking;
 use crate::error::FileError;
 use crate::file::{Replacement, edit_file};
@@ -53,11 +53,12 @@ impl Edit {
         Self { spec, cwd: cwd.into(), log }
     }
 
-    async fn edit(&self, input: Value) -> Result<ToolOutcome, ToolOutcome> {
+    async fn edit(&self, input: Value) -> Result<ToolOutcome, Early> {
         let input: Input = parse(input)?;
         let path = resolve(&self.cwd, &input.file_path)?;
         let log = self.log.clone();
-        let shown = input.file_path.clone();
+        let name = path.strip_prefix(&self.cwd).unwrap_or(&path).display().to_string();
+        let shown = name.clone();
         let edited = blocking(move || {
             let _one_at_a_time = log.one_edit();
             let seen = log.seen(&path);
@@ -69,7 +70,7 @@ impl Edit {
                 new: &input.new_string,
                 all: input.replace_all.unwrap_or(false),
             };
-            let edited = edit_file(&path, replacement, seen.as_ref())?;
+            let edited = edit_file(&path, &name, replacement, seen.as_ref())?;
             // Who wrote it knows what is there.
             log.record(&edited.path, edited.stamp);
             Ok(edited)
@@ -95,7 +96,7 @@ impl Tool for Edit {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.edit(input).await.unwrap_or_else(|failure| failure)
+        self.edit(input).await.unwrap_or_else(|Early(outcome)| *outcome)
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{parse, resolve, schema_of, whole_number};
+use crate::arguments::{Early, parse, resolve, schema_of, whole_number};
 use crate::blocking::blocking;
 use crate::file::{DEFAULT_LINES, Range, read_window};
 use crate::read_log::ReadLog;
@@ -50,7 +50,7 @@ impl Read {
         Self { spec, cwd: cwd.into(), log }
     }
 
-    async fn read(&self, input: Value) -> Result<ToolOutcome, ToolOutcome> {
+    async fn read(&self, input: Value) -> Result<ToolOutcome, Early> {
         let input: Input = parse(input)?;
         let path = resolve(&self.cwd, &input.file_path)?;
         let range = Range {
@@ -81,7 +81,7 @@ impl Tool for Read {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.read(input).await.unwrap_or_else(|failure| failure)
+        self.read(input).await.unwrap_or_else(|Early(outcome)| *outcome)
     }
 }
 

@@ -31,12 +31,14 @@ fn a_schema_has_what_a_model_needs_and_no_more() {
 #[test]
 fn numbers_are_taken_as_models_write_them() {
     let count = |value: Value| parse::<Input>(json!({"title": "", "count": value}));
-    assert_eq!(count(json!(3)).unwrap().count, Some(3));
+    let input = count(json!(3)).unwrap();
+    assert_eq!((input.title.as_str(), input.count), ("", Some(3)));
     assert_eq!(count(json!(3.0)).unwrap().count, Some(3));
     assert_eq!(count(Value::Null).unwrap().count, None);
     assert_eq!(parse::<Input>(json!({"title": ""})).unwrap().count, None);
     for bad in [json!(-1), json!(2.5), json!(1e300), json!("3")] {
-        let outcome = count(bad).unwrap_err();
-        assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"), "{}", outcome.text());
+        let Early(outcome) = count(bad.clone()).unwrap_err().into();
+        assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"), "{bad}");
+        assert!(outcome.text().starts_with("invalid arguments: "), "{}", outcome.text());
     }
 }

@@ -33,12 +33,13 @@ pub struct Edited {
 
 /// Replaces text in a file. The file has the old or the new content at any time; its mode, line
 /// endings, byte order mark and every byte outside the edit stay. With `seen`, it is refused if
-/// the content is not the one that was seen.
+/// the content is not the one that was seen. `name` is what the diff calls the file.
 ///
 /// # Errors
 /// If it is no text file, was changed, cannot be written, or the text is not there once.
 pub fn edit_file(
     path: &Path,
+    name: &str,
     replacement: Replacement<'_>,
     seen: Option<&FileStamp>,
 ) -> Result<Edited, FileError> {
@@ -73,7 +74,7 @@ pub fn edit_file(
     }
     let metadata = prepared.commit(&target).map_err(FileError::io("write", path))?;
     Ok(Edited {
-        diff: unified(&old, &replaced.content, &path.display().to_string()),
+        diff: unified(&old, &replaced.content, name),
         start_line: replaced.start_line,
         count: replaced.count,
         stamp: FileStamp::of(&replaced.content, &metadata),

@@ -34,7 +34,7 @@ fn once<'a>(old: &'a str, new: &'a str) -> Replacement<'a> {
 #[test]
 fn an_edit_reports_what_it_did() {
     let (place, path) = Place::with("f.txt", "one\ntwo\nthree\n");
-    let edited = edit_file(&path, once("two", "2"), None).unwrap();
+    let edited = edit_file(&path, "f", once("two", "2"), None).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"one\n2\nthree\n");
     assert_eq!((edited.start_line, edited.count, &edited.path), (2, 1, &path));
     assert!(edited.diff.contains("-two\n+2\n"), "{}", edited.diff);
@@ -53,7 +53,7 @@ fn a_refused_edit_changes_nothing() {
         (once("aaa", "aaa"), "no_change"),
         (once("", "b"), "empty_old_string"),
     ] {
-        assert_eq!(edit_file(&path, replacement, None).unwrap_err().code(), code);
+        assert_eq!(edit_file(&path, "f", replacement, None).unwrap_err().code(), code);
     }
     assert_eq!(std::fs::read(&path).unwrap(), b"aaa\n");
     assert_eq!(path.metadata().unwrap().modified().unwrap(), before);
@@ -64,7 +64,7 @@ fn a_refused_edit_changes_nothing() {
 fn errors_are_texts_a_model_can_act_on() {
     let (_place, path) = Place::with("f.rs", "fn one() {}\nfn one() {}\n\tlet x = 1;\n");
     let shown = path.display();
-    let error = edit_file(&path, once("fn one() {}", "y"), None).unwrap_err();
+    let error = edit_file(&path, "f", once("fn one() {}", "y"), None).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -72,7 +72,7 @@ fn errors_are_texts_a_model_can_act_on() {
              lines around the one you mean, or set replace_all"
         )
     );
-    let error = edit_file(&path, once("    let x = 1;", "y"), None).unwrap_err();
+    let error = edit_file(&path, "f", once("    let x = 1;", "y"), None).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -87,22 +87,22 @@ fn a_file_changed_since_it_was_seen_is_refused() {
     let (_place, path) = Place::with("f.txt", "one\n");
     let seen = read_window(&path, Range::default()).unwrap().stamp;
     std::fs::write(&path, "one!\n").unwrap();
-    let error = edit_file(&path, once("one", "two"), Some(&seen)).unwrap_err();
+    let error = edit_file(&path, "f", once("one", "two"), Some(&seen)).unwrap_err();
     assert_eq!(error.code(), "changed_since_read");
     assert_eq!(std::fs::read(&path).unwrap(), b"one!\n");
 
     // Written again as it was: nobody's work is lost.
     std::fs::write(&path, "one\n").unwrap();
-    let edited = edit_file(&path, once("one", "two"), Some(&seen)).unwrap();
+    let edited = edit_file(&path, "f", once("one", "two"), Some(&seen)).unwrap();
     // The own edit is known afterwards.
-    edit_file(&path, once("two", "three"), Some(&edited.stamp)).unwrap();
+    edit_file(&path, "f", once("two", "three"), Some(&edited.stamp)).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"three\n");
 }
 
 #[test]
 fn line_endings_and_mark_stay() {
     let (_place, path) = Place::with("f.txt", b"\xef\xbb\xbfone\r\ntwo\r\n\xe9");
-    edit_file(&path, once("one\ntwo", "1\n2\n3"), None).unwrap();
+    edit_file(&path, "f", once("one\ntwo", "1\n2\n3"), None).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"\xef\xbb\xbf1\r\n2\r\n3\r\n\xe9");
 }
 
@@ -114,7 +114,7 @@ fn mode_and_links_stay() {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o751)).unwrap();
     let link = place.dir.path().join("link");
     symlink("real.sh", &link).unwrap();
-    let edited = edit_file(&link, once("one", "two"), None).unwrap();
+    let edited = edit_file(&link, "f", once("one", "two"), None).unwrap();
     assert_eq!(edited.path, path);
     assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(std::fs::read(&path).unwrap(), b"echo two\n");
@@ -124,12 +124,12 @@ fn mode_and_links_stay() {
 #[test]
 fn what_is_no_text_file_is_refused() {
     let (place, path) = Place::with("f.bin", b"a\0b");
-    assert_eq!(edit_file(&path, once("a", "b"), None).unwrap_err().code(), "binary_file");
+    assert_eq!(edit_file(&path, "f", once("a", "b"), None).unwrap_err().code(), "binary_file");
     let none = place.dir.path().join("none");
-    assert_eq!(edit_file(&none, once("a", "b"), None).unwrap_err().code(), "not_found");
+    assert_eq!(edit_file(&none, "f", once("a", "b"), None).unwrap_err().code(), "not_found");
     let dir = place.dir.path();
-    assert_eq!(edit_file(dir, once("a", "b"), None).unwrap_err().code(), "not_a_file");
+    assert_eq!(edit_file(dir, "f", once("a", "b"), None).unwrap_err().code(), "not_a_file");
     let large = place.dir.path().join("large");
     File::create(&large).unwrap().set_len(MOST_EDITED + 1).unwrap();
-    assert_eq!(edit_file(&large, once("a", "b"), None).unwrap_err().code(), "too_large");
+    assert_eq!(edit_file(&large, "f", once("a", "b"), None).unwrap_err().code(), "too_large");
 }
