@@ -12,7 +12,9 @@
 //!
 //! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
 //! script ([`ScriptedProvider::reached`]), a tool that has started ([`HeldTool::started`]), and
-//! tokio's paused time for everything that takes time.
+//! tokio's paused time for everything that takes time. With time paused
+//! (`#[tokio::test(start_paused = true)]`) two runs of one script give equal events; logs leave
+//! out what time changes, so they are equal anyway.
 //!
 //! ```
 //! use robota_testkit::{Run, fn_tool};

@@ -70,7 +70,8 @@ async fn the_log_of_a_run_reads_like_one() {
     assert_eq!(log, TWO_ROUNDS_LOG, "\n{log}");
 }
 
-#[tokio::test]
+/// With time paused, how long calls took is the same every time too.
+#[tokio::test(start_paused = true)]
 async fn the_same_run_gives_the_same_log_every_time() {
     let run = || async {
         let clock = FakeClock::stepping(Duration::from_millis(1));
