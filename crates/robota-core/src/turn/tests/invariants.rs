@@ -29,6 +29,7 @@ pub(super) struct Watch {
     finished: HashSet<CallId>,
     instructions: Vec<String>,
     runs: u32,
+    pub(super) most_at_once: usize,
     usage: Usage,
     finishes: u32,
 }
@@ -49,6 +50,7 @@ impl Watch {
             finished: HashSet::new(),
             instructions: Vec::new(),
             runs: 0,
+            most_at_once: 0,
             usage: Usage::default(),
             finishes: 0,
         }
@@ -178,7 +180,7 @@ impl Watch {
         }
     }
 
-    fn may_run(&self, call: &CallId, class: Class, journal: &[Envelope], jobs: &[Job]) {
+    fn may_run(&mut self, call: &CallId, class: Class, journal: &[Envelope], jobs: &[Job]) {
         let durable = journal.iter().any(
             |line| matches!(&line.event, Event::ToolStarted(started) if started.call == *call),
         );
@@ -193,6 +195,7 @@ impl Watch {
                 _ => None,
             })
             .collect();
+        self.most_at_once = self.most_at_once.max(running.len() + 1);
         assert!(running.len() < self.config.concurrency.limit(), "too many at once");
         if class != Class::Inspect {
             assert_eq!(running, [], "overlaps with something");
