@@ -1,1 +1,37 @@
-//! Journal stores.
+//! Where journals are kept. Today: files, one folder per session ([`FileStore`]).
+//!
+//! A journal is append-only. What [`Journal::append`](robota_core::journal::Journal::append)
+//! acknowledged is there after a crash; what it refused is not, not even in part. One writer
+//! holds a session at a time, for as long as its journal lives; readers need no lock.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use robota_core::clock::{Clock, SystemClock};
+//! use robota_core::event::{Durability, Envelope, Renamed};
+//! use robota_core::ids::SessionId;
+//! use robota_core::journal::JournalStore;
+//! use robota_store::FileStore;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let store = FileStore::new(folder.path().join("sessions"));
+//! let session = SessionId::from("agent:dev/session:main");
+//! let mut journal = store.create(&session).await?;
+//! let event = Arc::new(Envelope {
+//!     seq: 1,
+//!     epoch: 1,
+//!     ts: SystemClock.now(),
+//!     turn: None,
+//!     event: Renamed { name: "first steps".to_owned() }.into(),
+//!     min_reader: None,
+//! });
+//! journal.append(&[Arc::clone(&event)], Durability::Synced).await?;
+//! assert_eq!(store.read(&session, 0).await?, [(*event).clone()]);
+//! # Ok(()) })
+//! # }
+//! ```
+
+mod file;
+
+pub use file::FileStore;
