@@ -234,10 +234,8 @@ impl Run {
             | Input::Send { .. }
             | Input::Abort { .. } => None,
         };
-        if let Some(at) = at {
-            if let Job::Wait(delay) = self.jobs.remove(at) {
-                self.elapsed += delay;
-            }
+        if let Some(Job::Wait(delay)) = at.map(|at| self.jobs.remove(at)) {
+            self.elapsed += delay;
         }
     }
 

@@ -177,7 +177,7 @@ impl Choices {
                 let name = self
                     .of(&["read", "grep", "edit", "bash", "read", "grep", "read", "edit", "nope"]);
                 tool_call(
-                    &self.of(&["call_0", "call_1", "call_2", "call_3", "call_4", ""]),
+                    self.of(&["call_0", "call_1", "call_2", "call_3", "call_4", ""]),
                     name,
                     input,
                 )
