@@ -1,9 +1,12 @@
 //! Messages.
 
+use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::message::{Message, MessageState, Role, ToolInput};
+use crate::event::{AssistantMessage, Envelope};
+use crate::ids::CountingIds;
+use crate::message::{Block, Message, MessageState, Role, ToolInput, ToolUse};
 use crate::usage::Usage;
 
 /// A message as JSON: what reads as one is written back with nothing lost but what says the
@@ -47,6 +50,23 @@ fn arguments(text: &str) {
     let again: ToolInput = serde_json::from_value(written).expect("arguments can be read");
     assert_eq!(again.json().is_some(), input.json().is_some(), "read or declared unreadable");
     assert_eq!(again, input);
+    let tool_use = ToolUse::new("call".into(), "id", "name", input);
+    let message = Message::assistant(
+        &CountingIds::default(),
+        vec![Block::ToolUse(tool_use)],
+        MessageState::Complete,
+    );
+    let envelope = Envelope {
+        seq: 1,
+        epoch: 1,
+        ts: Timestamp::UNIX_EPOCH,
+        turn: None,
+        event: AssistantMessage { round: 1, message }.into(),
+        min_reader: None,
+    };
+    let mut line = Vec::new();
+    envelope.encode(&mut line).expect("arguments that can be read can be journaled");
+    assert_eq!(Envelope::decode(&line), Ok(envelope), "and read back");
 }
 
 /// A message's JSON without what says the same as its absence, and without the unknown fields

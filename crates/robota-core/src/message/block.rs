@@ -129,7 +129,7 @@ pub enum ResultBlock {
 }
 
 /// The arguments of a tool call: whole, or declared unreadable. There is no third state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ToolInput {
     /// What the model sent could not be parsed; the call is answered with the error.
@@ -157,8 +157,8 @@ impl ToolInput {
         if raw.trim().is_empty() {
             return Self::Json(Value::Object(Map::new()));
         }
-        match serde_json::from_str(raw) {
-            Ok(value) => Self::Json(value),
+        match serde_json::from_str::<Value>(raw) {
+            Ok(value) => Self::from(value),
             Err(error) => {
                 Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })
             }
@@ -172,6 +172,23 @@ impl ToolInput {
             Self::Json(value) => Some(value),
             Self::Unparsed(_) => None,
         }
+    }
+}
+
+/// As they are written: an object of the two fields of [`Unparsed`], and no other, is one.
+impl From<Value> for ToolInput {
+    fn from(value: Value) -> Self {
+        match Unparsed::deserialize(&value) {
+            Ok(unparsed) => Self::Unparsed(unparsed),
+            Err(_) => Self::Json(value),
+        }
+    }
+}
+
+/// By way of a value, so that a key that comes twice is settled before it is looked at.
+impl<'de> Deserialize<'de> for ToolInput {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::from)
     }
 }
 

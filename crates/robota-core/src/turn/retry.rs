@@ -126,7 +126,7 @@ impl Turn {
         self.failures += 1;
         let delay = error.retry_after.unwrap_or_else(|| self.backoff());
         let spent = elapsed.saturating_sub(since);
-        (spent + delay <= self.config.retry.budget).then(|| {
+        (spent.saturating_add(delay) <= self.config.retry.budget).then(|| {
             self.retry_error = Some(error.to_data());
             delay
         })
