@@ -124,13 +124,14 @@ impl Provider for Loop {
     ) -> Result<DeltaStream, ProviderError> {
         let (slow, deltas) = (self.slow, VecDeque::from(self.answer.clone()));
         // A real one keeps the request until its answer ends.
-        let stream = futures::stream::unfold((deltas, request), move |(mut deltas, request)| async move {
-            if slow {
-                tokio::task::yield_now().await;
-            }
-            let delta = deltas.pop_front()?;
-            Some((Ok(delta), (deltas, request)))
-        });
+        let stream =
+            futures::stream::unfold((deltas, request), move |(mut deltas, request)| async move {
+                if slow {
+                    tokio::task::yield_now().await;
+                }
+                let delta = deltas.pop_front()?;
+                Some((Ok(delta), (deltas, request)))
+            });
         Ok(stream.boxed())
     }
 }

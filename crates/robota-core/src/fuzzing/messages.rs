@@ -126,4 +126,3 @@ fn keep_known(object: Option<&mut Value>, keys: &[&str]) {
         object.retain(|key, _| keys.contains(&key.as_str()));
     }
 }
-

@@ -11,6 +11,7 @@ use crate::ids::CountingIds;
 use crate::message::{ToolInput, ToolUse};
 use crate::provider::{PayloadKind, ProviderError};
 use crate::state::State;
+use crate::tool::validate;
 use crate::turn::{Effect, Env, Input, Turn, TurnConfig, TurnInput};
 
 fn envelope(seq: u64, epoch: u32, event: impl Into<Event>) -> Envelope {
@@ -190,18 +191,26 @@ fn a_line_that_is_not_an_event_says_what_is_wrong() {
 }
 
 #[test]
-fn a_service_that_says_to_wait_for_ever_is_given_up() {
+fn a_service_that_says_to_wait_for_ever_does_not_overflow_the_budget() {
     let (state, ids) = (State::default(), CountingIds::default());
-    let env = Env { state: &state, ids: &ids, elapsed: Duration::from_secs(1) };
-    let (mut turn, _) = Turn::start(TurnConfig::new("p", "m"), TurnInput::Continue, &env);
-    turn.on(Input::Appended, &env);
-    let failure =
-        || ProviderError::new(ErrorKind::RateLimit, "later").with_retry_after(Duration::MAX);
-    turn.on(Input::ModelFailed(failure()), &env);
-    let env = Env { elapsed: Duration::from_secs(2), ..env };
-    let finished = turn.is_finished() || {
-        let effects = turn.on(Input::ModelFailed(failure()), &env);
-        effects.iter().any(|effect| matches!(effect, Effect::Finish(_)))
-    };
-    assert!(finished);
+    let env = |elapsed| Env { state: &state, ids: &ids, elapsed: Duration::from_secs(elapsed) };
+    let mut config = TurnConfig::new("p", "m");
+    config.retry.budget = Duration::MAX;
+    let (mut turn, _) = Turn::start(config, TurnInput::Continue, &env(0));
+    turn.on(Input::Appended, &env(0));
+    let failure = ProviderError::new(ErrorKind::RateLimit, "later").with_retry_after(Duration::MAX);
+    for elapsed in [1, 2] {
+        let effects = turn.on(Input::ModelFailed(failure.clone()), &env(elapsed));
+        assert!(effects.contains(&Effect::Wait(Duration::MAX)), "{effects:?}");
+        turn.on(Input::WaitOver, &env(elapsed));
+    }
+}
+
+#[test]
+fn a_thousand_mistakes_are_not_told_one_by_one() {
+    let input: Vec<u32> = (0..1000).collect();
+    let schema = json!({"items": {"type": "string"}});
+    let error = validate(&schema, &json!(input)).unwrap_err().0;
+    assert!(error.starts_with("`[0]` must be string, not integer; `[1]` must"), "{error}");
+    assert!(error.ends_with("; `[15]` must be string, not integer; and 984 more"), "{error}");
 }

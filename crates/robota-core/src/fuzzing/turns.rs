@@ -93,13 +93,16 @@ pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
         2 => Delta::ToolInput { index: u32::MAX, name: None, json: bytes.text() },
         3 => Delta::Usage(Usage::new(bytes.one_of(&[1, 0, u64::MAX]), u64::MAX)),
         4 => Delta::Activity,
-        5 => Delta::End(bytes.one_of(&[
-            &StopReason::EndTurn,
-            &StopReason::ToolUse,
-            &StopReason::MaxTokens,
-            &StopReason::Pause,
-        ])
-        .clone()),
+        5 => Delta::End(
+            bytes
+                .one_of(&[
+                    &StopReason::EndTurn,
+                    &StopReason::ToolUse,
+                    &StopReason::MaxTokens,
+                    &StopReason::Pause,
+                ])
+                .clone(),
+        ),
         6 => Delta::Block(block(bytes)),
         _ => Delta::Block(Block::ToolUse(tool_use(bytes))),
     }
