@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use super::vocabulary::{LATER, ROWS, VOCABULARIES};
 use super::*;
 
+mod projections;
+
 fn parsed() -> Value {
     serde_json::from_str(&schema(&Tree::default()).unwrap()).unwrap()
 }
