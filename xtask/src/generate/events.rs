@@ -20,7 +20,7 @@ pub const PAGE: &str = "docs/events.md";
 /// The schema for programs.
 pub const SCHEMA: &str = "docs/schema/events.schema.json";
 
-const HEAD: &str = include_str!("events/head.md");
+const HEAD: &str = include_str!("events/head.txt");
 
 /// The shapes of all events: each event's data, and everything they are made of.
 struct Shapes {
