@@ -1,2 +1,92 @@
-//! The `robota` program.
-fn main() {}
+//! The `robota` program: arguments, headless output, and the demonstration.
+//!
+//! It is the only crate that prints and that reads the program's arguments; everything it does
+//! is composed in [`compose`] from the crates below. `robota --version` starts no runtime and
+//! reads no file.
+
+mod args;
+mod compose;
+mod debug;
+mod demo;
+mod output;
+mod print;
+mod signals;
+mod stdin;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+
+/// How the program can end. Scripts rely on these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    /// It did what it was asked.
+    Ok,
+    /// It failed.
+    Failure,
+    /// It was called wrongly.
+    Usage,
+    /// It was interrupted.
+    Interrupted,
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+fn main() -> ExitCode {
+    #[expect(clippy::disallowed_methods, reason = "the program's own arguments, once")]
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    // Asked by scripts and editors all the time: no parser, no runtime, no settings.
+    if let [_, flag] = arguments.as_slice()
+        && (flag == "--version" || flag == "-V")
+    {
+        output::line(concat!("robota ", env!("CARGO_PKG_VERSION")));
+        return Exit::Ok.into();
+    }
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+            // Nothing is left to do when even the usage cannot be printed.
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    run(cli).unwrap_or_else(|error| {
+        output::complain(&format!("{error:#}"));
+        Exit::Failure
+    })
+    .into()
+}
+
+fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| anyhow::anyhow!("cannot start the runtime: {error}"))?;
+    let exit = match cli.command {
+        Some(Command::Demo(options)) => runtime.block_on(demo::run(options)),
+        None => runtime.block_on(print::run(cli.print)),
+    };
+    // A blocking read of a silent stdin must not keep the program alive.
+    runtime.shutdown_background();
+    exit
+}

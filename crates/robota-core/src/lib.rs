@@ -1,5 +1,6 @@
 //! The core of Robota.
 
+pub mod agent;
 pub mod approve;
 pub mod blob;
 pub mod catalogue;
@@ -7,6 +8,7 @@ pub mod clock;
 pub mod compact;
 pub mod context;
 pub mod conversation;
+pub mod driver;
 pub mod env_ref;
 pub mod error;
 pub mod event;
@@ -19,7 +21,10 @@ pub mod message;
 pub mod named;
 pub mod paths;
 pub mod permission;
+pub mod project;
 pub mod provider;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 pub mod state;
 pub mod tool;
 pub mod turn;

@@ -326,7 +326,7 @@ impl Turn {
                 self.phase = Phase::Preparing;
                 self.emit_user_message(content, Author::User, env, out);
             }
-            PromptDecision::Block { reason } => self.blocked(reason, out),
+            PromptDecision::Block { reason } => self.blocked(&reason, out),
         }
     }
 }

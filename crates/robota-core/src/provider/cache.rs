@@ -1,9 +1,9 @@
 //! Answers remembered (CORE-29): the same request gets the same answer without a call.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -25,7 +25,7 @@ pub trait CacheStorage: Send + Sync {
 #[derive(Debug)]
 pub struct MemoryCache {
     capacity: usize,
-    answers: Mutex<(HashMap<String, Vec<Delta>>, std::collections::VecDeque<String>)>,
+    answers: Mutex<IndexMap<String, Vec<Delta>>>,
 }
 
 impl MemoryCache {
@@ -40,18 +40,14 @@ impl MemoryCache {
 impl CacheStorage for MemoryCache {
     async fn get(&self, key: &str) -> Option<Vec<Delta>> {
         let answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        answers.0.get(key).cloned()
+        answers.get(key).cloned()
     }
 
     async fn put(&self, key: &str, answer: Vec<Delta>) {
         let mut answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if answers.0.insert(key.to_owned(), answer).is_none() {
-            answers.1.push_back(key.to_owned());
-        }
-        while answers.1.len() > self.capacity {
-            if let Some(oldest) = answers.1.pop_front() {
-                answers.0.remove(&oldest);
-            }
+        answers.insert(key.to_owned(), answer);
+        while answers.len() > self.capacity {
+            answers.shift_remove_index(0);
         }
     }
 }

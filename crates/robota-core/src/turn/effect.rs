@@ -190,6 +190,19 @@ pub struct TurnReport {
 }
 
 impl TurnReport {
+    /// For a turn that never began, because the journal could not be written.
+    #[must_use]
+    pub fn not_started(error: ErrorData) -> Self {
+        Self {
+            end: TurnEnd::StoreFailed,
+            text: String::new(),
+            rounds: 0,
+            tools_executed: 0,
+            usage: Usage::default(),
+            error: Some(error),
+        }
+    }
+
     /// Whether somebody stopped it.
     #[must_use]
     pub fn interrupted(&self) -> bool {

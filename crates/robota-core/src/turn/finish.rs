@@ -60,8 +60,8 @@ impl Turn {
     }
 
     /// A hook refused the input.
-    pub(super) fn blocked(&mut self, reason: String, out: &mut Out) {
-        out.emit(InputBlocked { input: self.input.clone(), reason: reason.clone() });
+    pub(super) fn blocked(&mut self, reason: &str, out: &mut Out) {
+        out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");
         self.conclude(TurnEnd::Blocked, None, out);
     }

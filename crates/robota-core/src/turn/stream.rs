@@ -33,7 +33,7 @@ impl Turn {
             Delta::Block(block) => self.on_block(block, env, out),
             Delta::Usage(usage) => self.answer_usage = Some(usage),
             Delta::Activity => {}
-            Delta::End(stop) => self.end_answer(stop, env, out),
+            Delta::End(stop) => self.end_answer(&stop, env, out),
         }
     }
 
@@ -59,7 +59,7 @@ impl Turn {
         self.config.tools.binary_search_by(|tool| tool.as_str().cmp(name)).is_ok()
     }
 
-    fn end_answer(&mut self, stop: StopReason, env: &Env<'_>, out: &mut Out) {
+    fn end_answer(&mut self, stop: &StopReason, env: &Env<'_>, out: &mut Out) {
         self.failing_since = None;
         self.failures = 0;
         let usage = self.answer_usage;
@@ -73,7 +73,7 @@ impl Turn {
             self.commit(MessageState::Complete, env, out);
             if !self.calls.is_empty() {
                 self.begin_work(out);
-            } else if stop == StopReason::Pause {
+            } else if *stop == StopReason::Pause {
                 self.phase = Phase::Preparing;
             } else {
                 self.phase = Phase::Answered;

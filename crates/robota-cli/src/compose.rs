@@ -1,0 +1,170 @@
+//! Composition: the one place where the parts become a program. It never grows a second.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use robota_core::approve::Approver;
+use robota_core::catalogue::Catalogue;
+use robota_core::clock::SystemClock;
+use robota_core::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
+use robota_core::event::{Delivery, FORMAT, ModeChanged, Opened, SessionCreated};
+use robota_core::gate::ModeGate;
+use robota_core::hook::NoHooks;
+use robota_core::ids::{Ids as _, RandomIds, SessionId};
+use robota_core::journal::JournalStore as _;
+use robota_core::message::Block;
+use robota_core::permission::Mode;
+use robota_core::provider::Provider;
+use robota_core::scripted::{Script, ScriptedProvider};
+use robota_core::state::State;
+use robota_core::tool::ToolSet;
+use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
+use robota_exec::{Environment, Supervisor};
+use robota_store::FileStore;
+
+/// The model that a script plays, unless one is named.
+const SCRIPTED_MODEL: &str = "scripted";
+
+/// What a session is made of.
+pub(crate) struct Parts {
+    /// Who answers.
+    pub(crate) provider: Arc<dyn Provider>,
+    /// Which model.
+    pub(crate) model: String,
+    /// Where it works.
+    pub(crate) cwd: PathBuf,
+    /// What may run.
+    pub(crate) mode: Mode,
+    /// Who is asked.
+    pub(crate) approver: Arc<dyn Approver>,
+    /// At most this many model calls; zero is no limit.
+    pub(crate) max_rounds: u32,
+    /// Is shown every event.
+    pub(crate) observer: Observer,
+}
+
+/// One session, open.
+pub(crate) struct Session {
+    ports: Ports,
+    config: DriveConfig,
+    recorder: Recorder,
+    /// Its id.
+    pub(crate) id: SessionId,
+    /// Where its journal lies.
+    pub(crate) folder: PathBuf,
+}
+
+impl Session {
+    /// Begins a session: its journal exists when this returns.
+    pub(crate) async fn create(parts: Parts) -> anyhow::Result<Self> {
+        let root = parts.cwd.join(".robota").join("sessions");
+        let store = FileStore::new(&root);
+        let id = SessionId::from(RandomIds.next().to_string());
+        let journal = store
+            .create(&id)
+            .await
+            .with_context(|| format!("cannot begin a session below {}", root.display()))?;
+        let folder = store.folder(&id);
+        let mut recorder = Recorder::new(journal, Arc::new(SystemClock), State::default());
+        recorder.observe(parts.observer);
+        let created = SessionCreated {
+            session: id.clone(),
+            format: FORMAT,
+            cwd: Some(parts.cwd.display().to_string()),
+            parent: None,
+        };
+        let opened =
+            Opened { epoch: recorder.epoch(), after_seq: 0, pid: Some(std::process::id()) };
+        let mode = ModeChanged { mode: parts.mode };
+        recorder.append(None, vec![created.into(), opened.into(), mode.into()]).await?;
+
+        let tools = robota_tools::toolset(&parts.cwd, Supervisor::new(), environment());
+        let ports = Ports {
+            provider: parts.provider,
+            tools: ToolSet::new(tools)?,
+            gate: Arc::new(ModeGate(parts.mode)),
+            approver: parts.approver,
+            hooks: Arc::new(NoHooks),
+            compactor: None,
+            ids: Arc::new(RandomIds),
+        };
+        let catalogue = Catalogue::builtin();
+        let mut turn = TurnConfig::new(ports.provider.name(), parts.model);
+        turn.context_window = catalogue.context_window(&turn.model);
+        turn.max_output = catalogue.max_output(&turn.model);
+        turn.max_rounds = parts.max_rounds;
+        let mut config = DriveConfig::new(turn);
+        config.system = Some(system_prompt(&parts.cwd).into());
+        Ok(Self { ports, config, recorder, id, folder })
+    }
+
+    /// Says something and waits for the end of the turn.
+    pub(crate) async fn turn(
+        &mut self,
+        prompt: &str,
+        mailbox: &mut Mailbox,
+    ) -> anyhow::Result<TurnReport> {
+        let content = vec![Block::text(prompt)];
+        let input = self
+            .recorder
+            .accept(&*self.ports.ids, Delivery::AfterTurn, content.clone())
+            .await
+            .context("the prompt could not be saved, so nothing was done")?;
+        let input = TurnInput::Message { input: Some(input), content };
+        Ok(run_turn(&self.ports, &self.config, &mut self.recorder, input, mailbox).await)
+    }
+}
+
+/// The provider the user names.
+pub(crate) fn provider(name: Option<&str>) -> anyhow::Result<Arc<dyn Provider>> {
+    let Some(name) = name else {
+        anyhow::bail!(
+            "no model is set up.\n\
+             Set one with --provider: `--provider scripted:FILE` plays a script (docs/scripted.md).\n\
+             To see a whole run without any set-up: robota demo"
+        );
+    };
+    let Some(file) = name.strip_prefix("scripted:") else {
+        anyhow::bail!(
+            "unknown provider `{name}`; known: scripted:FILE (plays a script, docs/scripted.md)"
+        );
+    };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let script = Script::from_yaml(&text).with_context(|| format!("{file} is not a script"))?;
+    Ok(Arc::new(ScriptedProvider::new(script)))
+}
+
+/// The model the user names, or the provider's own.
+pub(crate) fn model(name: Option<String>) -> String {
+    name.unwrap_or_else(|| SCRIPTED_MODEL.to_owned())
+}
+
+/// The folder to work in, as the operating system knows it.
+pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let dir = match given {
+        Some(dir) => dir.to_owned(),
+        #[expect(clippy::disallowed_methods, reason = "the program starts somewhere")]
+        None => std::env::current_dir().context("the current folder is gone")?,
+    };
+    let dir = dir
+        .canonicalize()
+        .with_context(|| format!("cannot work in {}", dir.display()))?;
+    anyhow::ensure!(dir.is_dir(), "cannot work in {}: it is not a folder", dir.display());
+    Ok(dir)
+}
+
+/// What commands see of the environment: what the program sees.
+#[expect(clippy::disallowed_methods, reason = "the program hands its environment on, once")]
+fn environment() -> Environment {
+    let variables = std::env::vars_os();
+    variables.fold(Environment::new(), |env: Environment, (name, value): (OsString, OsString)| {
+        env.with(name, value)
+    })
+}
+
+/// Neutral facts only: what to do and when stands in the tools' own descriptions.
+fn system_prompt(cwd: &Path) -> String {
+    format!("You are a coding agent in a terminal.\nWorking directory: {}", cwd.display())
+}

@@ -1,0 +1,54 @@
+//! A headless run: one prompt in, an answer out.
+
+use std::sync::Arc;
+
+use robota_core::approve::NobodyToAsk;
+use robota_core::driver::{Mailbox, Observer};
+
+use crate::args::{OutputFormat, PrintArgs};
+use crate::compose::{self, Parts, Session};
+use crate::{Exit, debug, output, signals, stdin};
+
+/// Runs it.
+pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
+    let given = args.print.clone().flatten().or_else(|| args.prompt.clone());
+    let Some(prompt) = stdin::prompt(given)? else {
+        output::complain(
+            "no prompt. Say what to do: robota -p \"PROMPT\", or pipe it in. See --help.",
+        );
+        return Ok(Exit::Usage);
+    };
+    let cwd = compose::working_directory(args.cwd.as_deref())?;
+    let _trace = match &args.debug {
+        Some(file) => Some(debug::start(file.as_deref(), &cwd)?),
+        None => None,
+    };
+    let provider = compose::provider(args.provider.as_deref())?;
+    let observer: Observer = match args.output_format {
+        OutputFormat::Events => Arc::new(|envelope| output::line(&envelope.to_line())),
+        OutputFormat::Text | OutputFormat::Json => Arc::new(|_| {}),
+    };
+    let cancel = signals::cancel_on_interrupt()?;
+    let mut session = Session::create(Parts {
+        provider,
+        model: compose::model(args.model),
+        cwd,
+        mode: args.permission_mode,
+        approver: Arc::new(NobodyToAsk),
+        max_rounds: args.max_turns,
+        observer,
+    })
+    .await?;
+    let mut mailbox = Mailbox::silent(cancel);
+    let report = session.turn(&prompt, &mut mailbox).await?;
+    match args.output_format {
+        OutputFormat::Text => output::text(&report),
+        OutputFormat::Json => output::line(&output::json(&report, &session.id).to_string()),
+        OutputFormat::Events => {
+            if let Some(error) = &report.error {
+                output::complain(&error.message);
+            }
+        }
+    }
+    Ok(output::exit(&report))
+}

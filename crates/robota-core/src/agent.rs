@@ -1,0 +1,214 @@
+//! The ephemeral agent (CORE-29): one object, a journal in memory, the same driver as a durable
+//! session.
+//!
+//! ```
+//! # #[cfg(feature = "scripted")]
+//! # async fn example() {
+//! use robota_core::agent::Agent;
+//! use robota_core::scripted::{Script, ScriptedProvider};
+//!
+//! let model = ScriptedProvider::new(Script::new().text("Hello!"));
+//! let mut agent = Agent::builder(model, "some-model").system("Be brief.").build();
+//! let report = agent.run("Hi").await;
+//! assert_eq!(report.text, "Hello!");
+//! # }
+//! ```
+
+mod builder;
+mod factory;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+pub use builder::AgentBuilder;
+pub use factory::{AgentFactory, AgentTemplate, TemplateError};
+
+use crate::clock::Clock;
+use crate::context::ContextState;
+use crate::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
+use crate::error::Diagnose as _;
+use crate::event::{Delivery, EntryAdded, Envelope, FORMAT, MessageInjected, SessionCreated};
+use crate::history::HistoryEntry;
+use crate::ids::SessionId;
+use crate::journal::{JournalError, MemoryJournal};
+use crate::message::{Content, Message};
+use crate::project::{StreamText, history};
+use crate::provider::{Provider, View};
+use crate::state::State;
+use crate::turn::{TurnInput, TurnReport};
+
+/// An agent that lives as long as its process. Two agents share nothing they were not given.
+pub struct Agent {
+    ports: Ports,
+    config: DriveConfig,
+    clock: Arc<dyn Clock>,
+    journal: MemoryJournal,
+    recorder: Recorder,
+    observers: Vec<Observer>,
+}
+
+/// Is given text as it streams.
+pub type TextSink = Box<dyn FnMut(&str) + Send>;
+
+/// How one run differs from the agent's own settings.
+#[derive(Default)]
+pub struct RunOptions {
+    /// Another round limit; zero is none.
+    pub max_rounds: Option<u32>,
+    /// Stops the run.
+    pub cancel: CancellationToken,
+    /// Is given the text as it streams, rounds separated by a blank line.
+    pub on_text: Option<TextSink>,
+    /// Is shown every event of this run.
+    pub on_event: Option<Observer>,
+}
+
+impl Agent {
+    /// Begins to build one.
+    pub fn builder(provider: impl Provider + 'static, model: impl Into<String>) -> AgentBuilder {
+        AgentBuilder::new(Arc::new(provider), model.into())
+    }
+
+    pub(crate) fn new(ports: Ports, config: DriveConfig, clock: Arc<dyn Clock>) -> Self {
+        let journal = MemoryJournal::new();
+        let recorder = Recorder::new(Box::new(journal.clone()), clock.clone(), State::default());
+        Self { ports, config, clock, journal, recorder, observers: Vec::new() }
+    }
+
+    /// Says something and waits for the answer.
+    pub async fn run(&mut self, prompt: impl Into<Content>) -> TurnReport {
+        self.run_with(prompt, RunOptions::default()).await
+    }
+
+    /// Says something and waits for the answer, with options for this run alone. Failures of
+    /// the model are reports, not errors: the run always returns.
+    pub async fn run_with(
+        &mut self,
+        prompt: impl Into<Content>,
+        options: RunOptions,
+    ) -> TurnReport {
+        let mut config = self.config.clone();
+        if let Some(max_rounds) = options.max_rounds {
+            config.turn.max_rounds = max_rounds;
+        }
+        let mut observers = self.observers.clone();
+        observers.extend(options.on_event);
+        observers.extend(options.on_text.map(text_observer));
+        self.recorder.swap_observers(observers);
+        let report = self.turn(&config, prompt.into(), options.cancel).await;
+        self.recorder.swap_observers(self.observers.clone());
+        report
+    }
+
+    async fn turn(
+        &mut self,
+        config: &DriveConfig,
+        prompt: Content,
+        cancel: CancellationToken,
+    ) -> TurnReport {
+        let Content(content) = prompt;
+        match self.accept(content.clone()).await {
+            Ok(input) => {
+                let mut mailbox = Mailbox::silent(cancel);
+                let input = TurnInput::Message { input: Some(input), content };
+                run_turn(&self.ports, config, &mut self.recorder, input, &mut mailbox).await
+            }
+            Err(error) => TurnReport::not_started(error.to_data()),
+        }
+    }
+
+    async fn accept(
+        &mut self,
+        content: Vec<crate::message::Block>,
+    ) -> Result<crate::ids::InputId, JournalError> {
+        self.begin().await?;
+        self.recorder.accept(&*self.ports.ids, Delivery::AfterTurn, content).await
+    }
+
+    /// The journal's first event, once.
+    async fn begin(&mut self) -> Result<(), JournalError> {
+        if self.recorder.state().session.is_some() {
+            return Ok(());
+        }
+        let session = SessionId::mint(&*self.ports.ids);
+        let created = SessionCreated { session, format: FORMAT, cwd: None, parent: None };
+        self.recorder.append(None, vec![created.into()]).await
+    }
+
+    /// Puts a message into the conversation.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, which the one in memory always can.
+    pub async fn inject(&mut self, message: Message) -> Result<(), JournalError> {
+        self.begin().await?;
+        self.recorder.append(None, vec![MessageInjected { message }.into()]).await
+    }
+
+    /// Puts something for people into the history; no model sees it.
+    ///
+    /// # Errors
+    /// When the journal cannot be written, which the one in memory always can.
+    pub async fn add_entry(&mut self, entry: HistoryEntry) -> Result<(), JournalError> {
+        self.begin().await?;
+        self.recorder.append(None, vec![EntryAdded { entry }.into()]).await
+    }
+
+    /// Shows every further event to `observer`.
+    pub fn observe(&mut self, observer: Observer) {
+        self.observers.push(observer.clone());
+        self.recorder.observe(observer);
+    }
+
+    /// Forgets the conversation.
+    pub fn clear(&mut self) {
+        self.journal = MemoryJournal::new();
+        let journal = Box::new(self.journal.clone());
+        self.recorder = Recorder::new(journal, self.clock.clone(), State::default());
+        self.recorder.swap_observers(self.observers.clone());
+    }
+
+    /// The conversation as the model sees it.
+    #[must_use]
+    pub fn messages(&self) -> View {
+        self.recorder.state().view.messages.clone()
+    }
+
+    /// Everything that happened, messages and all, for people.
+    #[must_use]
+    pub fn history(&self) -> Vec<HistoryEntry> {
+        history(self.journal.events().iter().map(AsRef::as_ref))
+    }
+
+    /// The journal, oldest event first.
+    #[must_use]
+    pub fn events(&self) -> Vec<Arc<Envelope>> {
+        self.journal.events()
+    }
+
+    /// What the journal folds to.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.recorder.state()
+    }
+
+    /// How full the context window is.
+    #[must_use]
+    pub fn context(&self) -> ContextState {
+        self.recorder.state().context(self.config.turn.context_window).state()
+    }
+}
+
+fn text_observer(on_text: TextSink) -> Observer {
+    let state = Mutex::new((StreamText::default(), on_text));
+    Arc::new(move |envelope| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (stream, on_text) = &mut *state;
+        if let Some(text) = stream.push(&envelope.event) {
+            on_text(&text);
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

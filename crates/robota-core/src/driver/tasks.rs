@@ -1,0 +1,291 @@
+//! Everything but the model call: each effect is a task that ends in one input. A task that
+//! panics ends in the input that is safe for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Ports;
+use crate::approve::{Answer, Approver, Question};
+use crate::error::{ErrorData, ErrorKind};
+use crate::event::{Event, ToolOutput};
+use crate::gate::{Gate, Judgement, Source};
+use crate::hook::{
+    HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
+    StopDecision,
+};
+use crate::ids::CallId;
+use crate::message::ToolUse;
+use crate::permission::{Class, Verdict};
+use crate::state::State;
+use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
+use crate::turn::{Effect, Input, Judged, Target};
+
+/// The tasks of one turn.
+pub(super) struct Tasks {
+    running: JoinSet<Input>,
+    /// What each task ends in if it panics.
+    fallback: HashMap<Id, Input>,
+    /// Everything but tools is silenced by aborting it.
+    silent: Vec<(Target, AbortHandle)>,
+    /// Tools are told to stop and still report.
+    tools: HashMap<CallId, CancellationToken>,
+    side: mpsc::Sender<Event>,
+    grace: Duration,
+}
+
+impl Tasks {
+    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration) -> Self {
+        Self {
+            running: JoinSet::new(),
+            fallback: HashMap::new(),
+            silent: Vec::new(),
+            tools: HashMap::new(),
+            side,
+            grace,
+        }
+    }
+
+    /// Starts an effect that is a task.
+    pub(super) fn start(&mut self, effect: Effect, ports: &Ports, state: &State) {
+        match effect {
+            Effect::Judge(tool_use) => self.judge(tool_use, ports),
+            Effect::RunTool { tool_use, class } => self.run_tool(tool_use, class, ports),
+            Effect::AskPermission(question) => self.ask(question, ports),
+            Effect::RunHook(input) => self.run_hook(input, ports),
+            Effect::Compact => self.compact(ports, state),
+            Effect::Wait(delay) => {
+                let task = async move {
+                    tokio::time::sleep(delay).await;
+                    Input::WaitOver
+                };
+                self.spawn(Some(Target::Wait), Input::WaitOver, task);
+            }
+            // The driver performs these itself.
+            Effect::Append(_) | Effect::CallModel(_) | Effect::Cancel(_) | Effect::Finish(_) => {}
+        }
+    }
+
+    /// The next input; none while nothing runs.
+    pub(super) async fn next(&mut self) -> Option<Input> {
+        loop {
+            match self.running.join_next_with_id().await? {
+                Ok((id, input)) => {
+                    self.fallback.remove(&id);
+                    return Some(input);
+                }
+                Err(error) => {
+                    let fallback = self.fallback.remove(&error.id());
+                    // A cancelled task is silent; a panicking one is not.
+                    if error.is_panic() && fallback.is_some() {
+                        return fallback;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stops what was started for that target.
+    pub(super) fn cancel(&mut self, target: &Target) {
+        if let Target::Tool(call) = target
+            && let Some(token) = self.tools.get(call)
+        {
+            token.cancel();
+        }
+        self.silent.retain(|(of, handle)| {
+            if of == target {
+                handle.abort();
+            }
+            of != target && !handle.is_finished()
+        });
+    }
+
+    fn spawn(
+        &mut self,
+        target: Option<Target>,
+        fallback: Input,
+        task: impl Future<Output = Input> + Send + 'static,
+    ) {
+        let handle = self.running.spawn(task);
+        self.fallback.insert(handle.id(), fallback);
+        if let Some(target) = target {
+            self.silent.push((target, handle));
+        }
+    }
+
+    fn judge(&mut self, tool_use: ToolUse, ports: &Ports) {
+        let call = tool_use.call.clone();
+        // The machine asks only about tools that exist; were one gone, nothing would run.
+        let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
+        let gate = ports.gate.clone();
+        let denied = |reason: &str| Input::Judged {
+            call: call.clone(),
+            judged: Judged::Judgement(Judgement {
+                verdict: Verdict::Deny,
+                class: Class::Execute,
+                reason: reason.to_owned(),
+                source: Source::Rule,
+            }),
+        };
+        let fallback = denied("the gate panicked, so nothing may run");
+        let call = tool_use.call.clone();
+        self.spawn(None, fallback, async move {
+            let judged = judge(&*gate, &*tool, &tool_use).await;
+            Input::Judged { call, judged }
+        });
+    }
+
+    fn run_tool(&mut self, tool_use: ToolUse, class: Class, ports: &Ports) {
+        let call = tool_use.call.clone();
+        let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
+        let token = CancellationToken::new();
+        self.tools.insert(call.clone(), token.clone());
+        let side = self.side.clone();
+        let (shown, id) = (side, call.clone());
+        let progress = Progress::new(move |text| {
+            // Output for watchers may be dropped when it floods; the result is not.
+            let _ = shown.try_send(ToolOutput { call: id.clone(), text }.into());
+        });
+        let context = ToolContext { call: call.clone(), cancel: token, progress };
+        let grace = self.grace;
+        let fallback = Input::ToolFinished {
+            call: call.clone(),
+            outcome: panicked(&tool_use.name, "its task died"),
+            duration: Duration::ZERO,
+        };
+        let span = tracing::info_span!("tool", call = %call, name = %tool_use.name, ?class);
+        self.spawn(None, fallback, async move {
+            let started = Instant::now();
+            let outcome =
+                tracing::Instrument::instrument(run_tool(tool, tool_use, context, grace), span)
+                    .await;
+            Input::ToolFinished { call, outcome, duration: started.elapsed() }
+        });
+    }
+
+    fn ask(&mut self, question: Question, ports: &Ports) {
+        let call = question.call.call.clone();
+        let approver: Arc<dyn Approver> = ports.approver.clone();
+        let note = Some("the approver panicked, so it counts as a no".to_owned());
+        let fallback = Input::Answered { call: call.clone(), answer: Answer::Deny { note } };
+        self.spawn(Some(Target::Question(call.clone())), fallback, async move {
+            let answer = approver.ask(question).await;
+            Input::Answered { call, answer }
+        });
+    }
+
+    fn run_hook(&mut self, input: HookInput, ports: &Ports) {
+        let call = input.call().cloned();
+        let hooks = ports.hooks.clone();
+        let fallback =
+            Input::Hooked { call: call.clone(), answer: refusal(input.point(), "it panicked") };
+        self.spawn(Some(Target::Hook(call.clone())), fallback, async move {
+            let answer = hooks.run(input).await;
+            Input::Hooked { call, answer }
+        });
+    }
+
+    fn compact(&mut self, ports: &Ports, state: &State) {
+        let unavailable = || {
+            Input::Compacted(Err(ErrorData::new(
+                ErrorKind::Configuration,
+                "compaction is unavailable: no compactor is configured",
+            )))
+        };
+        let compactor = ports.compactor.clone();
+        let view = state.view.messages.clone();
+        let fallback = Input::Compacted(Err(ErrorData::new(
+            ErrorKind::Plugin,
+            "the compactor panicked; the conversation stays as it was",
+        )));
+        self.spawn(Some(Target::Compaction), fallback, async move {
+            match compactor {
+                Some(compactor) => Input::Compacted(compactor.compact(view).await),
+                None => unavailable(),
+            }
+        });
+    }
+}
+
+async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
+    let Some(input) = tool_use.input.json() else {
+        return Judged::Invalid("the arguments are not JSON".to_owned());
+    };
+    if let Err(invalid) = tool.check(input) {
+        return Judged::Invalid(invalid.to_string());
+    }
+    Judged::Judgement(gate.judge(tool_use, tool.spec()).await)
+}
+
+/// Runs a tool in a task of its own, so that its panic is its own too. Told to stop, it has
+/// `grace` to say how it ended; after that it is abandoned.
+async fn run_tool(
+    tool: Arc<dyn Tool>,
+    tool_use: ToolUse,
+    context: ToolContext,
+    grace: Duration,
+) -> ToolOutcome {
+    let cancel = context.cancel.clone();
+    let name = tool_use.name;
+    let input = match tool_use.input {
+        crate::message::ToolInput::Json(input) => input,
+        crate::message::ToolInput::Unparsed(unparsed) => {
+            return ToolOutcome::not_run("invalid_input", unparsed.error);
+        }
+    };
+    let mut task = JoinSet::new();
+    task.spawn(async move { tool.run(input, context).await });
+    tokio::select! {
+        joined = task.join_next() => outcome(&name, joined),
+        () = cancel.cancelled() => match tokio::time::timeout(grace, task.join_next()).await {
+            Ok(joined) => outcome(&name, joined),
+            Err(_elapsed) => {
+                let text = format!(
+                    "{name} was told to stop and did not within {} s; it was abandoned and may \
+                     have had effects.",
+                    grace.as_secs_f64()
+                );
+                ToolOutcome { ran: Ran::Maybe, ..ToolOutcome::failed("interrupted", text) }
+            }
+        },
+    }
+}
+
+fn outcome(name: &str, joined: Option<Result<ToolOutcome, JoinError>>) -> ToolOutcome {
+    match joined {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(error)) if error.is_panic() => {
+            let panic = error.into_panic();
+            let said = panic
+                .downcast_ref::<&str>()
+                .map(ToString::to_string)
+                .or_else(|| panic.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "no message".to_owned());
+            panicked(name, &said)
+        }
+        Some(Err(_)) | None => panicked(name, "its task was cancelled"),
+    }
+}
+
+fn panicked(name: &str, said: &str) -> ToolOutcome {
+    ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({said})."))
+}
+
+/// What a hook that failed counts as: hooks never fail open.
+fn refusal(point: HookPoint, why: &str) -> HookAnswer {
+    let reason = format!("the {point:?} hook failed: {why}");
+    match point {
+        HookPoint::UserPromptSubmit => {
+            HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
+        }
+        HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
+        HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+        // A turn that cannot be kept going by a broken hook ends.
+        HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
+    }
+}

@@ -1,0 +1,15 @@
+//! Projections: the events in other words, for those who ask in other words. Each is a fold
+//! over the journal, made at the edge; none is stored.
+
+mod history;
+mod names;
+mod replay;
+mod text;
+
+pub use history::history;
+pub use names::NamedProjection;
+pub use replay::{ReplayEvent, ReplayProjection};
+pub use text::StreamText;
+
+#[cfg(test)]
+mod tests;

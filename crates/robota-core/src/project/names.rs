@@ -1,0 +1,108 @@
+//! The events as `owner.local` names with an owner path (CORE-26).
+
+use serde_json::Value;
+
+use crate::event::{Envelope, Event, TurnEnd};
+use crate::named::{EventName, NamedEvent, OwnerKind, OwnerSegment};
+
+/// Follows a run and names what happens. The owner path says where: agent, execution (the
+/// turn), tool (the call).
+#[derive(Debug, Clone)]
+pub struct NamedProjection {
+    agent: OwnerSegment,
+}
+
+impl NamedProjection {
+    /// For the agent with that id.
+    pub fn new(agent: impl Into<String>) -> Self {
+        Self { agent: OwnerSegment::new(OwnerKind::Agent, agent) }
+    }
+
+    /// The event in this vocabulary; none for those it has no word for.
+    #[must_use]
+    pub fn project(&self, envelope: &Envelope) -> Option<NamedEvent> {
+        use OwnerKind::{Agent, Execution, Tool, User};
+
+        let none: Vec<(&str, Value)> = Vec::new();
+        let (owner, local, call, data) = match &envelope.event {
+            Event::SessionCreated(data) => {
+                (Agent, "created", None, vec![("session", data.session.as_str().into())])
+            }
+            Event::InputAccepted(data) => {
+                (User, "input", None, vec![("input", data.input.as_str().into())])
+            }
+            Event::UserMessage(data) => {
+                (User, "message", None, vec![("text", data.message.text().into())])
+            }
+            Event::TurnStarted(data) => (
+                Execution,
+                "start",
+                None,
+                vec![
+                    ("provider", data.provider.as_str().into()),
+                    ("model", data.model.as_str().into()),
+                ],
+            ),
+            Event::TurnFinished(data) => {
+                let local = match data.end {
+                    TurnEnd::ProviderFailed | TurnEnd::StoreFailed => "error",
+                    TurnEnd::Interrupted => "interrupted",
+                    TurnEnd::Complete
+                    | TurnEnd::RoundLimit
+                    | TurnEnd::UnknownTools
+                    | TurnEnd::ContextFull
+                    | TurnEnd::Blocked => "complete",
+                };
+                (Execution, local, None, vec![("rounds", data.rounds.into())])
+            }
+            Event::ModelRequested(data) => {
+                (Execution, "round_start", None, vec![("round", data.round.into())])
+            }
+            Event::ModelResponded(data) => {
+                (Execution, "round_complete", None, vec![("round", data.round.into())])
+            }
+            Event::ModelRetry(data) => (
+                Execution,
+                "retry",
+                None,
+                vec![
+                    ("error", data.error.message.as_str().into()),
+                    ("delay_ms", data.delay_ms.into()),
+                ],
+            ),
+            Event::AssistantMessage(data) => {
+                (Agent, "completion", None, vec![("text", data.message.text().into())])
+            }
+            Event::CompactionFinished(_) => (Agent, "compacted", None, none),
+            Event::ToolCalled(data) => (
+                Tool,
+                "call",
+                Some(&data.tool_use.call),
+                vec![("tool", data.tool_use.name.as_str().into())],
+            ),
+            Event::ToolStarted(data) => (Tool, "execute_start", Some(&data.call), none),
+            Event::ToolFinished(data) => {
+                let local = if data.outcome.ok { "execute_success" } else { "execute_error" };
+                let code = data.outcome.error_code.as_deref().map_or(Value::Null, Value::from);
+                (Tool, local, Some(&data.call), vec![("error_code", code)])
+            }
+            Event::PermissionAsked(data) => (Tool, "permission_asked", Some(&data.call), none),
+            Event::PermissionDecided(data) => (
+                Tool,
+                "permission_decided",
+                Some(&data.call),
+                vec![("reason", data.reason.as_str().into())],
+            ),
+            _ => return None,
+        };
+        let mut event = NamedEvent::new(EventName::new(owner, local).ok()?, envelope.ts);
+        event.owner_path.push(self.agent.clone());
+        if let Some(turn) = &envelope.turn {
+            event.owner_path.push(OwnerSegment::new(Execution, turn.as_str()));
+        }
+        if let Some(call) = call {
+            event.owner_path.push(OwnerSegment::new(Tool, call.as_str()));
+        }
+        Some(data.into_iter().fold(event, |event, (key, value)| event.with(key, value)))
+    }
+}

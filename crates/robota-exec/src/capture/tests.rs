@@ -1,0 +1,67 @@
+use super::*;
+
+fn capture(limits: Limits, chunks: &[&[u8]]) -> Captured {
+    let mut kept = HeadTail::new(limits);
+    for chunk in chunks {
+        kept.push(chunk);
+    }
+    kept.finish()
+}
+
+#[test]
+fn the_ends_do_not_depend_on_how_the_stream_was_cut() {
+    let stream: Vec<u8> = (0..=255).cycle().take(10_000).collect();
+    let limits = Limits { head: 100, tail: 70 };
+    let whole = capture(limits, &[&stream]);
+    for size in [1, 3, 69, 70, 71, 99, 100, 101, 4096] {
+        let chunks: Vec<_> = stream.chunks(size).collect();
+        assert_eq!(capture(limits, &chunks), whole, "chunks of {size}");
+    }
+    assert_eq!(whole.head, stream[..100]);
+    assert_eq!(whole.tail, stream[9_930..]);
+    assert_eq!(whole.dropped_bytes, 10_000 - 170);
+    assert_eq!(whole.total_bytes(), 10_000);
+}
+
+#[test]
+fn nothing_is_dropped_up_to_the_limits_exactly() {
+    let stream = [b'x'; 30];
+    for len in 0..=30 {
+        let kept = capture(Limits { head: 10, tail: 20 }, &[&stream[..len]]);
+        assert!(kept.is_complete(), "{len} bytes fit");
+        assert_eq!(kept.text().len(), len);
+    }
+    let kept = capture(Limits { head: 10, tail: 20 }, &[&stream, b"y"]);
+    assert_eq!(kept.dropped_bytes, 1);
+}
+
+#[test]
+fn no_room_at_all_still_counts() {
+    let kept = capture(Limits { head: 0, tail: 0 }, &[b"abc", b"de"]);
+    assert_eq!(kept.dropped_bytes, 5);
+    assert_eq!(kept.text(), "[... 5 of 5 bytes cut ...]\n");
+}
+
+#[test]
+fn a_character_across_the_seam_stays_whole() {
+    let kept = capture(Limits { head: 1, tail: 100 }, &["äb".as_bytes()]);
+    assert_eq!(kept.text(), "äb");
+}
+
+#[test]
+fn a_cut_splits_no_character_and_says_how_much_is_gone() {
+    // 1 + 2 bytes at the start, 3 at the end; the limits fall into the middle of both.
+    let kept = capture(Limits { head: 2, tail: 4 }, &["aä----€z".as_bytes()]);
+    assert_eq!(kept.text(), "a\n[... 6 of 11 bytes cut ...]\n€z");
+    let kept = capture(Limits { head: 2, tail: 3 }, &["aä----€z".as_bytes()]);
+    assert_eq!(kept.text(), "a\n[... 9 of 11 bytes cut ...]\nz");
+}
+
+#[test]
+fn bytes_that_were_never_text_stay_visible() {
+    let kept = capture(Limits::default(), &[b"a\xff\xfeb\x80"]);
+    assert_eq!(kept.text(), "a\u{fffd}\u{fffd}b\u{fffd}");
+    let junk = [0x80; 10];
+    let kept = capture(Limits { head: 5, tail: 4 }, &[&junk]);
+    assert_eq!(kept.text().matches('\u{fffd}').count(), 9);
+}

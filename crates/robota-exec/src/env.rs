@@ -1,0 +1,95 @@
+//! The environment of a child: exactly what it was given.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Variables for a child. Nothing is inherited: what is not here, the child does not see.
+///
+/// Printing it shows the names only, for values may be secrets.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Environment(BTreeMap<OsString, OsString>);
+
+impl Environment {
+    /// No variables.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Sets a variable.
+    pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
+        self.0.insert(name.into(), value.into());
+    }
+
+    /// The value of a variable.
+    #[must_use]
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        self.0.get(name.as_ref()).map(OsString::as_os_str)
+    }
+
+    /// All variables, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The same without the variables through which an environment can make bash run or parse
+    /// something else than the command it was given.
+    #[must_use]
+    pub fn for_bash(mut self) -> Self {
+        self.0.retain(|name, _| !steers_bash(name));
+        self
+    }
+
+    /// Where a program of this name lies. Only absolute entries of `PATH` count: a relative one
+    /// would let the directory a command runs in decide which program that is.
+    #[must_use]
+    pub fn find_program(&self, name: &OsStr) -> Option<PathBuf> {
+        std::env::split_paths(self.get("PATH")?)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join(name))
+            .find(|path| is_program(path))
+    }
+}
+
+impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(variables: I) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+fn steers_bash(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS" | b"BASHOPTS")
+        || name.starts_with(b"BASH_FUNC_")
+}
+
+/// Whether there is a file that may be run.
+pub(crate) fn is_program(path: &Path) -> bool {
+    let Ok(metadata) = path.metadata() else { return false };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    {
+        metadata.is_file()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use super::*;
+
+#[test]
+fn what_steers_bash_is_removed_and_nothing_else() {
+    let given: Environment = [
+        ("BASH_ENV", "/tmp/evil"),
+        ("ENV", "/tmp/evil"),
+        ("SHELLOPTS", "xtrace"),
+        ("BASHOPTS", "extglob"),
+        ("BASH_FUNC_ls%%", "() { rm -rf /; }"),
+        ("ENVIRONMENT", "prod"),
+        ("BASH", "/bin/bash"),
+        ("PATH", "/bin"),
+    ]
+    .into_iter()
+    .collect();
+    let environment = given.for_bash();
+    let names: Vec<_> = environment.iter().map(|(name, _)| name.to_str().unwrap()).collect();
+    assert_eq!(names, ["BASH", "ENVIRONMENT", "PATH"]);
+}
+
+#[test]
+fn printing_shows_no_value() {
+    let environment = Environment::new().with("API_KEY", "hunter2");
+    let shown = format!("{environment:?}");
+    assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_is_found_by_absolute_entries_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (plain, good) = (dir.path().join("plain"), dir.path().join("good"));
+    for (bin, mode) in [(&plain, 0o644), (&good, 0o755)] {
+        std::fs::create_dir(bin).unwrap();
+        std::fs::write(bin.join("tool"), "").unwrap();
+        std::fs::set_permissions(bin.join("tool"), PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let path = std::env::join_paths(["relative".as_ref(), plain.as_path(), good.as_path()]);
+    let environment = Environment::new().with("PATH", path.unwrap());
+    assert_eq!(environment.find_program("tool".as_ref()), Some(good.join("tool")));
+    assert_eq!(environment.find_program("other".as_ref()), None);
+    assert_eq!(Environment::new().find_program("tool".as_ref()), None);
+    assert_eq!(Environment::new().with("PATH", ".:").find_program("src".as_ref()), None);
+}

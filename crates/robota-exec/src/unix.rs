@@ -1,0 +1,116 @@
+//! One child from start to end, on systems with process groups.
+
+mod group;
+mod pump;
+
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tokio::io::AsyncWriteExt as _;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::error::ExecError;
+use crate::outcome::{Exit, Outcome};
+use crate::spec::{CommandSpec, Stdin};
+use group::Group;
+use pump::Pump;
+
+/// How long a process that was sent KILL may take to die. Longer happens only to one that
+/// sleeps in the kernel (a dead network disk); the call must not hang with it.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// Starts the program, reads its output, and returns when neither it nor anything of its group
+/// is left.
+pub(crate) async fn supervise(
+    spec: CommandSpec,
+    unwanted: impl Future<Output = ()>,
+) -> Result<Outcome, ExecError> {
+    let started = Instant::now();
+    let (mut group, pipes) = Group::spawn(&spec)?;
+    let mut stdout = Pump::new(Some(pipes.stdout), spec.limits);
+    let mut stderr = Pump::new(pipes.stderr, spec.limits);
+
+    // Not awaited: a child need not read what it is given. Ends with this set.
+    let mut feeder = JoinSet::new();
+    if let (Some(mut pipe), Stdin::Bytes(bytes)) = (pipes.stdin, spec.stdin) {
+        feeder.spawn(async move { pipe.write_all(&bytes).await });
+    }
+
+    let ended_by_us = {
+        let mut pumps = pin!(async { tokio::join!(stdout.run(), stderr.run()) });
+        let mut leader = pin!(group.leader_exited());
+        let mut unwanted = pin!(unwanted);
+        let mut deadline = pin!(sleep_or_never(spec.timeout));
+        let (mut exited, mut drained) = (false, false);
+
+        let ended_by_us = loop {
+            tokio::select! {
+                biased;
+                () = &mut leader => { exited = true; break None }
+                () = &mut unwanted => break Some(Exit::Cancelled),
+                () = &mut deadline => break Some(Exit::TimedOut),
+                _ = &mut pumps, if !drained => drained = true,
+            }
+        };
+
+        // The polite part. Who was asked to end has `grace` for it, the whole group; who was
+        // merely left behind (`cmd > >(tee log)`) has `drain` to finish what it writes.
+        let patience = if ended_by_us.is_some() {
+            group.signal(Signal::TERM);
+            // A stopped process cannot see TERM.
+            group.signal(Signal::CONT);
+            spec.grace
+        } else {
+            spec.drain
+        };
+        let mut patience = pin!(sleep(patience));
+        while !(exited && drained) {
+            tokio::select! {
+                biased;
+                () = &mut leader, if !exited => exited = true,
+                _ = &mut pumps, if !drained => drained = true,
+                () = &mut patience => break,
+            }
+        }
+
+        group.signal(Signal::KILL);
+        if !exited {
+            exited = timeout(KILL_WAIT, &mut leader).await.is_ok();
+        }
+        if exited && !drained {
+            let _ = timeout(spec.drain, &mut pumps).await;
+        }
+        ended_by_us
+    };
+
+    // What the child wrote before it ended lies in the pipe, whoever else holds the pipe open.
+    stdout.take_what_is_there();
+    stderr.take_what_is_there();
+    let left_open = stdout.is_open() || stderr.is_open();
+
+    let exit = match ended_by_us {
+        // How it died is our own doing.
+        Some(exit) => {
+            group.try_reap();
+            exit
+        }
+        None => group.reap()?,
+    };
+    Ok(Outcome {
+        exit,
+        duration: started.elapsed(),
+        stdout: stdout.finish(),
+        stderr: stderr.finish(),
+        left_open,
+    })
+}
+
+async fn sleep_or_never(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => std::future::pending().await,
+    }
+}

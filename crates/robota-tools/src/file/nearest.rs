@@ -1,0 +1,156 @@
+//! What comes closest to a text that is not there, so that whoever asked can see the
+//! difference instead of guessing.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// Lines compared at most, in the file and in the text that was looked for.
+const LINES_SEARCHED: usize = 50_000;
+const LINES_COMPARED: usize = 40;
+/// Places looked at closely.
+const CANDIDATES: usize = 8;
+/// Lines and characters shown.
+const LINES_SHOWN: usize = 12;
+const CHARS_SHOWN: usize = 200;
+/// Less alike than this says nothing.
+const LEAST: f32 = 0.5;
+
+/// The closest place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nearest {
+    /// Its first line, counted from 1.
+    pub line: u64,
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// Whether only white space differs.
+    pub only_white_space: bool,
+    /// Whether the text that was looked for seems to have line numbers in it.
+    pub numbered: bool,
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.numbered {
+            f.write_str("It seems to have the line numbers of Read in it; leave them out. ")?;
+        }
+        f.write_str("The closest lines")?;
+        if self.only_white_space {
+            f.write_str(" differ in white space only")?;
+        }
+        f.write_str(":")?;
+        for (number, line) in (self.line..).zip(&self.lines).take(LINES_SHOWN) {
+            let shown: String = line.chars().take(CHARS_SHOWN).collect();
+            write!(f, "\n{number:>6}\t{shown}")?;
+        }
+        if self.lines.len() > LINES_SHOWN {
+            write!(f, "\n[and {} more]", self.lines.len() - LINES_SHOWN)?;
+        }
+        Ok(())
+    }
+}
+
+/// The lines of `content` most like `wanted`; `None` if nothing is like it.
+pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
+    let content = String::from_utf8_lossy(content);
+    let lines: Vec<&str> = content.lines().take(LINES_SEARCHED).collect();
+    let numbered = wanted.lines().all(|line| without_number(line).is_some());
+    let wanted: Vec<&str> = wanted
+        .lines()
+        .map(|line| if numbered { without_number(line).unwrap_or(line) } else { line })
+        .take(LINES_COMPARED)
+        .collect();
+
+    // The longest line says most about where to look.
+    let (anchor, text) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
+    let pairs = Pairs::of(text);
+    let mut places: Vec<(f32, usize)> = lines
+        .iter()
+        .enumerate()
+        .filter_map(|(at, line)| {
+            let start = at.checked_sub(anchor)?;
+            let alike = if comparable(text, line) { pairs.likeness(line) } else { 0.0 };
+            (alike >= LEAST).then_some((alike, start))
+        })
+        .collect();
+    places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    places.truncate(CANDIDATES);
+
+    let wanted_pairs: Vec<Pairs> = wanted.iter().map(|line| Pairs::of(line)).collect();
+    let score = |start: usize| -> f32 {
+        let here = lines.get(start..).unwrap_or_default();
+        let sum: f32 =
+            wanted_pairs.iter().zip(here).map(|(pairs, line)| pairs.likeness(line)).sum();
+        sum / wanted.len() as f32
+    };
+    let (_, start) = places
+        .into_iter()
+        .map(|(_, start)| (score(start), start))
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+
+    let found: Vec<String> =
+        lines.iter().skip(start).take(wanted.len()).map(|line| (*line).to_owned()).collect();
+    let only_white_space = found.len() == wanted.len()
+        && found.iter().zip(&wanted).all(|(a, b)| a.split_whitespace().eq(b.split_whitespace()));
+    Some(Nearest { line: start as u64 + 1, lines: found, only_white_space, numbered })
+}
+
+/// Lines of very different length share too little to be alike; telling so is cheap.
+fn comparable(a: &str, b: &str) -> bool {
+    // Three times, for likeness; four times, for a byte is not a character.
+    let (a, b) = (a.trim().len(), b.trim().len());
+    a.min(b).saturating_mul(12) >= a.max(b)
+}
+
+/// The line without a number and a tab before it, as Read shows lines.
+fn without_number(line: &str) -> Option<&str> {
+    let (number, rest) = line.split_once('\t')?;
+    let number = number.trim_start();
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
+}
+
+/// The pairs of neighbouring characters of a line, white space aside: lines that share many
+/// are alike, wherever something was put in or left out.
+struct Pairs {
+    counts: HashMap<(char, char), u32>,
+    total: u32,
+}
+
+impl Pairs {
+    fn of(line: &str) -> Self {
+        let mut counts = HashMap::new();
+        let mut total = 0;
+        for pair in pairs(line) {
+            *counts.entry(pair).or_default() += 1;
+            total += 1;
+        }
+        Self { counts, total }
+    }
+
+    /// 1 for the same, 0 for nothing in common.
+    fn likeness(&self, line: &str) -> f32 {
+        let mut left = self.counts.clone();
+        let (mut shared, mut total) = (0, 0);
+        for pair in pairs(line) {
+            total += 1;
+            if let Some(count) = left.get_mut(&pair)
+                && *count > 0
+            {
+                *count -= 1;
+                shared += 1;
+            }
+        }
+        match self.total + total {
+            0 => 1.0,
+            all => 2.0 * shared as f32 / all as f32,
+        }
+    }
+}
+
+fn pairs(line: &str) -> impl Iterator<Item = (char, char)> + '_ {
+    let letters = || line.chars().filter(|c| !c.is_whitespace()).take(CHARS_SHOWN);
+    // A border on each side, so that single characters have pairs too.
+    std::iter::once('\n').chain(letters()).zip(letters().chain(std::iter::once('\n')))
+}
+
+#[cfg(test)]
+mod tests;

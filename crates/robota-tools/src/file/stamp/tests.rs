@@ -1,0 +1,18 @@
+use super::*;
+
+#[test]
+fn content_decides_where_it_is_known_and_time_where_not() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let metadata = file.as_file().metadata().unwrap();
+    let a = FileStamp::of(b"a", &metadata);
+    let touched = FileStamp { modified: Some(SystemTime::UNIX_EPOCH), ..a };
+    let other = FileStamp { digest: FileStamp::of(b"b", &metadata).digest, ..a };
+    assert!(a.same_content(&touched));
+    assert!(!a.same_content(&other));
+
+    let unread = FileStamp { digest: None, ..a };
+    let unread_touched = FileStamp { digest: None, ..touched };
+    assert!(a.same_content(&unread));
+    assert!(!a.same_content(&unread_touched));
+    assert!(!unread.same_content(&FileStamp { len: 2, ..unread }));
+}

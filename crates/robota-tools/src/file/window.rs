@@ -1,0 +1,261 @@
+//! Reading a range of lines, whatever the size of the file: one pass, bounded memory.
+
+use std::fs::Metadata;
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::edit::MOST_EDITED;
+use super::open::open_file;
+use super::stamp::FileStamp;
+use super::{BOM, is_binary};
+use crate::error::FileError;
+
+/// Lines shown when nothing is said.
+pub const DEFAULT_LINES: u64 = 2_000;
+/// Characters shown of one line.
+pub const LONGEST_LINE: usize = 2_000;
+/// Bytes of text shown at once, whatever the number of lines.
+pub const MOST_SHOWN: usize = 256 * 1024;
+
+const CHUNK: usize = 64 * 1024;
+/// Enough bytes for a whole line to show, whatever its characters.
+const MOST_KEPT: usize = LONGEST_LINE * 4;
+
+/// Which lines to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The first line, counted from 1 (0 means 1).
+    pub offset: u64,
+    /// How many lines.
+    pub limit: u64,
+}
+
+impl Default for Range {
+    fn default() -> Self {
+        Self { offset: 1, limit: DEFAULT_LINES }
+    }
+}
+
+/// Some lines of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Window {
+    /// The lines, numbered, and notes in brackets on what is not shown.
+    pub text: String,
+    /// How many lines are shown.
+    pub lines: u64,
+    /// How many lines the file has; unknown if it is too large to count.
+    pub total: Option<u64>,
+    /// Which content was read.
+    pub stamp: FileStamp,
+}
+
+/// Reads lines of a text file.
+///
+/// # Errors
+/// If it is no file, not text, cannot be read, or has no such lines.
+pub fn read_window(path: &Path, range: Range) -> Result<Window, FileError> {
+    let (file, metadata) = open_file(path)?;
+    read_from(file, path, &metadata, range, MOST_EDITED)
+}
+
+/// Files up to `most_hashed` bytes are read to their end, for their hash and number of lines.
+fn read_from(
+    mut source: impl Read,
+    path: &Path,
+    metadata: &Metadata,
+    range: Range,
+    most_hashed: u64,
+) -> Result<Window, FileError> {
+    let mut scan = Scan::new(range);
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0; CHUNK];
+    let mut read = 0;
+    let complete = loop {
+        let filled = fill(&mut source, &mut chunk).map_err(FileError::io("read", path))?;
+        let bytes = &chunk[..filled];
+        if read == 0 && is_binary(bytes) {
+            return Err(FileError::Binary { path: path.to_owned() });
+        }
+        if read <= most_hashed {
+            hash.update(bytes);
+        }
+        scan.feed(if read == 0 { bytes.strip_prefix(BOM).unwrap_or(bytes) } else { bytes });
+        read += filled as u64;
+        if filled < chunk.len() {
+            break true;
+        }
+        // What cannot be edited anyway needs no hash, so nothing more of it is read.
+        if read > most_hashed && scan.is_satisfied() {
+            break false;
+        }
+    };
+    scan.end();
+
+    let total = complete.then(|| scan.line - 1);
+    let stamp = FileStamp {
+        len: if complete { read } else { metadata.len() },
+        modified: metadata.modified().ok(),
+        digest: (complete && read <= most_hashed).then(|| hash.finalize().into()),
+    };
+    if let Some(lines) = total
+        && scan.shown == 0
+        && lines > 0
+        && range.limit > 0
+    {
+        return Err(FileError::PastEnd { path: path.to_owned(), offset: range.offset, lines });
+    }
+    if read == 0 && range.offset > 1 {
+        return Err(FileError::PastEnd { path: path.to_owned(), offset: range.offset, lines: 0 });
+    }
+    let lines = scan.shown;
+    Ok(Window { text: scan.into_text(total), lines, total, stamp })
+}
+
+/// Reads until the buffer is full or the source ends.
+fn fill(source: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+struct Scan {
+    first: u64,
+    /// The first line not to show.
+    stop: u64,
+    /// The line we are in.
+    line: u64,
+    /// What is kept of it, and how many bytes it has had so far.
+    kept: Vec<u8>,
+    len: u64,
+    text: String,
+    shown: u64,
+    full: bool,
+    not_utf8: bool,
+}
+
+impl Scan {
+    fn new(range: Range) -> Self {
+        let first = range.offset.max(1);
+        Self {
+            first,
+            stop: first.saturating_add(range.limit),
+            line: 1,
+            kept: Vec::new(),
+            len: 0,
+            text: String::new(),
+            shown: 0,
+            full: false,
+            not_utf8: false,
+        }
+    }
+
+    /// Whether all lines to show have been seen, and one byte more.
+    fn is_satisfied(&self) -> bool {
+        self.line >= self.stop && self.len > 0 || self.line > self.stop
+    }
+
+    fn wanted(&self) -> bool {
+        (self.first..self.stop).contains(&self.line)
+    }
+
+    fn feed(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            if self.line >= self.stop {
+                self.count(bytes);
+                return;
+            }
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let part = &bytes[..end.unwrap_or(bytes.len())];
+            if self.wanted() {
+                let room = MOST_KEPT + 1 - self.kept.len().min(MOST_KEPT + 1);
+                self.kept.extend_from_slice(&part[..part.len().min(room)]);
+            }
+            self.len += part.len() as u64;
+            let Some(end) = end else { return };
+            self.end_line();
+            bytes = &bytes[end + 1..];
+        }
+    }
+
+    /// Lines that are not shown are only counted.
+    fn count(&mut self, bytes: &[u8]) {
+        self.line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let open = bytes.iter().rev().take_while(|byte| **byte != b'\n').count();
+        self.len = if open < bytes.len() { open as u64 } else { self.len + open as u64 };
+    }
+
+    fn end(&mut self) {
+        if self.len > 0 {
+            self.end_line();
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.wanted() {
+            let row = self.row();
+            if self.shown > 0 && self.text.len() + row.len() > MOST_SHOWN {
+                self.full = true;
+                self.stop = self.line;
+            } else {
+                self.text.push_str(&row);
+                self.shown += 1;
+            }
+        }
+        self.kept.clear();
+        self.len = 0;
+        self.line += 1;
+    }
+
+    fn row(&mut self) -> String {
+        let whole = self.len == self.kept.len() as u64;
+        let line =
+            if whole { self.kept.strip_suffix(b"\r").unwrap_or(&self.kept) } else { &self.kept };
+        self.not_utf8 |= match std::str::from_utf8(line) {
+            Ok(_) => false,
+            // A character that only our own cut has split is not the file's fault.
+            Err(error) => whole || error.error_len().is_some(),
+        };
+        let text = String::from_utf8_lossy(line);
+        let cut = text.char_indices().nth(LONGEST_LINE).map(|(at, _)| at);
+        let shown = &text[..cut.unwrap_or(text.len())];
+        let note = match cut {
+            Some(_) => format!(" [... line cut, it has {} bytes]", self.len),
+            None => String::new(),
+        };
+        format!("{:>6}\t{shown}{note}\n", self.line)
+    }
+
+    fn into_text(self, total: Option<u64>) -> String {
+        let mut text = self.text;
+        let last = self.first + self.shown.saturating_sub(1);
+        if total == Some(0) {
+            text.push_str("[the file is empty]\n");
+        } else if self.shown == 0 {
+            text.push_str("[no lines were asked for]\n");
+        } else if total.is_none_or(|total| last < total) {
+            let of = total.map_or_else(|| "many".to_owned(), |total| total.to_string());
+            let why = if self.full { " (as many as are shown at once)" } else { "" };
+            text.push_str(&format!(
+                "[lines {}-{last} of {of}{why}; go on with offset {}]\n",
+                self.first,
+                last + 1
+            ));
+        }
+        if self.not_utf8 {
+            text.push_str("[not UTF-8 everywhere: what could not be read is shown as \u{fffd}]\n");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,20 @@
+//! What the fuzzer calls. Each target is a function from bytes to nothing that panics when
+//! something is wrong; it is listed in [`TARGETS`], so that a normal test can replay the corpus
+//! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
+
+use robota_core::permission::Mode;
+
+/// A target: its name and what to do with the bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target, by the name of its file and of its corpus.
+pub const TARGETS: &[Target] = &[("mode", mode)];
+
+/// Reading a permission mode: any text is a mode or an error, and a mode reads back as itself.
+pub fn mode(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match text.parse::<Mode>() {
+        Ok(mode) => assert_eq!(mode.name(), text),
+        Err(error) => assert!(error.contains(text)),
+    }
+}

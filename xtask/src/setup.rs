@@ -1,0 +1,112 @@
+//! Makes a machine ready for the tests, or says what is missing. A test that needs a program
+//! adds one line to [`NEEDED`].
+
+use anyhow::{Result, bail};
+
+use crate::{sh, tree};
+
+/// The programs the tests start, and the Debian package each is in.
+const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
+
+/// The parts of the toolchain the checks use; the smallest rustup profile has neither.
+const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// What can be done about missing programs here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Machine {
+    /// Packages can be installed.
+    DebianRoot,
+    /// They can, by somebody else.
+    DebianUser,
+    /// We do not know how.
+    Other,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Nothing,
+    Install(Vec<&'static str>),
+    Tell(String),
+}
+
+/// Installs what is missing, or fails with what to install.
+pub fn run() -> Result<()> {
+    components()?;
+    let machine = machine();
+    match plan(&missing(NEEDED, |program| sh::which(program).is_some()), machine) {
+        Plan::Nothing => {}
+        Plan::Tell(advice) => bail!("{advice}"),
+        Plan::Install(packages) => install(&packages)?,
+    }
+    println!("setup: everything the tests need is here");
+    Ok(())
+}
+
+fn components() -> Result<()> {
+    let root = tree::root();
+    let works = |name: &str| sh::succeeds(&root, &["cargo", name, "--version"]);
+    let missing = missing(COMPONENTS, works);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|(_, component)| *component).collect();
+    if sh::which("rustup").is_none() {
+        bail!("install {} for this Rust toolchain", names.join(" and "));
+    }
+    sh::run(&root, &[&["rustup", "component", "add"], names.as_slice()].concat())
+}
+
+fn machine() -> Machine {
+    let root = tree::root();
+    let debian = std::path::Path::new("/etc/debian_version").exists();
+    match (debian && sh::which("apt-get").is_some(), sh::read(&root, &["id", "-u"])) {
+        (false, _) => Machine::Other,
+        (true, Ok(id)) if id.trim() == "0" => Machine::DebianRoot,
+        (true, _) => Machine::DebianUser,
+    }
+}
+
+fn missing(
+    needed: &[(&'static str, &'static str)],
+    present: impl Fn(&str) -> bool,
+) -> Vec<(&'static str, &'static str)> {
+    needed.iter().copied().filter(|(program, _)| !present(program)).collect()
+}
+
+fn plan(missing: &[(&'static str, &'static str)], machine: Machine) -> Plan {
+    if missing.is_empty() {
+        return Plan::Nothing;
+    }
+    let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
+    let mut packages: Vec<&'static str> = missing.iter().map(|(_, package)| *package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    let (programs, list) = (programs.join(", "), packages.join(" "));
+    match machine {
+        Machine::DebianRoot => Plan::Install(packages),
+        Machine::DebianUser => Plan::Tell(format!(
+            "not on the PATH: {programs}; install with: sudo apt-get install -y {list}"
+        )),
+        Machine::Other => Plan::Tell(format!(
+            "not on the PATH: {programs}; install them with this system's package manager \
+             (their Debian packages: {list})"
+        )),
+    }
+}
+
+fn install(packages: &[&'static str]) -> Result<()> {
+    let root = tree::root();
+    let env = [("DEBIAN_FRONTEND", "noninteractive")];
+    sh::run_with(&root, &["apt-get", "update", "-q"], &env)?;
+    let install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
+    sh::run_with(&root, &[install.as_slice(), packages].concat(), &env)?;
+    let missing = missing(NEEDED, |program| sh::which(program).is_some());
+    if let Plan::Tell(advice) = plan(&missing, Machine::Other) {
+        bail!("after installing, {advice}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
