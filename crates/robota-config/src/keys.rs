@@ -13,7 +13,7 @@ use crate::model::{BuiltInStatusLine, CommandLine, CompactThreshold, Disable, On
 pub enum Merge {
     /// The value of the highest layer.
     Highest,
-    /// Every item of every layer, once, each with its origin.
+    /// Every item of every layer, once per layer, each with its origin.
     Union,
     /// Every item of every layer, lowest layer first.
     Concat,

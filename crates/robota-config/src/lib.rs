@@ -43,7 +43,6 @@
 //! # Ok(()) }
 //! ```
 
-mod defaults;
 mod error;
 mod files;
 mod json;
@@ -59,6 +58,9 @@ mod settings;
 mod trust;
 mod validate;
 mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use error::ConfigError;
 pub use files::{Files, LARGEST_FILE};

@@ -133,10 +133,11 @@ fn deep(low: Value, high: Value) -> Value {
     }
 }
 
-/// The first of each.
+/// The first of each, layer by layer: the same rule in two layers is two rules, since a path in
+/// it is relative to where it stands.
 fn once(items: Vec<(Value, Origin)>) -> Vec<(Value, Origin)> {
     let mut seen = std::collections::HashSet::new();
-    items.into_iter().filter(|(value, _)| seen.insert(value.to_string())).collect()
+    items.into_iter().filter(|(value, by)| seen.insert((by.layer, value.to_string()))).collect()
 }
 
 fn insert(object: &mut serde_json::Map<String, Value>, path: &[String], value: Value) {

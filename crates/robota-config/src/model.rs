@@ -11,7 +11,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use hook::{CommandHook, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook};
+pub use hook::{
+    CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
+};
 pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use sandbox::{SandboxFilesystem, SandboxNetwork, SandboxSettings};
 

@@ -85,6 +85,24 @@ impl Places {
         }
     }
 
+    /// What a leading `/` means in a path rule that stands there: the folder of the settings
+    /// for the user's, the working folder for the project's and for arguments, and its own
+    /// folder for a file that `--settings` names.
+    #[must_use]
+    pub fn anchor(&self, layer: Layer) -> PathBuf {
+        let folder_of_file = || Some(self.file(layer)?.parent()?.to_path_buf());
+        match layer {
+            Layer::UserRobota | Layer::UserClaude | Layer::Argument => folder_of_file(),
+            Layer::BuiltIn
+            | Layer::ProjectRobota
+            | Layer::ProjectRobotaLocal
+            | Layer::ProjectClaude
+            | Layer::ProjectClaudeLocal
+            | Layer::Flags => None,
+        }
+        .unwrap_or_else(|| self.cwd.clone())
+    }
+
     /// Where trust is recorded.
     #[must_use]
     pub fn trust_file(&self) -> Option<PathBuf> {

@@ -10,7 +10,6 @@ use serde_json::Value;
 
 pub use explain::Explanation;
 
-use crate::defaults;
 use crate::files::Files;
 use crate::keys::Effect;
 use crate::layer::{Layer, Origin, Scope};
@@ -125,7 +124,6 @@ impl Settings {
         let mut table = Table::default();
         let mut modes = Vec::new();
         let mut unreadable = Vec::new();
-        table.add(defaults::allow());
         for source in &files.sources {
             report_problems(&source.checked.problems, &mut report);
             if source.checked.forbids_unknown {

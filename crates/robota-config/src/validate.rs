@@ -206,8 +206,13 @@ impl Walk<'_> {
             Some((_, node)) => self.unreadable(&path.child("matcher"), node, "a string"),
         }
         for item in items {
-            if let Err(reason) = HookDefinition::read(&item.to_value()) {
-                self.problem(Severity::Error, item.span.start, path, reason);
+            match HookDefinition::read(&item.to_value()) {
+                Ok(HookDefinition::Unusable(hook)) => {
+                    let message = format!("{}; where hooks decide, it refuses", hook.reason);
+                    self.problem(Severity::Warning, item.span.start, path, message);
+                }
+                Ok(_) => {}
+                Err(reason) => self.problem(Severity::Error, item.span.start, path, reason),
             }
         }
         kept.insert("hooks".to_owned(), items.iter().map(Node::to_value).collect());

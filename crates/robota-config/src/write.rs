@@ -8,12 +8,13 @@ mod edit;
 use std::path::{Path, PathBuf};
 
 use robota_core::clock::Clock;
+use robota_core::permission::Mode;
 use serde_json::Value;
 
 use crate::error::ConfigError;
 use crate::files::{Files, read_bounded};
 use crate::json::{Document, Kind, Node};
-use crate::keys::{self, Found, Merge};
+use crate::keys::{self, Effect, Found, Merge};
 use crate::layer::{Layer, Scope};
 use crate::path::KeyPath;
 use crate::places::Places;
@@ -56,6 +57,9 @@ impl SettingsWriter<'_> {
     ) -> Result<Written, ConfigError> {
         if !is_settable(key) {
             return Err(refuse_key(key, "there is no such key"));
+        }
+        if layer.scope() == Scope::Project && value.is_some_and(|value| is_users_own(key, value)) {
+            return Err(refuse_key(key, "only your own settings can set this, not a project's"));
         }
         let target = Target::open(self.places, layer)?;
         let text = match value {
@@ -125,6 +129,18 @@ fn is_settable(key: &KeyPath) -> bool {
             let outer = names.get(..length).map(keys::find);
             matches!(outer, Some(Found::Rule(rule)) if rule.merge == Merge::Deep)
         }),
+    }
+}
+
+/// What would be written and never count.
+fn is_users_own(key: &KeyPath, value: &Value) -> bool {
+    match keys::find(key.names()) {
+        Found::Rule(rule) => match rule.effect {
+            Effect::UserOnly => true,
+            Effect::Mode => value == Mode::BypassPermissions.name(),
+            Effect::Tightens | Effect::TightensWhen(_) | Effect::Grants => false,
+        },
+        Found::Object | Found::Unknown => false,
     }
 }
 

@@ -48,28 +48,20 @@ fn nothing_at_all_is_fine() {
 }
 
 #[test]
-fn sdk_23_default_allows_leave_settings_and_sessions_alone() {
-    let settings = World::new().load();
-    let allow = texts(&settings.permissions.allow);
-    assert!(allow.contains(&"Read(.claude/skills/**)"));
-    assert!(allow.contains(&"Glob(.agents/**)"));
-    for rule in allow {
-        let all = [".robota/**", ".claude/**", "settings", "sessions"];
-        assert!(!all.iter().any(|part| rule.contains(part)), "{rule}");
-    }
-}
-
-#[test]
 fn sdk_11_lists_are_united_with_their_origins() {
     let world = World::with(&[
-        (Layer::UserRobota, r#"{"permissions":{"deny":["A","B"]}}"#),
+        (Layer::UserRobota, r#"{"permissions":{"deny":["A","B","A"]}}"#),
         (Layer::UserClaude, "{\"permissions\":{\n\"deny\":[\"B\",\n\"C\"],\"allow\":[\"X\"]}}"),
         (Layer::ProjectClaude, r#"{"permissions":{"deny":[],"allow":["Y"]}}"#),
     ]);
     let settings = world.load_as(Trust::Trusted);
-    assert_eq!(texts(&settings.permissions.deny), ["A", "B", "C"]);
+    assert_eq!(
+        texts(&settings.permissions.deny),
+        ["A", "B", "B", "C"],
+        "a path in each `B` is its own"
+    );
     assert_eq!(allowed(&settings), ["X", "Y"]);
-    let c = &settings.permissions.deny[2];
+    let c = &settings.permissions.deny[3];
     assert_eq!((c.origin.layer, c.origin.line), (Layer::UserClaude, Some(3)));
     let places = settings.explain(&key("permissions.deny"))[0].set_by.clone();
     assert_eq!(places[0].layer, Layer::UserRobota);
@@ -127,7 +119,7 @@ fn a_hook_that_is_not_well_formed_is_kept_and_reported() {
     assert!(matches!(&groups[2].group.hooks[0], HookDefinition::Unusable(_)));
     assert!(matches!(&settings.hooks["Stop"][0].group.hooks[0], HookDefinition::Unusable(_)));
     let lines: Vec<_> = settings.report.problems.iter().map(|p| p.origin.line.unwrap()).collect();
-    assert_eq!(lines, [3, 5, 6, 7, 7], "{:?}", problems(&settings));
+    assert_eq!(lines, [3, 4, 5, 6, 7, 7], "{:?}", problems(&settings));
 }
 
 #[test]

@@ -10,7 +10,13 @@ use proptest::prelude::*;
 use robota_config::{ConfigError, Layer, RuleList, Trust, Written};
 use serde_json::{Value, json};
 
-fn set(world: &World, layer: Layer, name: &str, value: Value) -> Result<Written, ConfigError> {
+fn set(
+    world: &World,
+    layer: Layer,
+    name: &str,
+    value: impl Into<Value>,
+) -> Result<Written, ConfigError> {
+    let value = value.into();
     world.writer(|mut writer| writer.set(layer, &key(name), Some(&value)))
 }
 
@@ -121,6 +127,21 @@ fn wrong_keys_and_values_are_refused() {
 }
 
 #[test]
+fn what_would_never_count_is_not_written_into_a_project() {
+    let world = World::new();
+    for (name, value) in [
+        ("disableAllHooks", json!(true)),
+        ("cleanupPeriodDays", json!(1)),
+        ("permissions.defaultMode", json!("bypassPermissions")),
+    ] {
+        set(&world, Layer::ProjectRobotaLocal, name, value.clone()).unwrap_err();
+        set(&world, Layer::UserRobota, name, value).unwrap();
+    }
+    set(&world, Layer::ProjectRobotaLocal, "permissions.defaultMode", json!("plan")).unwrap();
+    assert!(!world.project().join(".claude").exists());
+}
+
+#[test]
 fn a_rule_is_added_once() {
     let world = World::new();
     allow(&world, Layer::UserRobota, "A").unwrap();
@@ -177,7 +198,7 @@ fn a_checkouts_link_does_not_lead_our_pen_astray() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
     fn only_the_key_changes(

@@ -164,7 +164,7 @@ impl HookDefinition {
             "agent" => Self::Agent(read_fields(fields)?),
             other => Self::Unusable(UnusableHook {
                 kind: Some(other.to_owned()),
-                reason: format!("hooks of kind `{other}` cannot be run"),
+                reason: format!("hooks of kind `{}` cannot be run", other.escape_debug()),
                 value: value.clone(),
             }),
         })

@@ -90,10 +90,8 @@ pub fn texts(rules: &[RuleText]) -> Vec<&str> {
     rules.iter().map(|rule| rule.text.as_str()).collect()
 }
 
-/// Allow rules that somebody wrote.
 pub fn allowed(settings: &Settings) -> Vec<&str> {
-    let written = |rule: &&RuleText| rule.origin.layer != Layer::BuiltIn;
-    settings.permissions.allow.iter().filter(written).map(|rule| rule.text.as_str()).collect()
+    texts(&settings.permissions.allow)
 }
 
 pub fn problems(settings: &Settings) -> Vec<String> {
