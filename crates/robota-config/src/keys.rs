@@ -8,6 +8,65 @@ use serde_json::{Map, Value};
 
 use crate::model::{BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
 
+/// The events that hooks can be put at. Hooks at any other name never run, and a guard that
+/// never runs because of a typing mistake is worth a word.
+pub const HOOK_EVENTS: &[&str] = &[
+    "SessionStart",
+    "Setup",
+    "UserPromptSubmit",
+    "UserPromptExpansion",
+    "PreModelCall",
+    "PostModelCall",
+    "PreToolUse",
+    "PermissionRequest",
+    "PermissionDenied",
+    "PermissionDecision",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Notification",
+    "MessageDisplay",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCreated",
+    "TaskCompleted",
+    "Stop",
+    "StopFailure",
+    "TeammateIdle",
+    "PreCompact",
+    "PostCompact",
+    "InstructionsLoaded",
+    "ConfigChange",
+    "CwdChanged",
+    "DirectoryAdded",
+    "FileChanged",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "Elicitation",
+    "ElicitationResult",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "SessionEnd",
+];
+
+/// What a variable can be set to: no system takes a NUL.
+#[derive(serde::Deserialize)]
+#[serde(try_from = "String")]
+struct VariableValue;
+
+impl TryFrom<String> for VariableValue {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text.contains('\0') { Err("a variable cannot hold a NUL") } else { Ok(Self) }
+    }
+}
+
+/// Whether a name can be that of a variable.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
 /// How values of several layers become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
@@ -153,7 +212,7 @@ keys! {
     "disableAllHooks" Highest, UserOnly, (bool);
     "allowedHttpHookUrls" Union, Grants, texts;
     "httpHookAllowedEnvVars" Union, Grants, texts;
-    "env.*" Highest, Grants, (String);
+    "env.*" Highest, Grants, (VariableValue);
 
     "currentProvider" Highest, Grants, (String);
     "providers.*.type" Highest, Grants, (String);

@@ -112,6 +112,9 @@ impl Walk<'_> {
         if matches!(node.kind, Kind::Null) || path.names() == ["$schema"] {
             return;
         }
+        if !self.name_fits(member, path) {
+            return;
+        }
         match (keys::find(path.names()), &node.kind) {
             (Found::Rule(rule), _) => {
                 if let Some(content) = self.content(rule, path, node) {
@@ -125,6 +128,23 @@ impl Walk<'_> {
                 self.problem(Severity::Warning, member.key_at, path, message);
                 self.push(member, path, None, Content::Whole(node.to_value()), repeated);
             }
+        }
+    }
+
+    /// Two objects have names that mean something by themselves.
+    fn name_fits(&mut self, member: &Member, path: &KeyPath) -> bool {
+        match path.names() {
+            [outer, name] if outer == "env" && !keys::is_variable_name(name) => {
+                let message = "this cannot be the name of a variable".to_owned();
+                self.problem(Severity::Error, member.key_at, path, message);
+                false
+            }
+            [outer, name] if outer == "hooks" && !keys::HOOK_EVENTS.contains(&name.as_str()) => {
+                let message = "there is no such event, so these hooks never run".to_owned();
+                self.problem(Severity::Warning, member.key_at, path, message);
+                true
+            }
+            _ => true,
         }
     }
 

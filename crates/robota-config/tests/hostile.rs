@@ -133,6 +133,28 @@ fn names_from_a_strangers_file_cannot_write_to_a_terminal() {
     }
 }
 
+#[test]
+fn variables_no_system_takes_are_left_out() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        r#"{"env": {"": "1", "A=B": "1", "C\u0000": "1", "D": "\u0000", "E": ""}}"#,
+    )]);
+    let settings = world.load();
+    assert_eq!(settings.values.env.keys().collect::<Vec<_>>(), ["E"]);
+    assert_eq!(settings.report.problems.len(), 4, "{:?}", problems(&settings));
+}
+
+#[test]
+fn a_guard_at_an_event_that_does_not_exist_is_worth_a_word() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        r#"{"hooks": {"PreTooluse": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
+    )]);
+    let settings = world.load();
+    assert_eq!(settings.hooks.len(), 1, "kept");
+    assert!(problems(&settings)[0].contains("never run"));
+}
+
 const LISTS: [&str; 3] = ["allow", "ask", "deny"];
 
 fn any_layer() -> impl Strategy<Value = String> {
