@@ -1,0 +1,120 @@
+//! From a call to a verdict. The strictest of what the mode says, what rules say, what is
+//! protected and what is dangerous.
+
+mod call;
+mod file;
+mod shell;
+mod shell_base;
+mod shell_rules;
+
+pub(crate) use shell_rules::is_sink;
+
+use robota_core::paths::Paths;
+use robota_core::permission::{Class, Mode, Verdict};
+
+use crate::call::{Family, ToolCall};
+use crate::policy::Policy;
+use crate::suggest;
+use crate::verdict::{Findings, Judgement, Source};
+
+/// What a call would do and what the mode and the allow rules say about it, before anything
+/// that can only tighten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// Looks, inside the workspace.
+    Look,
+    /// Looks elsewhere, or at the network: asks in every mode but bypass.
+    LookOutside,
+    /// An allow rule covers a look elsewhere; it holds in plan mode too.
+    LookAllowed,
+    /// An allow rule covers it.
+    Allowed(Class),
+    /// The mode decides.
+    ByMode(Class),
+    /// The mode would decide by class, but the file lies outside the workspace.
+    OutsideWrite,
+}
+
+impl Base {
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Self::Look => Class::Inspect,
+            Self::LookOutside | Self::LookAllowed => Class::Execute,
+            Self::Allowed(class) | Self::ByMode(class) => class,
+            Self::OutsideWrite => Class::Modify,
+        }
+    }
+
+    pub(crate) fn verdict(self, mode: Mode, free_reads: bool) -> Verdict {
+        match (self, mode) {
+            (_, Mode::BypassPermissions) => Verdict::Allow,
+            (Self::Look, _) if free_reads => Verdict::Allow,
+            (Self::Look | Self::LookOutside, _) => Verdict::Ask,
+            (Self::LookAllowed, _) => Verdict::Allow,
+            (Self::Allowed(Class::Inspect), _) => Verdict::Allow,
+            (Self::Allowed(_) | Self::ByMode(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
+            (Self::Allowed(_), _) => Verdict::Allow,
+            (Self::ByMode(class), mode) => mode.verdict(class),
+            (Self::OutsideWrite, _) => Verdict::Ask,
+        }
+    }
+}
+
+impl Policy {
+    /// Judges a call: what it would do, whether it may, and why.
+    ///
+    /// Nothing is run and nothing is asked; the same call under the same policy and the same
+    /// files always gets the same verdict.
+    #[must_use]
+    pub fn judge(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+        let mut judgement = self.judge_plainly(call, paths);
+        if judgement.verdict == Verdict::Ask
+            && matches!(judgement.source, Source::Mode | Source::Unproven)
+        {
+            judgement.suggestion = suggest::suggest(self, call, paths);
+        }
+        judgement
+    }
+
+    /// Without looking for what "always" would save.
+    pub(crate) fn judge_plainly(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+        let mut found = Findings::default();
+        self.whole_call_rules(call, &mut found);
+        let base = match Family::of_tool(call.tool) {
+            Some(Family::Shell) => self.shell(call, paths, &mut found),
+            Some(Family::Edit) => self.edit_call(call, paths, &mut found),
+            Some(Family::Read) => self.read_call(call, paths, &mut found),
+            None => self.other_call(call, &mut found),
+        };
+        self.explain_base(base, &mut found);
+        found.into_judgement(base.class())
+    }
+
+    fn explain_base(&self, base: Base, found: &mut Findings) {
+        let verdict = base.verdict(self.mode, self.free_reads);
+        let mode = self.mode;
+        let text = match base {
+            Base::Look if verdict == Verdict::Allow => "it only looks, inside the workspace".into(),
+            Base::Look => "reading asks, because free reads are switched off".into(),
+            Base::LookOutside => format!("it looks outside the workspace ({mode} mode)"),
+            Base::LookAllowed | Base::Allowed(_) if verdict == Verdict::Allow => {
+                "every part of it is allowed".into()
+            }
+            Base::LookAllowed | Base::Allowed(_) => format!("{mode} mode changes nothing"),
+            Base::OutsideWrite => format!("it writes outside the workspace ({mode} mode)"),
+            Base::ByMode(class) => {
+                let what = match class {
+                    Class::Inspect => "looks",
+                    Class::Modify => "changes files",
+                    Class::Execute => "runs something",
+                };
+                match verdict {
+                    Verdict::Allow => format!("it {what}, which {mode} mode allows"),
+                    Verdict::Ask => format!("it {what}, and no rule allows it ({mode} mode)"),
+                    Verdict::Deny => format!("it {what}, and {mode} mode changes nothing"),
+                }
+            }
+        };
+        found.add(verdict, Source::Mode, text, None);
+    }
+}
