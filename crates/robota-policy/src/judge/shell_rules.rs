@@ -10,6 +10,7 @@ use super::shell::Shell;
 use crate::policy::{Policy, Rules};
 use crate::rule::{CommandText, Matcher, Rule};
 use crate::shell::files::{self, Uses};
+use crate::shell::word::Piece;
 use crate::shell::wrappers::{base, holes};
 use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
 use crate::verdict::{Findings, Source};
@@ -61,12 +62,30 @@ impl Shell<'_> {
             }
         }
         if !self.policy.lax()
-            && let Some(why) = danger::of_command(words, part.piped)
+            && let Some(why) = danger::of_command(&self.settled(words), part.piped)
             && !self.is_proven_look(part, words)
         {
             found.add(Verdict::Ask, Source::Danger, why, Some(&shown));
         }
         first.is_dynamic() || danger::redefines(words)
+    }
+
+    /// The words with variables replaced whose values are all known to be no options.
+    fn settled(&self, words: &[Word]) -> Vec<Word> {
+        let settle = |word: &Word| match word.pieces.as_slice() {
+            [Piece::Var { name, .. }] => {
+                let values = self.script.vars.get(name)?;
+                let plain = |value: &Option<String>| {
+                    value.as_ref().is_some_and(|text| {
+                        !text.starts_with('-') && !text.contains(char::is_whitespace)
+                    })
+                };
+                let first = values.first()?.as_deref()?;
+                values.iter().all(plain).then(|| Word::plain(first))
+            }
+            _ => None,
+        };
+        words.iter().map(|word| settle(word).unwrap_or_else(|| word.clone())).collect()
     }
 
     pub(super) fn forbid_assignments(&self, part: &Part, found: &mut Findings) {

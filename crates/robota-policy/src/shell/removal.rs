@@ -94,15 +94,13 @@ fn target(word: &Word, recursive: bool, scope: &Scope<'_>, dirs: &Critical<'_>) 
         return None;
     }
     // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
-    let empty_is_root = word.pieces.iter().all(|piece| match piece {
-        Piece::Var { .. } | Piece::Unknown => true,
-        Piece::Text { text, .. } | Piece::Ansi(text) => {
-            text.starts_with('/') && {
-                let rest = text.trim_matches(|c| matches!(c, '/' | '*' | '.'));
-                rest.is_empty() || (!rest.contains('/') && word.pieces.len() == 1)
+    let empty_is_root = word.pieces.len() > 1
+        && word.pieces.iter().all(|piece| match piece {
+            Piece::Var { .. } | Piece::Unknown => true,
+            Piece::Text { text, .. } | Piece::Ansi(text) => {
+                text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
             }
-        }
-    }) && word.pieces.len() > 1;
+        });
     let substituted = recursive && word.has_unknown() && word.raw != "…";
     if empty_is_root || substituted { what() } else { None }
 }

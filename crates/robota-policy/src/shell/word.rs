@@ -69,6 +69,10 @@ impl Word {
                 }
             };
         }
+        // `""` is a word; an empty stretch inside another word is nothing.
+        if out.list.len() > 1 {
+            out.list.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
+        }
         Self { raw: raw.to_owned(), pieces: out.list }
     }
 

@@ -2,7 +2,7 @@
 
 use super::parse::Part;
 use super::word::{Piece, Word};
-use super::wrappers_table::{SHELLS, WRAPPERS, Wrapper};
+use super::wrappers_table::{RUNNERS, SHELLS, TAILS, WRAPPERS, Wrapper};
 use crate::glob::Ch;
 
 /// What stands inside a wrapper.
@@ -81,24 +81,24 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     }
     match name {
         "eval" => (vec![joined(args)], false),
-        "trap" => (args.first().map(|w| script(w)).into_iter().collect(), false),
+        "trap" => (args.first().map(script).into_iter().collect(), false),
         "su" | "script" | "runuser" if flag_value(args, 'c', &["command"]).is_some() => {
             let value = flag_value(args, 'c', &["command"]);
-            (value.iter().map(|w| script(w)).collect(), false)
+            (value.iter().map(script).collect(), false)
         }
         "flock" if flag_value(args, 'c', &["command"]).is_some() => {
             let value = flag_value(args, 'c', &["command"]);
-            (value.iter().map(|w| script(w)).collect(), false)
+            (value.iter().map(script).collect(), false)
         }
         "env" if flag_value(args, 'S', &["split-string"]).is_some() => {
             let value = flag_value(args, 'S', &["split-string"]);
-            (value.iter().map(|w| script(w)).collect(), false)
+            (value.iter().map(script).collect(), false)
         }
         "find" | "fd" | "fdfind" => (find(args), false),
         "xargs" => xargs(args),
         "ssh" => (ssh(args), false),
         "watch" => {
-            let mut inner = wrapped("watch", args);
+            let mut inner = wrapped(args);
             inner.push(joined(args));
             (inner, false)
         }
@@ -114,15 +114,30 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
                     vec![Inner::Words(args[at.min(args.len())..].to_vec())],
                     wrapper.transparent && program == name,
                 ),
-                None => (wrapped(name, args), false),
+                None => (wrapped(args), false),
             },
-            None => (Vec::new(), false),
+            None if TAILS.contains(&name) => (wrapped(args), false),
+            None => (runner(name, args), false),
         },
     }
 }
 
+/// What follows `docker run`, `npm exec` and the like.
+fn runner(name: &str, args: &[Word]) -> Vec<Inner> {
+    let Some((_, subs)) = RUNNERS.iter().find(|(known, _)| *known == name) else {
+        return Vec::new();
+    };
+    let at = args.iter().position(|w| w.value().is_some_and(|text| subs.contains(&text.as_str())));
+    let Some(at) = at else { return Vec::new() };
+    let mut inner = wrapped(&args[at + 1..]);
+    // A command may be given as one word.
+    inner.extend(args[at + 1..].iter().filter(|w| w.raw.contains(' ')).map(script));
+    inner
+}
+
+
 /// When a wrapper's options are not understood, every tail may be the command.
-fn wrapped(_name: &str, args: &[Word]) -> Vec<Inner> {
+fn wrapped(args: &[Word]) -> Vec<Inner> {
     (0..args.len().min(24)).map(|i| Inner::Words(args[i..].to_vec())).collect()
 }
 
@@ -320,7 +335,7 @@ fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
         assigns: false,
     };
     let bare = args.first().is_some_and(|word| !word.may_be_flag());
-    let Some(at) = own_options(&BARE, args) else { return (wrapped("xargs", args), false) };
+    let Some(at) = own_options(&BARE, args) else { return (wrapped(args), false) };
     let mut words = args[at.min(args.len())..].to_vec();
     if words.is_empty() {
         return (Vec::new(), false);
@@ -344,7 +359,7 @@ fn ssh(args: &[Word]) -> Vec<Inner> {
     match own_options(&SSH, args) {
         Some(at) if at < args.len() => vec![joined(&args[at..])],
         Some(_) => Vec::new(),
-        None => wrapped("ssh", args),
+        None => wrapped(args),
     }
 }
 

@@ -97,7 +97,6 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     w("xvfb-run", "a", "senfwp"),
     w("caffeinate", "disu", "tw"),
     w("unbuffer", "p", ""),
-    w("rlwrap", "", ""),
     w("strace", "cCdfFhiqrtTvVwxyzZ", "aebIoOpPsSuUX"),
     w("ltrace", "cCfhiLrStTV", "aAeDFlnopsuwX"),
     w("catchsegv", "", ""),
@@ -106,39 +105,49 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
         ..w("systemd-run", "tPqG", "pEu")
     },
     w("dbus-run-session", "", ""),
-    w("numactl", "", ""),
-    w("prlimit", "", ""),
-    w("setarch", "", ""),
     w("unshare", "imnpuUCTfrc", ""),
     w("nsenter", "aimnpuUCTFrw", ""),
     w("runuser", "", "u"),
-    w("bwrap", "", ""),
-    w("firejail", "", ""),
-    w("proot", "", ""),
-    w("parallel", "", ""),
     w("entr", "acdnprs", ""),
     w("npx", "yq", "p"),
     w("bunx", "", ""),
     w("pnpx", "", ""),
     w("uvx", "", ""),
-    w("pipx", "", ""),
-    w("mise", "", ""),
-    w("devbox", "", ""),
-    w("direnv", "", ""),
-    w("poetry", "", ""),
-    w("pipenv", "", ""),
     w("dotenv", "", ""),
     w("cross-env", "", ""),
-    w("docker", "", ""),
-    w("podman", "", ""),
-    w("kubectl", "", ""),
-    w("tmux", "", ""),
-    w("screen", "", ""),
-    w("gdb", "", ""),
-    w("valgrind", "", ""),
-    w("perf", "", ""),
 ];
 
 /// Shells whose `-c` takes a script.
 pub(super) const SHELLS: &[&str] =
     &["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh"];
+
+/// Programs with many options of their own: any tail of their words may be the command.
+pub(super) const TAILS: &[&str] = &[
+    "parallel", "gdb", "valgrind", "bwrap", "firejail", "proot", "numactl", "prlimit", "setarch",
+    "rlwrap", "pipx", "tmux", "screen",
+];
+
+/// Programs that run a command after one of these words.
+pub(super) const RUNNERS: &[(&str, &[&str])] = &[
+    ("docker", &["run", "exec"]),
+    ("podman", &["run", "exec"]),
+    ("nerdctl", &["run", "exec"]),
+    ("kubectl", &["exec", "run", "debug"]),
+    ("mise", &["exec", "x"]),
+    ("devbox", &["run"]),
+    ("direnv", &["exec"]),
+    ("poetry", &["run"]),
+    ("pipenv", &["run"]),
+    ("uv", &["run"]),
+    ("bundle", &["exec"]),
+    ("npm", &["exec", "x"]),
+    ("pnpm", &["exec", "dlx"]),
+    ("yarn", &["exec", "dlx"]),
+    ("perf", &["stat", "record", "trace"]),
+    ("lxc", &["exec"]),
+    ("vagrant", &["ssh"]),
+    ("nix", &["run", "develop", "shell"]),
+    ("conda", &["run"]),
+    ("rustup", &["run"]),
+    ("git", &["foreach"]),
+];

@@ -210,7 +210,16 @@ impl<'t> Walker<'t, '_> {
                 assigns: vec![Assign { name: name.clone(), value: None }],
                 ..Part::default()
             });
-            self.script.vars.entry(name).or_default().push(None);
+            let mut cursor = node.walk();
+            let values: Vec<Option<String>> = node
+                .children_by_field_name("value", &mut cursor)
+                .map(|value| Word::parse(self.raw(value)).literal())
+                .collect();
+            let known = self.script.vars.entry(name).or_default();
+            if values.is_empty() {
+                known.push(None);
+            }
+            known.extend(values);
         }
         let body = node.child_by_field_name("body");
         let end = body.map_or(node.end_byte(), |b| b.start_byte());
