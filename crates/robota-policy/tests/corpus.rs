@@ -72,8 +72,7 @@ fn run(file: &str) -> Vec<Case> {
             .rules(List::Ask, RuleSource::session(), &case.ask)
             .rules(List::Deny, RuleSource::session(), &case.deny);
         let (policy, _) = Policy::new(&spec, &paths);
-        let call =
-            ToolCall { tool: &case.tool, input: &case.input, class: declared(&case.tool) };
+        let call = ToolCall { tool: &case.tool, input: &case.input, class: declared(&case.tool) };
         let got = policy.judge(&call, &paths);
         if got.verdict != case.verdict {
             wrong.push(format!(

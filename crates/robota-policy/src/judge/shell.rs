@@ -102,21 +102,39 @@ impl Policy {
                 }
             }
             for text in &seen.scripts {
-                if depth >= MAX_NESTING {
-                    *unknown = true;
-                    continue;
-                }
-                for cwd in part.cwd.dirs.iter().take(4) {
-                    let mut inner = Script::parse(text, cwd, &self.workspace.home);
-                    for part in &mut inner.parts {
-                        part.hidden = true;
-                    }
-                    *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);
-                    self.forbid_script(&inner, paths, depth + 1, found, unknown);
-                    if !inner.doubts.is_empty() {
-                        self.scan(text, found);
-                    }
-                }
+                self.forbid_nested(text, &part.cwd.dirs, paths, depth, found, unknown);
+            }
+        }
+        let cwd = std::slice::from_ref(&self.workspace.cwd);
+        for text in &script.substitutions {
+            self.forbid_nested(text, cwd, paths, depth, found, unknown);
+        }
+    }
+
+    /// A script inside another.
+    #[expect(clippy::too_many_arguments, reason = "all of one recursion's state")]
+    fn forbid_nested(
+        &self,
+        text: &str,
+        dirs: &[PathBuf],
+        paths: &dyn Paths,
+        depth: usize,
+        found: &mut Findings,
+        unknown: &mut bool,
+    ) {
+        if depth >= MAX_NESTING {
+            *unknown = true;
+            return;
+        }
+        for cwd in dirs.iter().take(4) {
+            let mut inner = Script::parse(text, cwd, &self.workspace.home);
+            for part in &mut inner.parts {
+                part.hidden = true;
+            }
+            *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);
+            self.forbid_script(&inner, paths, depth + 1, found, unknown);
+            if !inner.doubts.is_empty() {
+                self.scan(text, found);
             }
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Script {
     pub(crate) parts: Vec<Part>,
     /// Why it is not proven, if so.
     pub(crate) doubts: Vec<Doubt>,
+    /// Texts of substitutions, found without the grammar; only where there are doubts.
+    pub(crate) substitutions: Vec<String>,
     /// Values that the script itself gives to variables; `None` for one that is not known.
     pub(crate) vars: BTreeMap<String, Vec<Option<String>>>,
 }
@@ -95,6 +97,12 @@ impl Script {
             return script;
         }
         walk::walk(text, cwd, home, &mut script);
+        if !script.doubts.is_empty() {
+            script.substitutions = super::scan::substitutions(text);
+            if text.contains("\\\n") {
+                script.substitutions.push(text.replace("\\\n", ""));
+            }
+        }
         script
     }
 

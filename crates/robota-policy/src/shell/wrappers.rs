@@ -55,7 +55,16 @@ pub(crate) fn see(part: &Part) -> Seen {
             seen.unknown = true;
             break;
         }
-        let (inner, transparent) = open(&view.words, part);
+        // `time A=b rm x`: the keyword leaves the assignment to the shell.
+        let assigned = view.words.iter().take_while(|w| is_assignment(&w.raw)).count();
+        if assigned > 0 && assigned < view.words.len() {
+            todo.push(View { words: view.words[assigned..].to_vec(), covered: false });
+        }
+        let (mut inner, transparent) = open(&view.words, part);
+        if view.words.first().is_some_and(|word| is_reserved(&word.raw)) {
+            inner.extend(wrapped(&view.words[1..]));
+            inner.push(Inner::Unknown);
+        }
         for inner in inner {
             match inner {
                 Inner::Words(words) if !words.is_empty() => {
@@ -135,7 +144,6 @@ fn runner(name: &str, args: &[Word]) -> Vec<Inner> {
     inner
 }
 
-
 /// When a wrapper's options are not understood, every tail may be the command.
 fn wrapped(args: &[Word]) -> Vec<Inner> {
     (0..args.len().min(24)).map(|i| Inner::Words(args[i..].to_vec())).collect()
@@ -204,8 +212,36 @@ pub(super) fn cluster_len(cluster: &str, short: &str, short_val: &str) -> Option
     Some(1)
 }
 
+/// Words of the language. Where a command should be, they begin something else.
+pub(crate) fn is_reserved(raw: &str) -> bool {
+    matches!(
+        raw,
+        "{" | "}"
+            | "!"
+            | "if"
+            | "then"
+            | "elif"
+            | "else"
+            | "fi"
+            | "for"
+            | "while"
+            | "until"
+            | "do"
+            | "done"
+            | "case"
+            | "esac"
+            | "select"
+            | "function"
+            | "[["
+            | "]]"
+            | "in"
+            | "("
+    )
+}
+
 fn is_assignment(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
 }

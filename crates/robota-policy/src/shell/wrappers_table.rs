@@ -74,7 +74,6 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
     },
     w("doas", "nsL", "uC"),
     w("exec", "cl", "a"),
-    w("coproc", "", ""),
     w("setsid", "cfw", ""),
     Wrapper { long_val: &["class", "classdata"], ..w("ionice", "t", "cn") },
     Wrapper {
@@ -124,7 +123,7 @@ pub(super) const SHELLS: &[&str] =
 /// Programs with many options of their own: any tail of their words may be the command.
 pub(super) const TAILS: &[&str] = &[
     "parallel", "gdb", "valgrind", "bwrap", "firejail", "proot", "numactl", "prlimit", "setarch",
-    "rlwrap", "pipx", "tmux", "screen",
+    "rlwrap", "pipx", "tmux", "screen", "coproc",
 ];
 
 /// Programs that run a command after one of these words.

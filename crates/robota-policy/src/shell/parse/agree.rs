@@ -21,6 +21,10 @@ pub(super) fn check(
     script: &mut Script,
 ) {
     let Some(tokens) = lexer::tokens(text) else {
+        // A line continued inside a word: the grammar sees two words where the shell sees one.
+        if text.contains("\\\n") {
+            script.doubt("a line is continued in a way that is not understood", true);
+        }
         if script.doubts.is_empty() {
             script.doubt("it contains something that is not understood", false);
         }

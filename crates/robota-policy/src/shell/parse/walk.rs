@@ -6,6 +6,7 @@ use tree_sitter::{Node, Parser};
 
 use super::{Assign, Cwd, Part, Redirect, RedirectKind, Script, agree};
 use crate::shell::word::{Piece, Word};
+use crate::shell::wrappers::is_reserved;
 
 /// Trees deeper than this are not followed: no person nests that far.
 const MAX_DEPTH: usize = 200;
@@ -308,6 +309,12 @@ impl<'t> Walker<'t, '_> {
         for redirect in redirects {
             self.redirect(*redirect, &mut part, index);
         }
+        let at = |i: usize| part.words.get(i).map_or("", |word| word.raw.as_str());
+        let skipped = usize::from(matches!(at(0), "time" | "coproc"));
+        let skipped = skipped + usize::from(skipped == 1 && at(1) == "-p");
+        if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
+            self.script.doubt("a word of the language stands where a command should", true);
+        }
         // A `cd` itself is judged where it stands.
         part.cwd = self.cwd.clone();
         self.change_dir(&part);
@@ -360,6 +367,14 @@ impl<'t> Walker<'t, '_> {
             Some(v) => Some(Word::parse(self.raw(v))),
             None => Some(Word::plain("")),
         };
+        let plain = name.split('[').next().unwrap_or_default();
+        if plain.starts_with(|c: char| c.is_ascii_digit())
+            || plain.is_empty()
+            || !plain.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            // The shell takes it for a command.
+            self.script.doubt("an assignment has no proper name", true);
+        }
         if name.contains('[') {
             self.script.doubt("an array index can run commands", false);
         }
@@ -405,7 +420,15 @@ impl<'t> Walker<'t, '_> {
         self.free.push((node.start_byte(), node.end_byte()));
         let mut words = Vec::new();
         self.test_words(node, &mut words);
-        let doubled = self.raw(node).starts_with("[[");
+        let raw = self.raw(node);
+        let doubled = raw.starts_with("[[");
+        let (open, close) = if doubled { ("[[", "]]") } else { ("[", "]") };
+        let inner = raw.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        let blank = |c: char| c.is_whitespace();
+        if !inner.is_some_and(|text| text.starts_with(blank) && text.ends_with(blank)) {
+            // `[0]` is a command to the shell.
+            self.script.doubt("a test without blanks is a command", true);
+        }
         let arithmetic = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
         let risky = words.iter().any(|w| {
             w.raw == "-v" || w.raw == "-R" || (doubled && arithmetic.contains(&w.raw.as_str()))
