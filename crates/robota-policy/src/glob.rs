@@ -11,11 +11,6 @@ pub(crate) enum Ch {
     Any,
 }
 
-/// Turns known text into positions.
-pub(crate) fn known(text: &str) -> Vec<Ch> {
-    text.chars().map(Ch::Is).collect()
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tok {
     Is(char),
@@ -56,17 +51,6 @@ impl Wild {
         self.toks.last() == Some(&Tok::Star)
     }
 
-    /// The pattern's text when it has no wildcard.
-    pub(crate) fn literal(&self) -> Option<String> {
-        self.toks
-            .iter()
-            .map(|tok| match tok {
-                Tok::Is(c) => Some(*c),
-                Tok::Star => None,
-            })
-            .collect()
-    }
-
     /// What stands before the first wildcard.
     pub(crate) fn prefix(&self) -> String {
         self.toks
@@ -80,21 +64,13 @@ impl Wild {
 
     /// Whether the pattern matches this text, all of it.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        self.matches_chars(&mut text.chars(), false)
-    }
-
-    /// The same, without regard to case.
-    pub(crate) fn matches_folded(&self, text: &str) -> bool {
-        self.matches_chars(&mut text.chars(), true)
-    }
-
-    fn matches_chars(&self, text: &mut dyn Iterator<Item = char>, fold: bool) -> bool {
         // Most rules fail at the first character; do not copy the text for them.
+        let mut text = text.chars();
         let first = text.next();
         match (self.toks.first(), first) {
             (None, None) => return true,
             (None, Some(_)) => return false,
-            (Some(Tok::Is(c)), Some(t)) if !same(*c, t, fold) => return false,
+            (Some(Tok::Is(c)), Some(t)) if *c != t => return false,
             (Some(Tok::Is(_)), None) => return false,
             _ => {}
         }
@@ -107,7 +83,7 @@ impl Wild {
                     p += 1;
                     retry = Some((p, t));
                 }
-                Some(Tok::Is(c)) if same(*c, text[t], fold) => {
+                Some(Tok::Is(c)) if *c == text[t] => {
                     p += 1;
                     t += 1;
                 }

@@ -119,7 +119,7 @@ impl Shell<'_> {
         }
         let uses = files::uses(&core, part);
         let mut writes = self.look_words(part, &uses.writes);
-        let (into, unknown_into) = self.into_files(part, &uses);
+        let (into, unknown_into) = self.created_files(part, &uses);
         writes.0.extend(into);
         writes.1 |= unknown_into;
         let ruled = self.ruled(part, whole, harmless, found);

@@ -131,7 +131,7 @@ impl Shell<'_> {
         self.forbid_trees(part, &uses.trees, found);
         self.forbid_writes(part, &uses.writes, found);
         self.forbid_writes(part, &uses.removes, found);
-        for file in self.into_files(part, &uses).0 {
+        for file in self.created_files(part, &uses).0 {
             if !is_sink(&file.name) {
                 self.policy.forbid_edit(&file, found);
             }
@@ -200,7 +200,7 @@ impl Shell<'_> {
 
     /// What a copy creates: in a folder, a file of the same name. The flag says that there may
     /// be more.
-    pub(super) fn into_files(&self, part: &Part, uses: &Uses) -> (Vec<FileRef>, bool) {
+    pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<FileRef>, bool) {
         let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
         let scope = self.scope(part);
         let expansion = expand::files(target, &scope);

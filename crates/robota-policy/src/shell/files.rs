@@ -48,7 +48,7 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
             }
         }
         Shape::PatternRead | Shape::PatternTree => {
-            pattern_read(name, *shape, words, part, &mut uses)
+            pattern_read(name, *shape, words, part, &mut uses);
         }
         Shape::Tree => uses.trees = operands,
         Shape::List => uses.reads = if name == "find" { starts(args) } else { operands },

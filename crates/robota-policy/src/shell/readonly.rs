@@ -49,7 +49,11 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         "date" => date(args),
         "test" | "[" => args
             .iter()
-            .all(|w| !matches!(w.raw.as_str(), "-v" | "-R") && !w.has_unknown())
+            .all(|w| {
+                !matches!(w.value().as_deref(), Some("-v" | "-R"))
+                    && !w.has_unknown()
+                    && !indexes(w)
+            })
             .then(Looks::default),
         "command" => match args {
             [flag, names @ ..] if matches!(flag.raw.as_str(), "-v" | "-V") => {
@@ -57,10 +61,34 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
             }
             _ => None,
         },
+        "printf" if !args.first().and_then(Word::value).is_some_and(|f| prints_only(&f)) => None,
+        // `ps e` shows other programs' variables.
+        "ps" if args.iter().any(|w| !w.raw.starts_with('-') && w.raw.contains('e')) => None,
         "set" => args.iter().all(harmless_set).then(Looks::default),
         "cargo" if args.len() == 1 && args[0].raw == "--list" => Some(Looks::default()),
         name => table(SPECS.iter().find(|spec| spec.name == name)?, args),
     }
+}
+
+/// Text that would run a command if a builtin took it for an array element.
+pub(crate) fn indexes(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        super::word::Piece::Text { text, .. } | super::word::Piece::Ansi(text) => {
+            text.contains('[') && (text.contains("$(") || text.contains('`'))
+        }
+        _ => false,
+    })
+}
+
+/// `%n` assigns a variable, and an array element can run a command.
+fn prints_only(format: &str) -> bool {
+    let mut parts =
+        format.replace("%%", "").split('%').skip(1).map(str::to_owned).collect::<Vec<_>>();
+    parts.iter_mut().all(|part| {
+        let conversion =
+            part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.*'lhjztL".contains(c));
+        !conversion.starts_with('n')
+    })
 }
 
 /// `set -euo pipefail` makes a script stricter; other options change what words mean.
@@ -116,9 +144,8 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
         if let Some(long) = text.strip_prefix("--") {
             let (name, value) = long.split_once('=').map_or((long, None), |(n, v)| (n, Some(v)));
             pattern_given |= name == "regexp" || (name == "files" && spec.name == "rg");
-            if value.is_some() && spec.long_val.contains(&name) {
-                continue;
-            } else if value.is_none() && spec.long.contains(&name) {
+            let known = if value.is_some() { spec.long_val } else { spec.long };
+            if known.contains(&name) {
                 continue;
             } else if value.is_none() && spec.long_val.contains(&name) {
                 args.get(i)?.literal()?;

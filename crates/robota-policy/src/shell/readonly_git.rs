@@ -100,7 +100,6 @@ const DIFF: &[&str] = &[
     "date-order",
     "abbrev-commit",
     "no-abbrev-commit",
-    "show-signature",
     "left-right",
     "cherry-pick",
     "cherry-mark",
@@ -516,7 +515,7 @@ const SUBS: &[Sub] = &[
     Sub {
         name: "grep",
         short: "aiIwvhHlLnEFGPcqpWzor",
-        short_val: "eABCmf",
+        short_val: "eABCm",
         long: &[
             "ignore-case",
             "word-regexp",

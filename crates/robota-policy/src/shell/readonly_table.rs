@@ -279,7 +279,7 @@ pub(super) const SPECS: &[Spec] = &[
     ),
     s(
         "file",
-        "bhikLNprsSvz0",
+        "bhikLNprsSv0",
         "eFP",
         &[
             "brief",
@@ -394,7 +394,7 @@ pub(super) const SPECS: &[Spec] = &[
         digits: true,
         ..s(
             "diff",
-            "abBcdeEiqrsNpuwyTtZl",
+            "abBcdeEiqrsNpuwyTtZ",
             "CUWxIF",
             &[
                 "brief",
@@ -617,9 +617,9 @@ pub(super) const SPECS: &[Spec] = &[
     s(
         "ps",
         "aAdefFHjlLTMuwxZcy",
-        "CGgopstUk",
+        "CGgpstUk",
         &["forest", "no-headers"],
-        &["pid", "ppid", "user", "sort", "format"],
+        &["pid", "ppid", "user", "sort"],
         Text,
     ),
     s(

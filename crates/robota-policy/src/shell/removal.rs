@@ -101,7 +101,7 @@ fn target(word: &Word, recursive: bool, scope: &Scope<'_>, dirs: &Critical<'_>) 
                 text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
             }
         });
-    let substituted = recursive && word.has_unknown() && word.raw != "…";
+    let substituted = recursive && word.has_unknown() && word.raw != "{}";
     if empty_is_root || substituted { what() } else { None }
 }
 
@@ -117,8 +117,7 @@ fn without_wildcards(text: &[Live]) -> (String, bool) {
         && last.iter().any(|(c, live)| *live && *c == '*');
     if wild {
         let stem: String = text[..last_start].iter().map(|(c, _)| *c).collect();
-        let (inner, _) =
-            if stem.len() > 1 { trim_wild(&stem, text) } else { (stem.clone(), false) };
+        let (inner, _) = if stem.len() > 1 { trim_wild(&stem, text) } else { (stem, false) };
         (inner, true)
     } else {
         (plain, false)

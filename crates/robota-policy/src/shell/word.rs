@@ -116,7 +116,7 @@ impl Word {
                 Piece::Text { text, quoted: false } => {
                     out.extend(text.chars().map(|c| {
                         if matches!(c, '*' | '?' | '[' | '{') { Ch::Any } else { Ch::Is(c) }
-                    }))
+                    }));
                 }
                 Piece::Var { .. } | Piece::Unknown => out.push(Ch::Any),
             }

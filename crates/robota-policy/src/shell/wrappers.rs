@@ -339,7 +339,9 @@ fn find(args: &[Word]) -> Vec<Inner> {
                 .find(|j| matches!(args[*j].value().as_deref(), Some(";" | "+")))
                 .unwrap_or(args.len());
             let words = args[i + 1..end].iter().map(|word| match word.value() {
-                Some(text) if text.contains("{}") => Word::unknown(),
+                Some(text) if text.contains("{}") => {
+                    Word { raw: "{}".into(), pieces: vec![Piece::Unknown] }
+                }
                 _ => word.clone(),
             });
             inner.push(Inner::Words(words.collect()));

@@ -16,7 +16,7 @@ struct Tree {
 }
 
 /// A file system that exists only in memory.
-pub struct MemoryPaths {
+pub(crate) struct MemoryPaths {
     files: BTreeSet<PathBuf>,
     dirs: BTreeSet<PathBuf>,
     links: BTreeMap<PathBuf, PathBuf>,
@@ -24,13 +24,13 @@ pub struct MemoryPaths {
 }
 
 /// Where the data files are.
-pub fn fixture(name: &str) -> String {
+pub(crate) fn fixture(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/policy").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 impl MemoryPaths {
-    pub fn load() -> Self {
+    pub(crate) fn load() -> Self {
         let tree: Tree = serde_json::from_str(&fixture("tree.json")).unwrap();
         let mut dirs: BTreeSet<PathBuf> = tree.dirs.iter().cloned().collect();
         let all = tree.files.iter().chain(&tree.dirs).chain(tree.links.keys());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tree_sitter::{Node, Parser};
 
 use super::{Assign, Cwd, Part, Redirect, RedirectKind, Script, agree};
+use crate::shell::readonly::indexes;
 use crate::shell::word::{Piece, Word};
 use crate::shell::wrappers::is_reserved;
 
@@ -227,6 +228,9 @@ impl<'t> Walker<'t, '_> {
         self.free.push((node.start_byte(), end));
         let mut cursor = node.walk();
         for value in node.children_by_field_name("value", &mut cursor) {
+            if indexes(&Word::parse(self.raw(value))) {
+                self.script.doubt("an array index can run commands", false);
+            }
             self.inner(value);
         }
         if let Some(body) = body {
@@ -375,7 +379,7 @@ impl<'t> Walker<'t, '_> {
             // The shell takes it for a command.
             self.script.doubt("an assignment has no proper name", true);
         }
-        if name.contains('[') {
+        if name.contains('[') || value.as_ref().is_some_and(indexes) {
             self.script.doubt("an array index can run commands", false);
         }
         self.script
@@ -431,7 +435,9 @@ impl<'t> Walker<'t, '_> {
         }
         let arithmetic = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
         let risky = words.iter().any(|w| {
-            w.raw == "-v" || w.raw == "-R" || (doubled && arithmetic.contains(&w.raw.as_str()))
+            matches!(w.value().as_deref(), Some("-v" | "-R"))
+                || indexes(w)
+                || (doubled && arithmetic.contains(&w.raw.as_str()))
         });
         let numbers = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
         if risky && !words.iter().all(|w| numbers(w) || arithmetic.contains(&w.raw.as_str())) {
