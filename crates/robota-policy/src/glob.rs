@@ -21,6 +21,8 @@ enum Tok {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wild {
     toks: Vec<Tok>,
+    /// What stands before the first wildcard: most texts are told apart by it.
+    prefix: String,
 }
 
 impl Wild {
@@ -39,7 +41,14 @@ impl Wild {
                 toks.push(tok);
             }
         }
-        Self { toks }
+        let prefix = toks
+            .iter()
+            .map_while(|tok| match tok {
+                Tok::Is(c) => Some(*c),
+                Tok::Star => None,
+            })
+            .collect();
+        Self { toks, prefix }
     }
 
     pub(crate) fn has_star(&self) -> bool {
@@ -52,33 +61,25 @@ impl Wild {
     }
 
     /// What stands before the first wildcard.
-    pub(crate) fn prefix(&self) -> String {
-        self.toks
-            .iter()
-            .map_while(|tok| match tok {
-                Tok::Is(c) => Some(*c),
-                Tok::Star => None,
-            })
-            .collect()
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// Whether the pattern matches this text, all of it.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        // Most rules fail at the first character; do not copy the text for them.
-        let mut text = text.chars();
-        let first = text.next();
-        match (self.toks.first(), first) {
-            (None, None) => return true,
-            (None, Some(_)) => return false,
-            (Some(Tok::Is(c)), Some(t)) if *c != t => return false,
-            (Some(Tok::Is(_)), None) => return false,
-            _ => {}
+        if !self.has_star() {
+            return text == self.prefix;
         }
-        let text: Vec<char> = first.into_iter().chain(text).collect();
+        let Some(rest) = text.strip_prefix(self.prefix.as_str()) else { return false };
+        let toks = &self.toks[self.prefix.chars().count()..];
+        if toks.len() == 1 {
+            return true;
+        }
+        let text: Vec<char> = rest.chars().collect();
         let (mut p, mut t) = (0, 0);
         let mut retry: Option<(usize, usize)> = None;
         while t < text.len() {
-            match self.toks.get(p) {
+            match toks.get(p) {
                 Some(Tok::Star) => {
                     p += 1;
                     retry = Some((p, t));
@@ -97,7 +98,7 @@ impl Wild {
                 },
             }
         }
-        self.toks[p..].iter().all(|tok| *tok == Tok::Star)
+        toks[p..].iter().all(|tok| *tok == Tok::Star)
     }
 
     /// Whether the pattern *could* match text of which parts are unknown: whether any filling
@@ -159,6 +160,8 @@ enum Seg {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathGlob {
     segs: Vec<Seg>,
+    /// A name every matched path contains: most paths are told apart by it.
+    needle: String,
 }
 
 impl PathGlob {
@@ -186,7 +189,12 @@ impl PathGlob {
                 other => segs.push(Seg::Name(segment(other)?)),
             }
         }
-        Ok(Self { segs })
+        Ok(Self::of(segs))
+    }
+
+    fn of(segs: Vec<Seg>) -> Self {
+        let needle = segs.iter().rev().find_map(plain).unwrap_or_default();
+        Self { segs, needle }
     }
 
     /// The names before the first wildcard, as an absolute path.
@@ -208,11 +216,14 @@ impl PathGlob {
             .map(|name| Seg::Name(name.chars().map(SegTok::Is).collect()))
             .collect();
         segs.extend(self.segs.iter().skip_while(|seg| plain(seg).is_some()).cloned());
-        Self { segs }
+        Self::of(segs)
     }
 
     /// Whether the path, or a folder it lies in, is matched.
     pub(crate) fn covers(&self, path: &str, fold: bool) -> bool {
+        if !fold && !path.contains(&self.needle) {
+            return false;
+        }
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
         // A trailing `**` asks for something below; without it a folder's name takes all below.
         self.run(&names, fold, |p, n, _| p == self.segs.len() && n <= names.len())

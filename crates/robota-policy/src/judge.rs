@@ -23,7 +23,8 @@ use crate::verdict::{Findings, Judgement, Source};
 pub(crate) enum Base {
     /// Looks, inside the workspace.
     Look,
-    /// Looks elsewhere, or at the network: asks in every mode but bypass.
+    /// Looks elsewhere, at the network, or anywhere while free reads are off: asks in every
+    /// mode but bypass.
     LookOutside,
     /// An allow rule covers a look elsewhere; it holds in plan mode too.
     LookAllowed,
@@ -45,12 +46,11 @@ impl Base {
         }
     }
 
-    pub(crate) fn verdict(self, mode: Mode, free_reads: bool) -> Verdict {
+    pub(crate) fn verdict(self, mode: Mode) -> Verdict {
         match (self, mode) {
             (_, Mode::BypassPermissions) => Verdict::Allow,
-            (Self::Look, _) if free_reads => Verdict::Allow,
-            (Self::Look | Self::LookOutside, _) => Verdict::Ask,
-            (Self::LookAllowed, _) => Verdict::Allow,
+            (Self::Look | Self::LookAllowed, _) => Verdict::Allow,
+            (Self::LookOutside, _) => Verdict::Ask,
             (Self::Allowed(Class::Inspect), _) => Verdict::Allow,
             (Self::Allowed(_) | Self::ByMode(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
             (Self::Allowed(_), _) => Verdict::Allow,
@@ -91,11 +91,13 @@ impl Policy {
     }
 
     fn explain_base(&self, base: Base, found: &mut Findings) {
-        let verdict = base.verdict(self.mode, self.free_reads);
+        let verdict = base.verdict(self.mode);
         let mode = self.mode;
         let text = match base {
-            Base::Look if verdict == Verdict::Allow => "it only looks, inside the workspace".into(),
-            Base::Look => "reading asks, because free reads are switched off".into(),
+            Base::Look => "it only looks, inside the workspace".into(),
+            Base::LookOutside if !self.free_reads => {
+                format!("it looks, and no rule allows it ({mode} mode, free reads are off)")
+            }
             Base::LookOutside => format!("it looks outside the workspace ({mode} mode)"),
             Base::LookAllowed | Base::Allowed(_) if verdict == Verdict::Allow => {
                 "every part of it is allowed".into()

@@ -110,7 +110,6 @@ impl Policy {
         }
         match self.read_rule(&self.allow, file, tool) {
             Some(_) => Base::LookAllowed,
-            None if self.roots.holds(file) => Base::Look,
             None => Base::LookOutside,
         }
     }
@@ -192,9 +191,10 @@ impl Policy {
         for file in &files {
             self.forbid_read(file, call.tool, found);
             let mut this = self.read_base(file, call.tool);
-            let free = this == Base::Look && self.free_reads;
             let rule = self.read_rule(&self.allow, file, call.tool);
-            if !free && let Some(rule) = rule.or_else(|| self.whole_call_allowed(call)) {
+            if this != Base::Look
+                && let Some(rule) = rule.or_else(|| self.whole_call_allowed(call))
+            {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
                 this = Base::LookAllowed;
             }
