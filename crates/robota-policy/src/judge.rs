@@ -34,6 +34,8 @@ pub(crate) enum Base {
     ByMode(Class),
     /// The mode would decide by class, but the file lies outside the workspace.
     OutsideWrite,
+    /// Several of these: what each mode says (in the order of [`Mode::ALL`]), and the class.
+    Mixed([Verdict; 4], Class),
 }
 
 impl Base {
@@ -43,11 +45,16 @@ impl Base {
             Self::LookOutside | Self::LookAllowed => Class::Execute,
             Self::Allowed(class) | Self::ByMode(class) => class,
             Self::OutsideWrite => Class::Modify,
+            Self::Mixed(_, class) => class,
         }
     }
 
     pub(crate) fn verdict(self, mode: Mode) -> Verdict {
         match (self, mode) {
+            (Self::Mixed(verdicts, _), mode) => {
+                let at = Mode::ALL.iter().position(|other| *other == mode).unwrap_or(0);
+                verdicts[at]
+            }
             (_, Mode::BypassPermissions) => Verdict::Allow,
             (Self::Look | Self::LookAllowed, _) => Verdict::Allow,
             (Self::LookOutside, _) => Verdict::Ask,
@@ -56,6 +63,30 @@ impl Base {
             (Self::Allowed(_), _) => Verdict::Allow,
             (Self::ByMode(class), mode) => mode.verdict(class),
             (Self::OutsideWrite, _) => Verdict::Ask,
+        }
+    }
+}
+
+impl Base {
+    /// Both at once: in every mode the stricter verdict, and the class that does more.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let verdicts = |base: Self| Mode::ALL.map(|mode| base.verdict(mode));
+        let rank = |class: Class| match class {
+            Class::Inspect => 0,
+            Class::Modify => 1,
+            Class::Execute => 2,
+        };
+        let (a, b) = (verdicts(self), verdicts(other));
+        let both: [Verdict; 4] = std::array::from_fn(|i| a[i].max(b[i]));
+        let class =
+            if rank(self.class()) >= rank(other.class()) { self.class() } else { other.class() };
+        // Where one says it all, keep it: it explains itself better.
+        if both == a && class == self.class() {
+            self
+        } else if both == b && class == other.class() {
+            other
+        } else {
+            Self::Mixed(both, class)
         }
     }
 }
@@ -103,6 +134,11 @@ impl Policy {
                 "every part of it is allowed".into()
             }
             Base::LookAllowed | Base::Allowed(_) => format!("{mode} mode changes nothing"),
+            Base::Mixed(..) => match verdict {
+                Verdict::Allow => "every part of it is allowed".into(),
+                Verdict::Ask => format!("a part of it is not allowed by any rule ({mode} mode)"),
+                Verdict::Deny => format!("{mode} mode changes nothing"),
+            },
             Base::OutsideWrite => format!("it writes outside the workspace ({mode} mode)"),
             Base::ByMode(class) => {
                 let what = match class {

@@ -1,6 +1,6 @@
 //! Rules over whole calls, and the tools that are neither files nor shells.
 
-use robota_core::permission::{Class, Verdict};
+use robota_core::permission::Verdict;
 
 use super::Base;
 use crate::call::{self, Family, ToolCall};
@@ -124,20 +124,4 @@ pub(super) fn call_matches(rule: &Rule, call: &ToolCall<'_>, allow: bool) -> boo
         }
         Matcher::Command(_) | Matcher::File { .. } | Matcher::Host(_) => false,
     }
-}
-
-/// The strictest of two bases.
-pub(super) fn stricter(a: Base, b: Base) -> Base {
-    let rank = |base: Base| match base {
-        Base::Look => 0,
-        Base::LookAllowed => 1,
-        Base::LookOutside => 3,
-        Base::Allowed(Class::Inspect) => 1,
-        Base::Allowed(_) => 2,
-        Base::ByMode(Class::Inspect) => 0,
-        Base::ByMode(Class::Modify) => 4,
-        Base::OutsideWrite => 5,
-        Base::ByMode(Class::Execute) => 6,
-    };
-    if rank(a) >= rank(b) { a } else { b }
 }

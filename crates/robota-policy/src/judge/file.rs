@@ -5,7 +5,6 @@ use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::Value;
 
 use super::Base;
-use super::call::stricter;
 use crate::call::{Family, PATH_FIELDS, ToolCall};
 use crate::policy::{Policy, Rules};
 use crate::protect::protected;
@@ -140,7 +139,7 @@ impl Policy {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
             }
             let this = self.edit_base(file);
-            base = Some(base.map_or(this, |other| stricter(other, this)));
+            base = Some(base.map_or(this, |other: Base| other.and(this)));
         }
         base.unwrap_or(Base::ByMode(Class::Modify))
     }
@@ -198,7 +197,7 @@ impl Policy {
                 found.rule(Verdict::Allow, rule, Some(file.shown()));
                 this = Base::LookAllowed;
             }
-            base = stricter(base, this);
+            base = base.and(this);
         }
         base
     }

@@ -7,7 +7,6 @@ use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::Value;
 
 use super::Base;
-use super::call::stricter;
 use crate::call::{CWD_FIELDS, ToolCall};
 use crate::policy::Policy;
 use crate::shell::expand::Scope;
@@ -59,7 +58,7 @@ impl Policy {
         let shell = Shell { policy: self, paths, script: &script };
         let mut base = shell.base(call, found);
         if !self.roots.holds(&elsewhere) {
-            base = stricter(base, Base::LookOutside);
+            base = base.and(Base::LookOutside);
         }
         base
     }

@@ -4,7 +4,6 @@
 use robota_core::permission::{Class, Verdict};
 
 use super::Base;
-use super::call::stricter;
 use super::shell::Shell;
 use super::shell_rules::is_sink;
 use crate::call::ToolCall;
@@ -37,7 +36,7 @@ impl Shell<'_> {
             found.rule(Verdict::Allow, rule, None);
         }
         for part in self.script.parts.iter().filter(|part| !part.hidden) {
-            base = stricter(base, self.part_base(part, whole, found));
+            base = base.and(self.part_base(part, whole, found));
         }
         base
     }
@@ -45,7 +44,7 @@ impl Shell<'_> {
     fn part_base(&self, part: &Part, whole: Option<&Rule>, found: &mut Findings) -> Base {
         let mut base = self.command_base(part, whole, found);
         for redirect in &part.redirects {
-            base = stricter(base, self.redirect_base(part, redirect.kind, &redirect.target));
+            base = base.and(self.redirect_base(part, redirect.kind, &redirect.target));
         }
         base
     }
@@ -72,11 +71,11 @@ impl Shell<'_> {
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             if expansion.unknown {
-                base = stricter(base, Base::LookOutside);
+                base = base.and(Base::LookOutside);
             }
             for file in self.look_all(&expansion.paths) {
                 if !is_sink(&file.name) {
-                    base = stricter(base, self.policy.read_base(&file, "Read"));
+                    base = base.and(self.policy.read_base(&file, "Read"));
                 }
             }
         }
@@ -87,7 +86,7 @@ impl Shell<'_> {
         let mut base = if unknown { Base::OutsideWrite } else { Base::Look };
         for file in files {
             if !is_sink(&file.name) {
-                base = stricter(base, self.policy.edit_base(file));
+                base = base.and(self.policy.edit_base(file));
             }
         }
         base
@@ -126,12 +125,12 @@ impl Shell<'_> {
         if ruled {
             let leave =
                 if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
-            return stricter(Base::Allowed(Class::Execute), leave);
+            return Base::Allowed(Class::Execute).and(leave);
         }
         // A plain file command is free where its reads and writes are.
         if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(&core) {
             let reads = self.reads_base(part, &uses.reads);
-            return stricter(reads, self.writes_base(&writes.0, writes.1));
+            return reads.and(self.writes_base(&writes.0, writes.1));
         }
         Base::ByMode(Class::Execute)
     }
@@ -212,7 +211,7 @@ impl Shell<'_> {
         }
         let mut base = Base::Look;
         for dir in &part.cwd.dirs {
-            base = stricter(base, self.policy.read_base(&FileRef::look(dir, self.paths), "Read"));
+            base = base.and(self.policy.read_base(&FileRef::look(dir, self.paths), "Read"));
         }
         for word in &looks.paths {
             if looks.revisions && !leads_away(word) {
@@ -231,7 +230,7 @@ impl Shell<'_> {
             if expansion.unknown || option {
                 return None;
             }
-            base = stricter(base, self.reads_base(part, std::slice::from_ref(word)));
+            base = base.and(self.reads_base(part, std::slice::from_ref(word)));
         }
         Some(base)
     }

@@ -17,9 +17,11 @@ use crate::verdict::{Findings, Source};
 use crate::workspace::FileRef;
 
 impl Policy {
-    /// Any rule that forbids some commands but not all.
+    /// Any rule that forbids some commands, or some files that a command might touch.
     pub(super) fn any_command_rule(&self) -> Option<&Rule> {
-        self.deny.commands.first().or_else(|| self.ask.commands.first())
+        let rules = [&self.deny, &self.ask];
+        let commands = rules.iter().find_map(|list| list.commands.first());
+        commands.or_else(|| rules.iter().find_map(|list| list.files.first()))
     }
 
     fn has_read_rules(&self) -> bool {

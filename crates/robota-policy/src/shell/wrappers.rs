@@ -91,17 +91,10 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
     match name {
         "eval" => (vec![joined(args)], false),
         "trap" => (args.first().map(script).into_iter().collect(), false),
-        "su" | "script" | "runuser" if flag_value(args, 'c', &["command"]).is_some() => {
-            let value = flag_value(args, 'c', &["command"]);
-            (value.iter().map(script).collect(), false)
-        }
-        "flock" if flag_value(args, 'c', &["command"]).is_some() => {
-            let value = flag_value(args, 'c', &["command"]);
-            (value.iter().map(script).collect(), false)
-        }
-        "env" if flag_value(args, 'S', &["split-string"]).is_some() => {
-            let value = flag_value(args, 'S', &["split-string"]);
-            (value.iter().map(script).collect(), false)
+        "su" | "script" | "runuser" => {
+            let mut inner = wrapped(args);
+            inner.extend(flag_value(args, 'c', &["command"]).as_ref().map(script));
+            (inner, false)
         }
         "find" | "fd" | "fdfind" => (find(args), false),
         "xargs" => xargs(args),
@@ -118,13 +111,23 @@ fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
             (Vec::new(), false)
         }
         _ => match WRAPPERS.iter().find(|wrapper| wrapper.name == name) {
-            Some(wrapper) => match own_options(wrapper, args) {
-                Some(at) => (
-                    vec![Inner::Words(args[at.min(args.len())..].to_vec())],
-                    wrapper.transparent && program == name,
-                ),
-                None => (wrapped(args), false),
-            },
+            Some(wrapper) => {
+                // A script in an option; the option may as well belong to the inner command.
+                let text = match name {
+                    "flock" => flag_value(args, 'c', &["command"]),
+                    "env" => flag_value(args, 'S', &["split-string"]),
+                    _ => None,
+                };
+                let (mut inner, transparent) = match own_options(wrapper, args) {
+                    Some(at) => (
+                        vec![Inner::Words(args[at.min(args.len())..].to_vec())],
+                        wrapper.transparent && program == name,
+                    ),
+                    None => (wrapped(args), false),
+                };
+                inner.extend(text.as_ref().map(script));
+                (inner, transparent)
+            }
             None if TAILS.contains(&name) => (wrapped(args), false),
             None => (runner(name, args), false),
         },

@@ -273,8 +273,17 @@ impl<'t> Walker<'t, '_> {
                 self.command(body, &redirects);
             }
             Some(body) => {
+                let from = self.script.parts.len();
                 self.node(body);
                 self.loose_redirects(&redirects);
+                // `a && sh <<E`: the grammar gives the here-document to the list, the shell to
+                // one of its commands.
+                let stdin = self.script.parts.last().and_then(|part| part.stdin.clone());
+                if stdin.is_some() {
+                    for part in self.script.parts.iter_mut().skip(from) {
+                        part.stdin = part.stdin.take().or_else(|| stdin.clone());
+                    }
+                }
             }
             None => self.loose_redirects(&redirects),
         }
