@@ -17,7 +17,7 @@ struct Rules {
 
 fn judge(rules: &Rules, mode: Mode, tool: &str, input: &Value) -> Verdict {
     let paths = MemoryPaths::load();
-    let spec = PolicySpec::new(Workspace::new("/work/app", "/home/ada"))
+    let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
         .mode(mode)
         .rules(List::Allow, RuleSource::session(), &rules.allow)
         .rules(List::Ask, RuleSource::session(), &rules.ask)
@@ -226,8 +226,8 @@ proptest! {
     fn core_21_no_spelling_reads_a_denied_file(
         spelling in proptest::sample::select(vec![
             ".env", "./.env", "sub/../.env", "'.env'", ".e*", ".en?", "\"$PWD/.env\"", "$PWD/.env",
-            "{.env,x}", "/work/app/.env", "innocent.txt", ".\\env", "$'.env'", "src/../.env",
-            "/work/link-to-app/.env", "~/../../work/app/.env", "\"${PWD}\"/.env", ".[e]nv",
+            "{.env,x}", "/proj/app/.env", "innocent.txt", ".\\env", "$'.env'", "src/../.env",
+            "/proj/link-to-app/.env", "~/../../proj/app/.env", "\"${PWD}\"/.env", ".[e]nv",
         ]),
         program in proptest::sample::select(vec![
             "cat", "head -n 1", "grep KEY", "sed -n 1p", "base64", "cat <", "xxd", "sort", "cat README.md",
