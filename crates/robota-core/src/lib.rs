@@ -25,6 +25,8 @@ pub mod paths;
 pub mod permission;
 pub mod project;
 pub mod provider;
+#[cfg(feature = "scripted")]
+pub mod scripted;
 pub mod state;
 pub mod tool;
 pub mod turn;

@@ -13,6 +13,8 @@ pub use block::{
     BlobRef, Block, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
 };
 
+pub(crate) use block::given;
+
 use crate::ids::{Ids, MessageId};
 use crate::usage::Usage;
 

@@ -1,1 +1,67 @@
-//! Fakes, builders and conformance suites.
+//! What tests of Robota and of its adapters are made of.
+//!
+//! | for | there is |
+//! |---|---|
+//! | a whole run in a few lines | [`Run`] |
+//! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
+//! | time and ids | [`FakeClock`], [`CountingIds`] |
+//! | a disk that fails | [`FailingJournal`] |
+//! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
+//! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
+//!
+//! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
+//! script ([`ScriptedProvider::reached`]), a tool that has started ([`HeldTool::started`]), and
+//! tokio's paused time for everything that takes time. With time paused
+//! (`#[tokio::test(start_paused = true)]`) two runs of one script give equal events; logs leave
+//! out what time changes, so they are equal anyway.
+//!
+//! ```
+//! use robota_testkit::{Run, fn_tool};
+//! use robota_core::permission::Class;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let ran = Run::script("
+//! - tools: [{tool: shout, input: {word: hello}}]
+//! - {text: It is loud., expect: {last: HELLO}}
+//! ")
+//! .tool(fn_tool("shout", Class::Inspect, |input| async move {
+//!     input["word"].as_str().unwrap_or_default().to_uppercase()
+//! }))
+//! .prompt("Shout, please.")
+//! .await;
+//!
+//! assert_eq!(ran.text, "It is loud.");
+//! assert_eq!(ran.requests.len(), 2);
+//! assert!(ran.log().contains("tool_finished call#1 class=inspect ok \"HELLO\""));
+//! # }
+//! ```
+
+mod approver;
+mod clock;
+mod gate;
+mod journal;
+mod render;
+mod run;
+mod tool;
+
+pub use approver::{RecordingApprover, ScriptedApprover};
+pub use clock::FakeClock;
+pub use gate::{RecordingGate, ScriptedGate};
+pub use journal::{Appended, FailingJournal};
+pub use render::{kinds, render, without, without_chunks};
+pub use robota_core::ids::CountingIds;
+pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
+pub use run::{Ran, Run};
+pub use tool::{
+    FnTool, HeldTool, IntoOutcome, PanickingTool, blocking_tool, fn_tool, panicking_tool,
+    stubborn_tool,
+};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A test that panicked while it held a lock has failed already; its other threads may go on.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! [`file`] and [`diff`] are the plain functions below the tools. [`ReadLog`] is what the file
+//! [`mod@file`] and [`diff`] are the plain functions below the tools. [`ReadLog`] is what the file
 //! tools of one session share: a file that was not read, or that changed since, is not edited.
 
 mod arguments;

@@ -1,6 +1,7 @@
 //! Content blocks: the parts of a message.
 
 use schemars::JsonSchema;
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -111,26 +112,26 @@ blocks! {
 }
 
 /// One part of a tool result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ResultBlock {
     /// Words.
-    Text {
-        /// The words.
-        text: String,
-    },
+    Text(Text),
     /// A picture.
-    Image {
-        /// Where its bytes are.
-        blob: BlobRef,
-        /// For example `image/png`.
-        media_type: String,
-    },
+    Image(Image),
+    /// A part this version does not know, kept as it was.
+    Unknown(Value),
+}
+
+impl ResultBlock {
+    /// Words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(Text { text: text.into(), extra: Map::new() })
+    }
 }
 
 /// The arguments of a tool call: whole, or declared unreadable. There is no third state.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
+#[schemars(untagged)]
 pub enum ToolInput {
     /// What the model sent could not be parsed; the call is answered with the error.
     Unparsed(Unparsed),
@@ -150,6 +151,57 @@ pub struct Unparsed {
     pub error: String,
 }
 
+/// Arguments that a model chose to look like our own words for unreadable ones are written as
+/// `{"$json": …}`: what it asked for is what is read back.
+const ESCAPED: &str = "$json";
+
+impl Serialize for ToolInput {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unparsed(unparsed) => unparsed.serialize(serializer),
+            Self::Json(value) if is_reserved(value) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry(ESCAPED, value)?;
+                map.end()
+            }
+            Self::Json(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolInput {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut value = Value::deserialize(deserializer)?;
+        if !is_reserved(&value) {
+            return Ok(Self::Json(value));
+        }
+        if let Some(escaped) = value.get_mut(ESCAPED) {
+            return Ok(Self::Json(escaped.take()));
+        }
+        let unparsed = serde_json::from_value(value).map_err(serde::de::Error::custom)?;
+        Ok(Self::Unparsed(unparsed))
+    }
+}
+
+/// Reads JSON that is there: a `null` that was given is not the same as nothing given.
+pub(crate) fn given<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Whether JSON would be read as something other than itself.
+fn is_reserved(value: &Value) -> bool {
+    let Value::Object(fields) = value else { return false };
+    let text = |name| fields.get(name).is_some_and(Value::is_string);
+    match fields.len() {
+        1 => fields.contains_key(ESCAPED),
+        2 => text("$unparsed") && text("$error"),
+        _ => false,
+    }
+}
+
 impl ToolInput {
     /// Reads what a model wrote as arguments; nothing at all is an empty object.
     #[must_use]
@@ -158,7 +210,7 @@ impl ToolInput {
             return Self::Json(Value::Object(Map::new()));
         }
         match serde_json::from_str::<Value>(raw) {
-            Ok(value) => Self::from(value),
+            Ok(value) => Self::Json(value),
             Err(error) => {
                 Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })
             }
@@ -172,23 +224,6 @@ impl ToolInput {
             Self::Json(value) => Some(value),
             Self::Unparsed(_) => None,
         }
-    }
-}
-
-/// As they are written: an object of the two fields of [`Unparsed`], and no other, is one.
-impl From<Value> for ToolInput {
-    fn from(value: Value) -> Self {
-        match Unparsed::deserialize(&value) {
-            Ok(unparsed) => Self::Unparsed(unparsed),
-            Err(_) => Self::Json(value),
-        }
-    }
-}
-
-/// By way of a value, so that a key that comes twice is settled before it is looked at.
-impl<'de> Deserialize<'de> for ToolInput {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Value::deserialize(deserializer).map(Self::from)
     }
 }
 
@@ -223,7 +258,7 @@ impl ToolResult {
             call: call.call.clone(),
             id: call.id.clone(),
             name: call.name.clone(),
-            content: vec![ResultBlock::Text { text: text.into() }],
+            content: vec![ResultBlock::text(text)],
             is_error,
             metadata: Map::new(),
             extra: Map::new(),
@@ -235,8 +270,8 @@ impl ToolResult {
     pub fn as_text(&self) -> String {
         let mut text = String::new();
         for block in &self.content {
-            if let ResultBlock::Text { text: part } = block {
-                text.push_str(part);
+            if let ResultBlock::Text(part) = block {
+                text.push_str(&part.text);
             }
         }
         text
@@ -270,6 +305,53 @@ enum KnownRef<'a> {
 
 const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
 
+/// Known parts of a result: two of the blocks.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "ResultBlock")]
+enum KnownResult {
+    Text(Text),
+    Image(Image),
+}
+
+impl Serialize for ResultBlock {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(block) => KnownRef::Text(block).serialize(serializer),
+            Self::Image(block) => KnownRef::Image(block).serialize(serializer),
+            Self::Unknown(value) => value.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ResultBlock {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if !matches!(tag::<D::Error>(&value)?, "text" | "image") {
+            return Ok(Self::Unknown(value));
+        }
+        Ok(match serde_json::from_value(value).map_err(serde::de::Error::custom)? {
+            KnownResult::Text(block) => Self::Text(block),
+            KnownResult::Image(block) => Self::Image(block),
+        })
+    }
+}
+
+impl JsonSchema for ResultBlock {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        KnownResult::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        KnownResult::json_schema(generator)
+    }
+}
+
+fn tag<E: serde::de::Error>(value: &Value) -> Result<&str, E> {
+    let tag = value.get("type").and_then(Value::as_str);
+    tag.ok_or_else(|| E::custom("a content block has no `type`"))
+}
+
 impl Serialize for Block {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -287,12 +369,7 @@ impl Serialize for Block {
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        let known = value
-            .get("type")
-            .and_then(Value::as_str)
-            .ok_or_else(|| serde::de::Error::custom("a content block has no `type`"))
-            .map(|tag| KNOWN_TYPES.contains(&tag))?;
-        if !known {
+        if !KNOWN_TYPES.contains(&tag::<D::Error>(&value)?) {
             return Ok(Self::Unknown(value));
         }
         let block = serde_json::from_value::<Known>(value).map_err(serde::de::Error::custom)?;

@@ -43,7 +43,7 @@ impl ToolOutcome {
         Self {
             ok: true,
             ran: Ran::Yes,
-            content: vec![ResultBlock::Text { text: text.into() }],
+            content: vec![ResultBlock::text(text)],
             error_code: None,
             metadata: Map::new(),
         }
@@ -71,8 +71,8 @@ impl ToolOutcome {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for block in &self.content {
-            if let ResultBlock::Text { text: part } = block {
-                text.push_str(part);
+            if let ResultBlock::Text(part) = block {
+                text.push_str(&part.text);
             }
         }
         text

@@ -43,7 +43,9 @@ impl FileStore {
         self
     }
 
-    fn folder(&self, session: &SessionId) -> PathBuf {
+    /// The folder a session is kept in, whether it exists or not.
+    #[must_use]
+    pub fn folder(&self, session: &SessionId) -> PathBuf {
         self.root.join(folder_name(session))
     }
 

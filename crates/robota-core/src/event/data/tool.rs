@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::session::data;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
+use crate::message::given;
 use crate::message::{ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
 pub use crate::tool::Ran;
@@ -58,7 +59,7 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// The arguments it put in place of the model's.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
         input: Option<Value>,
         /// The outcome it put in place of the tool's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +96,7 @@ data! {
         /// What it does.
         class: Class,
         /// The arguments, when a hook changed them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
         input: Option<Value>,
     }
 

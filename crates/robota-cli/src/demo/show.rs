@@ -1,0 +1,117 @@
+//! What the demonstration looks like.
+
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::driver::Observer;
+use robota_core::event::{DecidedBy, Event};
+use robota_core::message::ToolUse;
+use robota_core::tool::ToolOutcome;
+
+use crate::output;
+
+/// Prints the demonstration, in colour where there is a terminal that wants it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Show {
+    colour: bool,
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+const GREEN: &str = "32";
+const CYAN: &str = "36";
+
+impl Show {
+    #[expect(clippy::disallowed_methods, reason = "the program decides about colour, once")]
+    pub(super) fn new() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { colour: wanted && std::io::stdout().is_terminal() }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    pub(super) fn heading(self, text: &str) {
+        output::line("");
+        output::line(&self.paint(BOLD, text));
+    }
+
+    pub(super) fn plain(self, text: &str) {
+        output::line(text);
+    }
+
+    pub(super) fn dim(self, text: &str) {
+        output::line(&self.paint(DIM, text));
+    }
+
+    /// Shows the run as it happens.
+    pub(super) fn observer(self) -> Observer {
+        let calls: Mutex<Vec<ToolUse>> = Mutex::default();
+        Arc::new(move |envelope| {
+            let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+            for line in self.lines(&envelope.event, &mut calls) {
+                output::line(&line);
+            }
+        })
+    }
+
+    fn lines(self, event: &Event, calls: &mut Vec<ToolUse>) -> Vec<String> {
+        match event {
+            Event::ToolCalled(data) => {
+                calls.push(data.tool_use.clone());
+                Vec::new()
+            }
+            Event::AssistantMessage(data) => {
+                vec![String::new(), format!("  {}", data.message.text())]
+            }
+            Event::PermissionAsked(data) => {
+                vec![self.paint(DIM, &format!("    asks: {}", data.reason))]
+            }
+            Event::PermissionDecided(data) if data.by == DecidedBy::User => {
+                vec![self.paint(DIM, &format!("    {}", data.reason))]
+            }
+            Event::ToolFinished(data) => {
+                let call = calls.iter().find(|call| call.call == data.call);
+                call.map(|call| self.outcome(call, &data.outcome)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn outcome(self, call: &ToolUse, outcome: &ToolOutcome) -> Vec<String> {
+        let mark = if outcome.ok { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
+        let name = self.paint(CYAN, &call.name);
+        let mut lines = vec![format!("    {mark} {name} {}", subject(call))];
+        let diff = outcome.metadata.get("diff").and_then(|diff| diff.as_str());
+        let body = diff.map_or_else(|| outcome.text(), str::to_owned);
+        lines.extend(body.lines().map(|line| {
+            let code = match line.as_bytes().first() {
+                Some(b'+') if diff.is_some() => GREEN,
+                Some(b'-') if diff.is_some() => RED,
+                _ => DIM,
+            };
+            self.paint(code, &format!("      {}", line.replace('\t', "  ")))
+        }));
+        lines
+    }
+}
+
+/// What a call is about, in a word.
+fn subject(call: &ToolUse) -> String {
+    let input = call.input.json();
+    ["file_path", "command"]
+        .iter()
+        .find_map(|key| input?.get(key)?.as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// A line that is too long is cut.
+pub(super) fn cut(line: &str, width: usize) -> String {
+    match line.char_indices().nth(width) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}

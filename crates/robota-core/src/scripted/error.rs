@@ -1,0 +1,53 @@
+//! How a script can be wrong.
+
+use std::fmt;
+
+use crate::error::{Diagnose, ErrorKind};
+
+/// A script that cannot be read: where, what is wrong, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptError {
+    place: Option<(u64, u64)>,
+    message: String,
+}
+
+impl ScriptError {
+    pub(super) fn at(place: Option<(u64, u64)>, message: impl Into<String>) -> Self {
+        Self { place, message: message.into() }
+    }
+
+    /// The line of the script, from one, if the mistake has one.
+    #[must_use]
+    pub fn line(&self) -> Option<u64> {
+        self.place.map(|(line, _)| line)
+    }
+
+    /// What is wrong, without where.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.place {
+            Some((line, column)) => {
+                write!(f, "the script is wrong at line {line}, column {column}: {}", self.message)
+            }
+            None => write!(f, "the script is wrong: {}", self.message),
+        }
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+impl Diagnose for ScriptError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Validation
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some("docs/scripted.md shows every key with an example".to_owned())
+    }
+}

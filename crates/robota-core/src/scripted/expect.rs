@@ -1,0 +1,94 @@
+//! What an answer expects of the request it answers.
+
+use crate::message::{Message, Role};
+use crate::provider::ModelRequest;
+
+/// What a request must look like to get its answer. Everything left out may be anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Expect {
+    /// The text of the last user or tool message contains this.
+    pub last: Option<String>,
+    /// The system prompt contains this.
+    pub system: Option<String>,
+    /// Tools that are offered, perhaps among others.
+    pub tools: Vec<String>,
+    /// No tools are offered at all.
+    pub no_tools: bool,
+}
+
+/// How much of a foreign text an error quotes.
+const QUOTE: usize = 200;
+
+impl Expect {
+    /// What is not as expected, in words.
+    pub(super) fn check(&self, request: &ModelRequest) -> Result<(), String> {
+        if let Some(wanted) = &self.last {
+            let last = request
+                .messages_for_api()
+                .filter(|message| matches!(message.role(), Role::User | Role::Tool))
+                .last();
+            match last.map(|message| words(&message)) {
+                Some(text) if text.contains(wanted.as_str()) => {}
+                Some(text) => {
+                    return Err(format!(
+                        "the last user or tool text should contain {wanted:?}, but it is {}",
+                        quote(&text)
+                    ));
+                }
+                None => {
+                    return Err(format!(
+                        "the last user or tool text should contain {wanted:?}, but there is none"
+                    ));
+                }
+            }
+        }
+        if let Some(wanted) = &self.system {
+            let system = request.system.as_deref().unwrap_or_default();
+            if !system.contains(wanted.as_str()) {
+                return Err(format!(
+                    "the system prompt should contain {wanted:?}, but it is {}",
+                    quote(system)
+                ));
+            }
+        }
+        self.check_tools(request)
+    }
+
+    fn check_tools(&self, request: &ModelRequest) -> Result<(), String> {
+        let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+        if self.no_tools && !offered.is_empty() {
+            return Err(format!("no tools should be offered, but these are: {}", list(&offered)));
+        }
+        let missing: Vec<&str> =
+            self.tools.iter().map(String::as_str).filter(|tool| !offered.contains(tool)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "these tools should be offered: {}; offered are: {}",
+            list(&missing),
+            list(&offered)
+        ))
+    }
+}
+
+fn words(message: &Message) -> String {
+    let mut parts: Vec<String> =
+        message.tool_results().map(crate::message::ToolResult::as_text).collect();
+    let text = message.text();
+    if !text.is_empty() || parts.is_empty() {
+        parts.push(text);
+    }
+    parts.join("\n")
+}
+
+fn list(names: &[&str]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn quote(text: &str) -> String {
+    match text.char_indices().nth(QUOTE) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}… ({} characters)", &text[..end], text.chars().count()),
+    }
+}

@@ -1,0 +1,89 @@
+//! Tools that run until a test lets them go.
+
+use std::sync::Arc;
+
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::spec;
+
+/// A tool whose calls run until they are released. Clones are the same tool.
+#[derive(Debug, Clone)]
+pub struct HeldTool {
+    spec: ToolSpec,
+    heeds_cancellation: bool,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    started: watch::Sender<usize>,
+    told: watch::Sender<usize>,
+    released: watch::Sender<Option<String>>,
+}
+
+/// A tool that runs until it is released or told to stop.
+#[must_use]
+pub fn blocking_tool(name: &str, class: Class) -> HeldTool {
+    HeldTool { spec: spec(name, class), heeds_cancellation: true, shared: Arc::default() }
+}
+
+/// A tool that runs until it is released and does not stop when told to.
+#[must_use]
+pub fn stubborn_tool(name: &str, class: Class) -> HeldTool {
+    HeldTool { heeds_cancellation: false, ..blocking_tool(name, class) }
+}
+
+impl HeldTool {
+    /// Waits until that many calls have started.
+    pub async fn started(&self, calls: usize) {
+        at_least(&self.shared.started, calls).await;
+    }
+
+    /// Waits until that many calls were told to stop.
+    pub async fn told_to_stop(&self, calls: usize) {
+        at_least(&self.shared.told, calls).await;
+    }
+
+    /// Ends every call, those to come included, with this text.
+    pub fn release(&self, text: impl Into<String>) {
+        self.shared.released.send_replace(Some(text.into()));
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for HeldTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, _input: Value, context: ToolContext) -> ToolOutcome {
+        self.shared.started.send_modify(|calls| *calls += 1);
+        let mut released = self.shared.released.subscribe();
+        let released = async {
+            // Waiting fails only when the sender is gone, and `self` has it.
+            let text = released.wait_for(Option::is_some).await.map(|text| text.clone());
+            ToolOutcome::ok(text.ok().flatten().unwrap_or_default())
+        };
+        let cancelled = async {
+            context.cancel.cancelled().await;
+            self.shared.told.send_modify(|calls| *calls += 1);
+            if !self.heeds_cancellation {
+                std::future::pending::<()>().await;
+            }
+            ToolOutcome::failed("cancelled", format!("{} was told to stop", self.spec.name))
+        };
+        tokio::select! {
+            biased;
+            outcome = released => outcome,
+            outcome = cancelled => outcome,
+        }
+    }
+}
+
+async fn at_least(counter: &watch::Sender<usize>, wanted: usize) {
+    // Waiting fails only when the sender is gone, and this borrows it.
+    let _ = counter.subscribe().wait_for(|count| *count >= wanted).await;
+}
