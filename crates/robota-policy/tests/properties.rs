@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::LazyLock;
+
 use common::{MemoryPaths, fixture};
 use proptest::prelude::*;
 use robota_core::permission::{Class, Mode, Verdict};
@@ -16,14 +18,15 @@ struct Rules {
 }
 
 fn judge(rules: &Rules, mode: Mode, tool: &str, input: &Value) -> Verdict {
-    let paths = MemoryPaths::load();
+    static PATHS: LazyLock<MemoryPaths> = LazyLock::new(MemoryPaths::load);
+    let paths = &*PATHS;
     let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
         .mode(mode)
         .rules(List::Allow, RuleSource::session(), &rules.allow)
         .rules(List::Ask, RuleSource::session(), &rules.ask)
         .rules(List::Deny, RuleSource::session(), &rules.deny);
-    let (policy, _) = Policy::new(&spec, &paths);
-    policy.judge(&ToolCall { tool, input, class: Class::Execute }, &paths).verdict
+    let (policy, _) = Policy::new(&spec, paths);
+    policy.judge(&ToolCall { tool, input, class: Class::Execute }, paths).verdict
 }
 
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Rules {
