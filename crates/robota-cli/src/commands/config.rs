@@ -48,9 +48,7 @@ fn set(
     let setup = Setup::load(settings, None)?;
     let key = key(name)?;
     // What is not JSON is text: `robota config set model some-model` needs no quotes.
-    let value = value.map(|text| {
-        serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
-    });
+    let value = value.map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)));
     let layer = match layer {
         SetLayer::User => Layer::UserRobota,
         SetLayer::Project => Layer::ProjectRobota,
