@@ -92,8 +92,7 @@ fn make_project(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     };
     for (name, text) in FILES {
         let path = dir.join(name);
-        std::fs::write(&path, text)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(dir)
 }

@@ -113,8 +113,7 @@ fn cli_03_json_is_one_object() {
 
 #[test]
 fn cli_03_events_are_the_bytes_of_the_journal() {
-    let project =
-        Project::new("- tools: [{tool: Bash, input: {command: echo hi}}]\n- Done.");
+    let project = Project::new("- tools: [{tool: Bash, input: {command: echo hi}}]\n- Done.");
     let output =
         project.print(&["--output-format", "events", "--permission-mode", "bypassPermissions"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -161,7 +160,8 @@ fn cli_03_failures_say_what_to_do() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(stderr(&missing).contains("--provider") && stderr(&missing).contains("robota demo"));
 
-    let output = Project::new("- error: {kind: authentication, message: The key was refused.}").print(&[]);
+    let output =
+        Project::new("- error: {kind: authentication, message: The key was refused.}").print(&[]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
     assert!(stderr(&output).contains("The key was refused."), "{}", stderr(&output));
 
@@ -178,8 +178,7 @@ fn cli_03_failures_say_what_to_do() {
 
 #[test]
 fn cli_03_the_turn_limit_is_a_failure_with_an_answer() {
-    let project =
-        Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
+    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
     let output = project.print(&["--max-turns", "1"]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "So far.\n"));
     assert!(stderr(&output).contains("--max-turns"));
@@ -312,7 +311,16 @@ fn the_demonstration_does_what_it_says() {
     let output = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for expected in ["✓ Read", "✓ Edit", "-echo \"Helo", "+echo \"Hello", "✓ Bash", "all checks pass", "tool_started", "What to type next"] {
+    for expected in [
+        "✓ Read",
+        "✓ Edit",
+        "-echo \"Helo",
+        "+echo \"Hello",
+        "✓ Bash",
+        "all checks pass",
+        "tool_started",
+        "What to type next",
+    ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
     let fixed = std::fs::read_to_string(dir.join("greet.sh")).unwrap();

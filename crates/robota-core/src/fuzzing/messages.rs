@@ -122,7 +122,7 @@ fn drop_if(object: &mut Map<String, Value>, key: &str, absent: impl Fn(&Value) -
 }
 
 fn keep_known(object: Option<&mut Value>, keys: &[&str]) {
-    if let Some(Value::Object(object)) = object {
+    if let Some(object) = object.and_then(Value::as_object_mut) {
         object.retain(|key, _| keys.contains(&key.as_str()));
     }
 }
