@@ -2,13 +2,21 @@
 //! something is wrong; it is listed in [`TARGETS`], so that a normal test can replay the corpus
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
+// What needs the inside of a crate lives there, behind its feature `fuzzing`.
+pub use robota_core::fuzzing::{events, messages, schemas, turns};
 use robota_core::permission::Mode;
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target, by the name of its file and of its corpus.
-pub const TARGETS: &[Target] = &[("mode", mode)];
+pub const TARGETS: &[Target] = &[
+    ("events", events),
+    ("messages", messages),
+    ("mode", mode),
+    ("schemas", schemas),
+    ("turns", turns),
+];
 
 /// Reading a permission mode: any text is a mode or an error, and a mode reads back as itself.
 pub fn mode(data: &[u8]) {

@@ -148,9 +148,7 @@ pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf>
         #[expect(clippy::disallowed_methods, reason = "the program starts somewhere")]
         None => std::env::current_dir().context("the current folder is gone")?,
     };
-    let dir = dir
-        .canonicalize()
-        .with_context(|| format!("cannot work in {}", dir.display()))?;
+    let dir = dir.canonicalize().with_context(|| format!("cannot work in {}", dir.display()))?;
     anyhow::ensure!(dir.is_dir(), "cannot work in {}: it is not a folder", dir.display());
     Ok(dir)
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::driver::Mailbox;
+use robota_core::event::Envelope;
 use robota_core::permission::Mode;
 use robota_core::scripted::{Script, ScriptedProvider};
 
@@ -91,8 +92,7 @@ fn make_project(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     };
     for (name, text) in FILES {
         let path = dir.join(name);
-        std::fs::write(&path, text)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(dir)
 }
@@ -113,10 +113,15 @@ fn journal(show: &show::Show, folder: &Path) -> anyhow::Result<()> {
     show.heading("The journal it left behind: the session, event by event");
     show.plain(&format!("  {} ({} events)", folder.display(), lines.len()));
     let interesting = ["input_accepted", "tool_started", "tool_finished", "turn_finished"];
-    for line in lines.iter().filter(|line| {
-        interesting.iter().any(|name| line.contains(&format!("\"type\":\"{name}\"")))
-    }) {
-        show.dim(&format!("  {}", show::cut(line, 110)));
+    for line in &lines {
+        let envelope = Envelope::decode(line.as_bytes())
+            .with_context(|| format!("the journal in {} is damaged", folder.display()))?;
+        if interesting.contains(&envelope.event.kind()) {
+            let value: serde_json::Value = serde_json::from_str(line)?;
+            let (seq, kind) = (envelope.cursor(), envelope.event.kind());
+            let data = show::cut(&value["data"].to_string(), 80);
+            show.dim(&format!("  {seq:>5}  {kind:<14}  {data}"));
+        }
     }
     Ok(())
 }

@@ -69,11 +69,12 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    run(cli).unwrap_or_else(|error| {
-        output::complain(&format!("{error:#}"));
-        Exit::Failure
-    })
-    .into()
+    run(cli)
+        .unwrap_or_else(|error| {
+            output::complain(&format!("{error:#}"));
+            Exit::Failure
+        })
+        .into()
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {

@@ -161,9 +161,11 @@ pub async fn run_turn(
         report: None,
         cancelled: false,
     };
+    tracing::debug!(turn = %drive.turn.id(), model = %config.turn.model, "turn begins");
     drive.perform(effects).await;
     loop {
         if let Some(report) = drive.report.take() {
+            tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
             return report;
         }
         let input = match drive.inputs.pop_front() {

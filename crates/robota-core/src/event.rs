@@ -7,7 +7,9 @@
 
 mod cursor;
 mod data;
+mod depth;
 mod envelope;
+mod line;
 mod raw;
 
 pub use cursor::{Cursor, CursorError};
@@ -107,7 +109,7 @@ macro_rules! events {
             /// Reads the data of an event of that type.
             pub(crate) fn decode(kind: &str, data: &str) -> Result<Self, serde_json::Error> {
                 Ok(match kind {
-                    $( $name => Self::$variant(serde_json::from_str(data)?), )*
+                    $( $name => Self::$variant(depth::read(data)?), )*
                     _ => Self::Unknown {
                         kind: kind.to_owned(),
                         data: RawJson::parse(data)?,

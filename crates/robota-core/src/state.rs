@@ -117,9 +117,10 @@ impl State {
     /// When it does not follow on the last one; the state is then as it was.
     pub fn apply(&mut self, envelope: &Envelope) -> Result<(), FoldError> {
         if let Some(last) = self.cursor
-            && (envelope.seq != last.seq + 1 || envelope.epoch < last.epoch)
+            && (last.seq.checked_add(1) != Some(envelope.seq) || envelope.epoch < last.epoch)
         {
-            return Err(FoldError { expected: last.seq + 1, found: envelope.cursor() });
+            let expected = last.seq.saturating_add(1);
+            return Err(FoldError { expected, found: envelope.cursor() });
         }
         let cursor = envelope.cursor();
         self.cursor = Some(cursor);

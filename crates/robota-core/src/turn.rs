@@ -96,8 +96,8 @@ pub struct Turn {
     /// When the failures that are being retried began.
     failing_since: Option<Duration>,
     failures: u32,
-    /// The failure that the next round waits for.
-    retry_error: Option<ErrorData>,
+    /// How long the next round waits, and for the end of which failure.
+    next_round_after: Option<(Duration, ErrorData)>,
     /// How the turn is to end once its calls are settled.
     ending: Option<Ending>,
 }
@@ -166,7 +166,7 @@ impl Turn {
             unknown_tools: Vec::new(),
             failing_since: None,
             failures: 0,
-            retry_error: None,
+            next_round_after: None,
             ending: None,
         };
         let mut out = Out::default();

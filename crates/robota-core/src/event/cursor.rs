@@ -22,7 +22,8 @@ pub struct CursorError(String);
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}-{}", self.epoch, self.seq)
+        // Padded as a whole, for tables.
+        f.pad(&format!("{}-{}", self.epoch, self.seq))
     }
 }
 

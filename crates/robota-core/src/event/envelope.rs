@@ -1,11 +1,11 @@
 //! The line of a journal: an event with its place, its time and its checksum.
 
-use std::borrow::Cow;
-
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
+use serde::ser::Error as _;
 
+use super::depth;
+use super::line::Line;
 use super::{Cursor, Event};
 use crate::ids::TurnId;
 
@@ -14,6 +14,9 @@ pub const FORMAT: u32 = 0;
 
 /// The newest `min_reader` this version can honour.
 pub const READER: u32 = 0;
+
+/// The largest number every reader of JSON reads exactly; one more still fits.
+const MAX_SEQ: u64 = (1 << 53) - 1;
 
 /// `,"crc":"` + eight digits + `"}`.
 const TAIL: usize = 8 + 8 + 2;
@@ -75,19 +78,6 @@ struct HeadOut<'a> {
     kind: &'a str,
 }
 
-#[derive(Deserialize)]
-struct LineIn<'a> {
-    seq: u64,
-    epoch: u32,
-    ts: Timestamp,
-    turn: Option<TurnId>,
-    min_reader: Option<u32>,
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    data: &'a RawValue,
-}
-
 impl Envelope {
     /// Its place.
     #[must_use]
@@ -99,7 +89,8 @@ impl Envelope {
     /// reader needs no canonical form.
     ///
     /// # Errors
-    /// When the event's data cannot be written as JSON, which no event of ours can cause.
+    /// When the event's data is nested deeper than a reader goes: nothing is written that cannot
+    /// be read.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let start = out.len();
         let head = HeadOut {
@@ -113,7 +104,11 @@ impl Envelope {
         serde_json::to_writer(&mut *out, &head)?;
         out.pop();
         out.extend_from_slice(b",\"data\":");
+        let data = out.len();
         self.event.encode_data(out)?;
+        if !matches!(self.event, Event::Unknown { .. }) {
+            depth::check(&out[data..]).map_err(serde_json::Error::custom)?;
+        }
         let crc = crc32fast::hash(&out[start..]);
         out.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}\n").as_bytes());
         Ok(())
@@ -154,17 +149,23 @@ impl Envelope {
         }
         let text =
             std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
-        let line: LineIn<'_> = serde_json::from_str(text)
-            .map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        let line = Line::read(text).map_err(DecodeError::Malformed)?;
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }
-        let event = Event::decode(&line.kind, line.data.get())
-            .map_err(|error| DecodeError::Malformed(format!("{}: {error}", line.kind)))?;
+        let missing = |field| DecodeError::Malformed(format!("`{field}` is missing"));
+        let kind = line.kind.ok_or_else(|| missing("type"))?;
+        let event = Event::decode(&kind, line.data.ok_or_else(|| missing("data"))?)
+            .map_err(|error| DecodeError::Malformed(format!("{kind}: {error}")))?;
+        let seq = line.seq.ok_or_else(|| missing("seq"))?;
+        let epoch = line.epoch.ok_or_else(|| missing("epoch"))?;
+        if seq > MAX_SEQ || epoch == u32::MAX {
+            return Err(DecodeError::Malformed(format!("no writer gets to {epoch}-{seq}")));
+        }
         Ok(Self {
-            seq: line.seq,
-            epoch: line.epoch,
-            ts: line.ts,
+            seq,
+            epoch,
+            ts: line.ts.ok_or_else(|| missing("ts"))?,
             turn: line.turn,
             event,
             min_reader: line.min_reader,

@@ -209,7 +209,7 @@ impl ToolInput {
         if raw.trim().is_empty() {
             return Self::Json(Value::Object(Map::new()));
         }
-        match serde_json::from_str(raw) {
+        match serde_json::from_str::<Value>(raw) {
             Ok(value) => Self::Json(value),
             Err(error) => {
                 Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })

@@ -1,1 +1,306 @@
+use serde_json::json;
 
+use super::*;
+use crate::error::{ErrorData, ErrorKind};
+use crate::event::*;
+use crate::hook::HookPoint;
+use crate::ids::CountingIds;
+use crate::message::{Cause, MessageState, ToolInput, ToolUse};
+use crate::permission::{Class, Verdict};
+use crate::tool::ToolOutcome;
+
+/// Numbers events and folds them.
+struct Journal {
+    lines: Vec<Envelope>,
+    state: State,
+}
+
+impl Journal {
+    fn new() -> Self {
+        Self { lines: Vec::new(), state: State::default() }
+    }
+
+    fn add(&mut self, event: impl Into<Event>) -> &mut Self {
+        let line = line(self.lines.len() as u64 + 1, 1, event.into());
+        self.state.apply(&line).unwrap();
+        self.lines.push(line);
+        self
+    }
+
+    fn open(&self) -> &OpenTurn {
+        self.state.turn.as_ref().unwrap()
+    }
+
+    fn stage(&self) -> &CallStage {
+        &self.open().calls.values().next().unwrap().stage
+    }
+}
+
+fn line(seq: u64, epoch: u32, event: Event) -> Envelope {
+    let ts = "2026-01-02T03:04:05Z".parse().unwrap();
+    Envelope { seq, epoch, ts, turn: Some("t1".into()), event, min_reader: None }
+}
+
+fn tool_use(call: &str) -> ToolUse {
+    ToolUse::new(call.into(), "call_0", "read", ToolInput::Json(json!({ "n": 0.5 })))
+}
+
+fn user(id: &str, text: &str) -> Message {
+    let mut message = Message::user(&CountingIds::default(), text);
+    message.id = id.into();
+    message
+}
+
+fn started() -> TurnStarted {
+    TurnStarted { input: None, provider: "p".into(), model: "m".into(), max_rounds: 10 }
+}
+
+fn finished(end: TurnEnd, error: Option<ErrorData>) -> TurnFinished {
+    TurnFinished { end, rounds: 1, tools_executed: 0, usage: Usage::default(), error }
+}
+
+/// A turn whose answer asks for one call.
+fn with_call() -> Journal {
+    let mut journal = Journal::new();
+    journal.add(started());
+    journal.add(ToolCalled { round: 1, index: 0, tool_use: tool_use("c1") });
+    journal
+}
+
+fn tool_finished(text: &str) -> ToolFinished {
+    let outcome = ToolOutcome::ok(text);
+    ToolFinished { call: "c1".into(), class: Some(Class::Modify), outcome, duration_ms: 1 }
+}
+
+#[test]
+fn core_20_a_gap_or_an_older_writer_is_refused_and_changes_nothing() {
+    let mut journal = Journal::new();
+    journal.add(Renamed { name: "a".to_owned() }).add(Renamed { name: "b".to_owned() });
+    let before = journal.state.clone();
+    for (seq, epoch) in [(2, 1), (4, 1), (1, 1), (3, 0)] {
+        let event = Renamed { name: "c".to_owned() }.into();
+        let error = journal.state.apply(&line(seq, epoch, event)).unwrap_err();
+        assert_eq!((error.expected, error.found), (3, Cursor { epoch, seq }));
+        assert_eq!(journal.state, before);
+    }
+    journal.state.apply(&line(3, 7, Renamed { name: "c".to_owned() }.into())).unwrap();
+    assert_eq!(journal.state.cursor, Some(Cursor { epoch: 7, seq: 3 }));
+}
+
+#[test]
+fn core_20_a_fork_begins_where_its_parent_was() {
+    let line = line(500, 3, Renamed { name: "a".to_owned() }.into());
+    assert_eq!(State::fold([&line]).unwrap().cursor, Some(Cursor { epoch: 3, seq: 500 }));
+}
+
+#[test]
+fn core_20_unknown_events_count_and_change_nothing_else() {
+    let mut journal = Journal::new();
+    journal.add(Renamed { name: "a".to_owned() });
+    let before = journal.state.clone();
+    let data = RawJson::parse("{}").unwrap();
+    journal.add(Event::Unknown { kind: "novel".to_owned(), data });
+    assert_eq!(State { cursor: before.cursor, ..journal.state.clone() }, before);
+    assert_eq!(journal.state.cursor.unwrap().seq, 2);
+}
+
+#[test]
+fn core_20_inputs_wait_until_they_are_delivered_blocked_or_cancelled() {
+    let mut journal = Journal::new();
+    for id in ["i1", "i2", "i3", "i4"] {
+        journal.add(InputAccepted {
+            input: id.into(),
+            delivery: Delivery::AfterTurn,
+            content: vec![Block::text(id)],
+            metadata: serde_json::Map::new(),
+        });
+    }
+    let message = user("m1", "i1");
+    journal
+        .add(UserMessage { message, input: Some("i1".into()), author: Author::User })
+        .add(InputBlocked { input: Some("i2".into()), reason: "no".to_owned() })
+        .add(InputCancelled { input: "i3".into(), cause: Cause::User });
+    let left: Vec<_> = journal.state.inputs.keys().map(InputId::as_str).collect();
+    assert_eq!(left, ["i4"]);
+}
+
+#[test]
+fn core_20_a_call_is_known_at_every_stage() {
+    let mut journal = with_call();
+    let call = || crate::ids::CallId::from("c1");
+
+    assert_eq!(*journal.stage(), CallStage::Called);
+    journal.add(HookStarted { point: HookPoint::PreToolUse, call: Some(call()) });
+    assert_eq!(*journal.stage(), CallStage::InPreHook);
+    let hook_finished = |outcome| HookFinished {
+        point: HookPoint::PreToolUse,
+        call: Some(call()),
+        decision: "continue".to_owned(),
+        reason: None,
+        input: None,
+        outcome,
+    };
+    journal.add(hook_finished(None));
+    assert_eq!(*journal.stage(), CallStage::Called);
+    journal.add(PermissionAsked { call: call(), reason: "why".to_owned() });
+    assert_eq!(*journal.stage(), CallStage::Asked);
+    journal.add(PermissionDecided {
+        call: call(),
+        verdict: Verdict::Allow,
+        by: DecidedBy::User,
+        class: None,
+        reason: "go".to_owned(),
+    });
+    assert_eq!(*journal.stage(), CallStage::Allowed);
+    journal.add(ToolStarted { call: call(), class: Class::Modify, input: None });
+    assert_eq!(*journal.stage(), CallStage::Started);
+    journal.add(tool_finished("raw"));
+    assert_eq!(*journal.stage(), CallStage::Finished(Box::new(ToolOutcome::ok("raw"))));
+    journal.add(HookStarted { point: HookPoint::PostToolUse, call: Some(call()) });
+    assert_eq!(*journal.stage(), CallStage::InPostHook(Box::new(ToolOutcome::ok("raw"))));
+    journal.add(hook_finished(Some(ToolOutcome::ok("clean"))));
+    assert_eq!(*journal.stage(), CallStage::Finished(Box::new(ToolOutcome::ok("clean"))));
+    let result = ToolResult::text(&tool_use("c1"), "clean", false);
+    journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
+    assert!(journal.open().calls.is_empty());
+}
+
+#[test]
+fn core_20_a_post_hook_whose_start_was_never_appended_still_settles_the_call() {
+    let mut journal = with_call();
+    journal.add(tool_finished("raw"));
+    journal.add(HookFinished {
+        point: HookPoint::PostToolUse,
+        call: Some("c1".into()),
+        decision: "cancelled".to_owned(),
+        reason: None,
+        input: None,
+        outcome: Some(ToolOutcome::failed("withheld", "withheld")),
+    });
+    let CallStage::Finished(outcome) = journal.stage() else { panic!("{:?}", journal.stage()) };
+    assert_eq!(outcome.text(), "withheld");
+}
+
+#[test]
+fn core_20_a_reset_voids_what_streamed_and_a_message_takes_it_over() {
+    let mut journal = with_call();
+    journal.add(TextChunk { round: 1, text: "half".to_owned() });
+    journal.add(ThinkingChunk { round: 1, text: "hm".to_owned() });
+    assert_eq!((journal.open().text.as_str(), journal.open().thinking.as_str()), ("half", "hm"));
+    journal.add(StreamReset { round: 1, attempt: 1 });
+    assert_eq!(*journal.open(), OpenTurn { id: Some("t1".into()), ..OpenTurn::default() });
+
+    let mut journal = with_call();
+    journal.add(TextChunk { round: 1, text: "half".to_owned() });
+    let blocks = vec![Block::text("half"), Block::ToolUse(tool_use("c1"))];
+    let message = Message::assistant(&CountingIds::default(), blocks, MessageState::Complete);
+    journal.add(AssistantMessage { round: 1, message });
+    assert_eq!(journal.open().text, "");
+    assert!(journal.open().calls[&crate::ids::CallId::from("c1")].committed);
+    journal.add(StreamReset { round: 1, attempt: 1 });
+    assert_eq!(journal.open().calls.len(), 1, "what is part of the conversation is not void");
+}
+
+#[test]
+fn core_20_results_of_one_answer_are_one_message_and_totals_are_exact() {
+    let mut journal = Journal::new();
+    journal.add(MessageInjected { message: user("m1", "h\u{e9}llo \"you\"") });
+    let asks = vec![
+        Block::thinking("hm", None),
+        Block::ToolUse(tool_use("c1")),
+        Block::ToolUse(tool_use("c2")),
+    ];
+    let message = Message::assistant(&CountingIds::default(), asks, MessageState::Complete);
+    journal.add(AssistantMessage { round: 1, message });
+    for call in ["c1", "c2", "c3"] {
+        let result = ToolResult::text(&tool_use(call), "\u{1F980}\n", call == "c2");
+        journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
+        let messages = &journal.state.view.messages;
+        let bytes: usize =
+            messages.iter().map(|message| serde_json::to_vec(message).unwrap().len()).sum();
+        assert_eq!(journal.state.view.bytes, bytes as u64);
+    }
+    assert_eq!(journal.state.view.messages.len(), 3);
+    assert_eq!(journal.state.view.messages[2].tool_results().count(), 3);
+}
+
+#[test]
+fn core_24_usage_counts_for_the_message_it_came_with() {
+    let mut journal = Journal::new();
+    let answer = Message::assistant(&CountingIds::default(), "hi", MessageState::Complete)
+        .with_usage(Some(Usage::new(100, 20)));
+    journal.add(AssistantMessage { round: 1, message: answer });
+    let exact = journal.state.context(1000);
+    assert!(exact.exact);
+    assert_eq!(exact.effective, 120);
+    journal.add(MessageInjected { message: user("m2", &"x".repeat(800)) });
+    let guess = journal.state.context(1000);
+    assert!(!guess.exact && guess.effective > 200, "{guess:?}");
+    assert_eq!(guess.provider, Some(120));
+    assert_eq!(journal.state.usage.total(), 120);
+}
+
+#[test]
+fn core_24_prompt_and_tools_count_too() {
+    let mut journal = Journal::new();
+    journal.add(PromptSet { sha256: "a".to_owned(), text: "x".repeat(398) });
+    assert_eq!(journal.state.context(1000).effective, 100);
+    journal.add(PromptSet { sha256: "b".to_owned(), text: String::new() });
+    journal.add(ToolsSet { sha256: "c".to_owned(), tools: vec![] });
+    assert_eq!(journal.state.context(1000).effective, 1);
+}
+
+#[test]
+fn core_24_a_compaction_keeps_what_follows_it_and_forgets_old_counts() {
+    let mut journal = Journal::new();
+    journal.add(MessageInjected { message: user("m1", &"x".repeat(4000)) });
+    let answer = Message::assistant(&CountingIds::default(), "hi", MessageState::Complete)
+        .with_usage(Some(Usage::new(1000, 20)));
+    journal.add(AssistantMessage { round: 1, message: answer });
+    journal.add(MessageInjected { message: user("m2", "kept") });
+    let summary = user("s1", "in short");
+    journal.add(CompactionFinished { summary, keep_from: Some("m2".into()) });
+    let texts: Vec<_> = journal.state.view.messages.iter().map(|m| m.text()).collect();
+    assert_eq!(texts, ["in short", "kept"]);
+    let estimate = journal.state.context(1000);
+    assert!(estimate.effective < 100 && estimate.provider.is_none(), "{estimate:?}");
+    let summary = user("s2", "shorter");
+    journal.add(CompactionFinished { summary, keep_from: None });
+    assert_eq!(journal.state.view.messages.len(), 1);
+    assert_eq!(journal.state.usage.total(), 1020, "what was paid stays paid");
+}
+
+#[test]
+fn core_20_turns_that_ended_with_an_answer_are_counted() {
+    let mut journal = Journal::new();
+    let failed = Some(ErrorData::new(ErrorKind::Network, "gone"));
+    for (end, error) in [
+        (TurnEnd::Complete, None),
+        (TurnEnd::RoundLimit, None),
+        (TurnEnd::Interrupted, None),
+        (TurnEnd::Blocked, None),
+        (TurnEnd::ProviderFailed, failed),
+    ] {
+        journal.add(started());
+        assert!(journal.state.turn.is_some());
+        journal.add(finished(end, error));
+        assert_eq!(journal.state.turn, None);
+    }
+    assert_eq!(journal.state.turns_completed, 2);
+}
+
+#[test]
+fn core_20_safe_points_are_where_every_call_has_its_result() {
+    let mut journal = with_call();
+    let asks = Message::assistant(
+        &CountingIds::default(),
+        vec![Block::ToolUse(tool_use("c1"))],
+        MessageState::Complete,
+    );
+    journal.add(AssistantMessage { round: 1, message: asks });
+    assert_eq!(journal.state.safe_points, []);
+    let result = ToolResult::text(&tool_use("c1"), "told", false);
+    journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
+    journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
+    assert_eq!(journal.state.safe_points, [Cursor { epoch: 1, seq: 5 }]);
+}

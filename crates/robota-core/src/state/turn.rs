@@ -108,7 +108,8 @@ impl OpenTurn {
             Event::HookFinished(data) => {
                 if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
-                        CallStage::InPostHook(outcome) => {
+                        // Its start may be missing: an intent whose append failed is not owed.
+                        CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
                             CallStage::Finished(data.outcome.clone().map_or(outcome, Box::new))
                         }
                         _ => CallStage::Called,

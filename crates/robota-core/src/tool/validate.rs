@@ -12,17 +12,44 @@ pub struct InvalidInput(pub String);
 ///
 /// # Errors
 /// When a required key is missing, a key is unknown and the schema closes the object, or a
-/// value has the wrong type. All mistakes are named at once.
+/// value has the wrong type. Mistakes are named at once, the first few of them.
 pub fn validate(schema: &Value, input: &Value) -> Result<(), InvalidInput> {
-    let mut mistakes = Vec::new();
+    let mut mistakes = Mistakes::default();
     check(schema, input, "", &mut mistakes, 0);
-    if mistakes.is_empty() { Ok(()) } else { Err(InvalidInput(mistakes.join("; "))) }
+    mistakes.into_result()
+}
+
+/// More than this many mistakes help no model: the rest are counted.
+const MAX_MISTAKES: usize = 16;
+
+#[derive(Default)]
+struct Mistakes {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Mistakes {
+    /// Words are found only for a mistake that is named.
+    fn push(&mut self, words: impl FnOnce() -> String) {
+        if self.named.len() < MAX_MISTAKES {
+            self.named.push(words());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn into_result(mut self) -> Result<(), InvalidInput> {
+        if self.more > 0 {
+            self.named.push(format!("and {} more", self.more));
+        }
+        if self.named.is_empty() { Ok(()) } else { Err(InvalidInput(self.named.join("; "))) }
+    }
 }
 
 /// Deeper than this nothing is checked: the tool's own reading does.
 const MAX_DEPTH: usize = 16;
 
-fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Vec<String>, depth: usize) {
+fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Mistakes, depth: usize) {
     let Some(schema) = schema.as_object() else { return };
     if depth > MAX_DEPTH {
         return;
@@ -30,19 +57,19 @@ fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Vec<String>, de
     if let Some(expected) = schema.get("type")
         && !type_matches(expected, value)
     {
-        mistakes.push(format!(
-            "{} must be {}, not {}",
-            name(at),
-            type_names(expected),
-            type_name(value)
-        ));
+        mistakes.push(|| {
+            let (expected, found) = (type_names(expected), type_name(value));
+            format!("{} must be {expected}, not {found}", name(at))
+        });
         return;
     }
     if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
         && !allowed.contains(value)
     {
-        let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
-        mistakes.push(format!("{} must be one of {}", name(at), allowed.join(", ")));
+        mistakes.push(|| {
+            let allowed: Vec<_> = allowed.iter().map(ToString::to_string).collect();
+            format!("{} must be one of {}", name(at), allowed.join(", "))
+        });
     }
     match value {
         Value::Object(object) => check_object(schema, object, at, mistakes, depth),
@@ -61,7 +88,7 @@ fn check_object(
     schema: &Map<String, Value>,
     object: &Map<String, Value>,
     at: &str,
-    mistakes: &mut Vec<String>,
+    mistakes: &mut Mistakes,
     depth: usize,
 ) {
     let empty = Map::new();
@@ -69,21 +96,17 @@ fn check_object(
     let required = schema.get("required").and_then(Value::as_array);
     for key in required.into_iter().flatten().filter_map(Value::as_str) {
         if !object.contains_key(key) {
-            mistakes.push(format!("{} is required", name(&join(at, key))));
+            mistakes.push(|| format!("{} is required", name(&join(at, key))));
         }
     }
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
     for (key, value) in object {
         match properties.get(key) {
             Some(of) => check(of, value, &join(at, key), mistakes, depth + 1),
-            None if closed => {
+            None if closed => mistakes.push(|| {
                 let known: Vec<_> = properties.keys().map(String::as_str).collect();
-                mistakes.push(format!(
-                    "{} is not known (known: {})",
-                    name(&join(at, key)),
-                    known.join(", ")
-                ));
-            }
+                format!("{} is not known (known: {})", name(&join(at, key)), known.join(", "))
+            }),
             None => {}
         }
     }

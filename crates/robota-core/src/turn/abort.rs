@@ -70,7 +70,8 @@ impl Turn {
         if matches!(ending, Ending::Interrupted(_)) {
             self.cancel_inputs(cause, out);
         }
-        if matches!(self.phase, Phase::Calling | Phase::Waiting(_)) {
+        // While a new round waits, the answer of the last one is committed already.
+        if matches!(self.phase, Phase::Calling | Phase::Waiting(true)) {
             self.commit_interrupted(cause, env, out);
         }
         for at in 0..self.calls.len() {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gate::Judgement;
-use crate::message::ToolUse;
+use crate::message::{ToolUse, given};
 use crate::permission::Class;
 use crate::state::{CallStage, OpenCall};
 use crate::tool::{Ran, ToolOutcome};
@@ -14,6 +14,7 @@ use crate::tool::{Ran, ToolOutcome};
 pub(super) struct CallState {
     pub(super) tool_use: ToolUse,
     /// Arguments a hook put in place of the model's.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub(super) input: Option<Value>,
     /// Hooks run once, also when they changed the arguments and the gate judges again.
     pub(super) pre_hooks_done: bool,
@@ -22,7 +23,7 @@ pub(super) struct CallState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Stage {
-    /// The gate is asked. `true` after a hook changed the arguments.
+    /// The gate is asked, for the first time or because a hook changed the arguments.
     Judging,
     /// The gate spoke; the answer that asks for the call is not committed yet, or hooks and
     /// questions are still to come.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Effect, Ending, Env, Out, Phase, Turn};
 use crate::error::{Diagnose as _, ErrorData};
-use crate::event::{AssistantMessage, ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
+use crate::event::{ModelFailed, ModelRetry, Purpose, StreamReset, TurnEnd};
 use crate::message::{Block, Cause, Message, MessageState};
 use crate::provider::ProviderError;
 use crate::tool::ToolOutcome;
@@ -24,11 +24,11 @@ impl Turn {
                 }
                 self.pending = crate::conversation::Pending::default();
                 self.calls.clear();
-                self.retry_error = None;
                 self.wait(delay, true, error.to_data(), out);
             }
-            Some(_) => {
+            Some(delay) => {
                 // What ran cannot be asked for again: keep it, and go on in a new round.
+                self.next_round_after = Some((delay, error.to_data()));
                 out.emit(ModelFailed { round: self.round, error: error.to_data() });
                 self.commit_interrupted(Cause::Provider, env, out);
                 self.begin_work(out);
@@ -39,17 +39,17 @@ impl Turn {
 
     fn give_up(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {
         out.emit(ModelFailed { round: self.round, error: error.clone() });
-        if self.calls.is_empty() {
-            if self.purpose == Purpose::Answer {
-                self.provider_failed(error, env, out);
+        if self.purpose != Purpose::Answer {
+            let state = if self.pending.is_empty() {
+                MessageState::Complete
             } else {
-                let state = if self.pending.is_empty() {
-                    MessageState::Complete
-                } else {
-                    MessageState::Interrupted(Cause::Provider)
-                };
-                self.end_summary(state, env, out);
-            }
+                MessageState::Interrupted(Cause::Provider)
+            };
+            self.end_summary(state, env, out);
+            return;
+        }
+        if self.calls.is_empty() {
+            self.provider_failed(error, env, out);
             return;
         }
         self.commit_interrupted(Cause::Provider, env, out);
@@ -80,18 +80,14 @@ impl Turn {
         blocks.push(Block::text(text.clone()));
         let message = Message::assistant(env.ids, blocks, state)
             .with_metadata("error_code", error.kind.code());
-        if let Some(usage) = self.answer_usage.take() {
-            self.usage += usage;
-        }
-        out.emit(AssistantMessage { round: self.round, message });
+        self.commit_message(message, out);
         self.text = text;
         self.conclude(TurnEnd::ProviderFailed, Some(error), out);
     }
 
     /// After the calls of a failed answer are settled, the next round waits like any retry.
     pub(super) fn next_round_or_wait(&mut self, out: &mut Out) {
-        let Some(error) = self.retry_error.take() else { return };
-        let delay = self.backoff();
+        let Some((delay, error)) = self.next_round_after.take() else { return };
         self.wait(delay, false, error, out);
     }
 
@@ -119,17 +115,17 @@ impl Turn {
 
     /// How long to wait before trying again; none when it would not help or takes too long.
     fn next_delay(&mut self, error: &ProviderError, elapsed: Duration) -> Option<Duration> {
-        if !error.retryable() {
+        let budget = self.config.retry.budget;
+        if !error.retryable() || budget.is_zero() {
             return None;
         }
         let since = *self.failing_since.get_or_insert(elapsed);
         self.failures += 1;
-        let delay = error.retry_after.unwrap_or_else(|| self.backoff());
+        // "Again at once" is no delay to honour: it would hammer a service that is down.
+        let asked = error.retry_after.filter(|delay| !delay.is_zero());
+        let delay = asked.unwrap_or_else(|| self.backoff());
         let spent = elapsed.saturating_sub(since);
-        (spent + delay <= self.config.retry.budget).then(|| {
-            self.retry_error = Some(error.to_data());
-            delay
-        })
+        (spent.saturating_add(delay) <= budget).then_some(delay)
     }
 
     /// Twice as long each time, up to the cap, and spread so that many clients do not come

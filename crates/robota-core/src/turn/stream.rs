@@ -76,6 +76,8 @@ impl Turn {
             } else if *stop == StopReason::Pause {
                 self.phase = Phase::Preparing;
             } else {
+                self.unknown_rounds = 0;
+                self.unknown_tools.clear();
                 self.phase = Phase::Answered;
             }
         } else {

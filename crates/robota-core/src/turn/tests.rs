@@ -1,1 +1,12 @@
+//! The turn machine without any I/O: examples by rule, and properties over arbitrary runs.
 
+mod abort;
+mod compaction;
+mod concurrency;
+mod golden;
+mod harness;
+mod hooks;
+mod invariants;
+mod properties;
+mod retry;
+mod rounds;

@@ -186,9 +186,11 @@ impl Turn {
         self.calls[at].pre_hooks_done = true;
         match decision {
             PreToolDecision::Continue => {}
-            PreToolDecision::Allow { .. } => {
-                if judgement.source == Source::Mode {
-                    judgement.verdict = Verdict::Allow;
+            PreToolDecision::Allow { reason } => {
+                if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
+                    let reason = reason.unwrap_or_else(|| "a hook allows it".to_owned());
+                    self.allow(at, DecidedBy::Hook, judgement.class, reason, out);
+                    return;
                 }
             }
             PreToolDecision::Ask { reason } => {

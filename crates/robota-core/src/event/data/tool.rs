@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::session::data;
-use crate::message::given;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
+use crate::message::given;
 use crate::message::{ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
 pub use crate::tool::Ran;

@@ -1,0 +1,330 @@
+//! The real program, run as a person or a script runs it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use robota_core::event::{Envelope, Event, TurnEnd};
+use robota_core::state::State;
+use serde_json::Value;
+
+struct Project(tempfile::TempDir);
+
+impl Project {
+    fn new(script: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("script.yaml"), script).unwrap();
+        std::fs::write(dir.path().join("notes.txt"), "hello world\n").unwrap();
+        Self(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
+        command
+            .current_dir(self.0.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// `robota -p PROMPT --provider scripted:script.yaml ARGS`
+    fn print(&self, args: &[&str]) -> Output {
+        let mut all = vec!["-p", "Do it", "--provider", "scripted:script.yaml"];
+        all.extend(args);
+        self.command(&all).output().unwrap()
+    }
+
+    fn sessions(&self) -> Vec<PathBuf> {
+        let root = self.path(".robota/sessions");
+        let mut found: Vec<_> = std::fs::read_dir(root)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_dir())
+            .collect();
+        found.sort();
+        found
+    }
+
+    /// The journal of the only session.
+    fn journal(&self) -> Vec<Envelope> {
+        let sessions = self.sessions();
+        assert_eq!(sessions.len(), 1);
+        lines(&sessions[0]).iter().map(|line| Envelope::decode(line.as_bytes()).unwrap()).collect()
+    }
+}
+
+fn lines(session: &Path) -> Vec<String> {
+    let mut segments: Vec<_> = std::fs::read_dir(session)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .collect();
+    segments.sort();
+    segments
+        .iter()
+        .flat_map(|segment| {
+            let text = std::fs::read_to_string(segment).unwrap();
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn cli_03_text_is_the_answer_and_nothing_else() {
+    let output = Project::new("- Hello.").print(&[]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Hello.\n"));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn cli_03_json_is_one_object() {
+    let project = Project::new(
+        "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- {text: Seen., usage: {input: 7, output: 2}}",
+    );
+    let output = project.print(&["--output-format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let value: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(value["result"], "Seen.");
+    assert_eq!(value["subtype"], "success");
+    assert_eq!(value["num_turns"], 2);
+    assert_eq!(value["tools_executed"], 1);
+    assert_eq!(value["usage"]["input_tokens"], 7);
+    let folder = project.sessions().remove(0);
+    assert_eq!(value["session_id"], folder.file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn cli_03_events_are_the_bytes_of_the_journal() {
+    let project = Project::new("- tools: [{tool: Bash, input: {command: echo hi}}]\n- Done.");
+    let output =
+        project.print(&["--output-format", "events", "--permission-mode", "bypassPermissions"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let printed: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(printed, lines(&project.sessions()[0]));
+    let state = State::fold(&project.journal()).unwrap();
+    assert!(state.turn.is_none());
+    assert_eq!(state.view.messages[2].tool_results().next().unwrap().as_text(), "hi\n");
+}
+
+#[test]
+fn the_mode_decides_what_runs() {
+    let edit = "{tool: Edit, input: {file_path: notes.txt, old_string: world, new_string: moon}}";
+    let bash = "{tool: Bash, input: {command: touch made}}";
+    let read = "{tool: Read, input: {file_path: notes.txt}}";
+    let script = format!("- tools: [{read}]\n- tools: [{edit}]\n- tools: [{bash}]\n- Done.");
+    for (mode, edited, ran) in [
+        ("plan", false, false),
+        ("default", false, false),
+        ("acceptEdits", true, false),
+        ("bypassPermissions", true, true),
+    ] {
+        let project = Project::new(&script);
+        let output = project.print(&["--permission-mode", mode]);
+        assert_eq!(output.status.code(), Some(0), "{mode}: {}", stderr(&output));
+        let text = std::fs::read_to_string(project.path("notes.txt")).unwrap();
+        assert_eq!(text == "hello moon\n", edited, "{mode}");
+        assert_eq!(project.path("made").exists(), ran, "{mode}");
+        let denied = project
+            .journal()
+            .iter()
+            .filter(|envelope| match &envelope.event {
+                Event::ToolFinished(data) => data.outcome.error_code.as_deref() == Some("denied"),
+                _ => false,
+            })
+            .count();
+        assert_eq!(denied, 2 - usize::from(edited) - usize::from(ran), "{mode}");
+    }
+}
+
+#[test]
+fn cli_03_failures_say_what_to_do() {
+    let missing = Project::new("").command(&["-p", "Hi"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("--provider") && stderr(&missing).contains("robota demo"));
+
+    let output =
+        Project::new("- error: {kind: authentication, message: The key was refused.}").print(&[]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    assert!(stderr(&output).contains("The key was refused."), "{}", stderr(&output));
+
+    let broken = Project::new("- {tex: Hello}").print(&[]);
+    assert_eq!(broken.status.code(), Some(1));
+    assert!(stderr(&broken).contains("script.yaml") && stderr(&broken).contains("tex"));
+
+    let none = Project::new("- Hi").command(&["-p"]).output().unwrap();
+    assert_eq!(none.status.code(), Some(2), "{}", stderr(&none));
+    let flag = Project::new("- Hi").print(&["--permission-mode", "yolo"]);
+    assert_eq!(flag.status.code(), Some(2));
+    assert!(stderr(&flag).contains("acceptEdits"), "{}", stderr(&flag));
+}
+
+#[test]
+fn cli_03_the_turn_limit_is_a_failure_with_an_answer() {
+    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
+    let output = project.print(&["--max-turns", "1"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "So far.\n"));
+    assert!(stderr(&output).contains("--max-turns"));
+}
+
+#[test]
+fn cli_03_piped_input_joins_the_prompt() {
+    let project = Project::new("- {expect: {last: \"Do it\\n\\nfrom the pipe\"}, text: Both.}");
+    let mut child = project
+        .command(&["-p", "Do it", "--provider", "scripted:script.yaml"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"from the pipe\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Both.\n"));
+}
+
+#[test]
+fn cli_03_an_open_but_silent_input_does_not_hang() {
+    let project = Project::new("- Hello.");
+    let mut child = project
+        .command(&["-p", "Hi", "--provider", "scripted:script.yaml"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Held open until the program has ended.
+    let held = child.stdin.take().unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(held);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Hello.\n"));
+    assert!(stderr(&output).contains("silent"), "{}", stderr(&output));
+}
+
+/// Ctrl-C while a command runs: the command and its children end, every call has its result,
+/// the journal is whole, and the exit code says so.
+#[cfg(unix)]
+#[test]
+fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
+    let project = Project::new(
+        "- tools: [{tool: Bash, input: {command: \"echo $$ > pid; sleep 1000 & wait\"}}]\n- Never.",
+    );
+    let child = project
+        .command(&[
+            "-p",
+            "Do it",
+            "--provider",
+            "scripted:script.yaml",
+            "--permission-mode",
+            "bypassPermissions",
+            "--output-format",
+            "events",
+        ])
+        .spawn()
+        .unwrap();
+    let output = interrupt_when_started(child);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let journal = project.journal();
+    let state = State::fold(&journal).unwrap();
+    assert!(state.turn.is_none(), "nothing is left open");
+    assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 1);
+    assert!(matches!(
+        &journal.last().unwrap().event,
+        Event::TurnFinished(data) if data.end == TurnEnd::Interrupted
+    ));
+    let pid = std::fs::read_to_string(project.path("pid")).unwrap();
+    let gone = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
+    assert!(!gone.status.success(), "the command still runs");
+}
+
+/// Sends SIGINT once the command has started, as its journal lines tell.
+#[cfg(unix)]
+fn interrupt_when_started(mut child: Child) -> Output {
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    let mut seen = String::new();
+    while !seen.contains("\"type\":\"tool_started\"") {
+        assert_ne!(lines.read_line(&mut seen).unwrap(), 0, "it ended early: {seen}");
+    }
+    let interrupted =
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let mut rest = Vec::new();
+    lines.read_to_end(&mut rest).unwrap();
+    let mut output = child.wait_with_output().unwrap();
+    output.stdout = rest;
+    output
+}
+
+#[test]
+fn the_version_needs_nothing() {
+    let project = Project::new("");
+    for flag in ["--version", "-V"] {
+        let output = project.command(&[flag]).env_clear().output().unwrap();
+        let expected = format!("robota {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!((output.status.code(), stdout(&output)), (Some(0), expected));
+    }
+    assert!(!project.path(".robota").exists());
+}
+
+#[test]
+fn debug_writes_a_trace_to_a_file() {
+    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- Done.");
+    let output = project.print(&["--debug"]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
+    assert!(stderr(&output).contains("debug.log"));
+    let trace = std::fs::read_to_string(project.path(".robota/logs/debug.log")).unwrap();
+    assert!(trace.contains("turn"), "{trace}");
+    assert!(!trace.contains("hello world"), "no content in the trace: {trace}");
+}
+
+#[test]
+fn a_folder_that_is_none_is_an_error_that_names_it() {
+    let project = Project::new("- Hi");
+    let output = project.print(&["--cwd", "nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
+    // A file where the sessions should be.
+    std::fs::write(project.path(".robota"), "").unwrap();
+    let output = project.print(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains(".robota"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_demonstration_does_what_it_says() {
+    let project = Project::new("");
+    let dir = project.path("demo");
+    let output = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for expected in [
+        "✓ Read",
+        "✓ Edit",
+        "-echo \"Helo",
+        "+echo \"Hello",
+        "✓ Bash",
+        "all checks pass",
+        "tool_started",
+        "What to type next",
+    ] {
+        assert!(text.contains(expected), "{expected} in\n{text}");
+    }
+    let fixed = std::fs::read_to_string(dir.join("greet.sh")).unwrap();
+    assert!(fixed.contains("Hello, $name!"));
+    let again = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
+    assert_eq!(again.status.code(), Some(1), "it does not touch a folder with something in it");
+}

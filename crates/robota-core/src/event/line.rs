@@ -1,0 +1,91 @@
+//! The fields of a line, with the event's data as it was written.
+//!
+//! Read field by field: the JSON library's own way of keeping a value as text would have it
+//! read JSON inside of strings too, at each level with a new limit of depth.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::ids::TurnId;
+
+/// What a line says, as far as it says it.
+#[derive(Default)]
+pub(super) struct Line<'a> {
+    pub(super) seq: Option<u64>,
+    pub(super) epoch: Option<u32>,
+    pub(super) ts: Option<Timestamp>,
+    pub(super) turn: Option<TurnId>,
+    pub(super) min_reader: Option<u32>,
+    pub(super) kind: Option<Cow<'a, str>>,
+    pub(super) data: Option<&'a str>,
+}
+
+/// A string that is copied only where it must be.
+#[derive(Deserialize)]
+struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Line<'a> {
+    /// Reads an object, which is the whole text.
+    pub(super) fn read(text: &'a str) -> Result<Self, String> {
+        let mut line = Self::default();
+        let mut rest = after(text, '{')?;
+        loop {
+            let (Borrowed(key), colon) = value(rest)?;
+            let of = skip(after(colon, ':')?);
+            rest = line.field(&key, of).map_err(|error| format!("`{key}`: {error}"))?;
+            match after(rest, ',') {
+                Ok(next) => rest = next,
+                Err(_) => break,
+            }
+        }
+        let end = after(rest, '}')?;
+        if skip(end).is_empty() { Ok(line) } else { Err("something follows it".to_owned()) }
+    }
+
+    /// Reads the value of a field; returns what follows it.
+    fn field(&mut self, key: &str, text: &'a str) -> Result<&'a str, String> {
+        Ok(match key {
+            "seq" => take(text, &mut self.seq)?,
+            "epoch" => take(text, &mut self.epoch)?,
+            "ts" => take(text, &mut self.ts)?,
+            "turn" => take(text, &mut self.turn)?,
+            "min_reader" => take(text, &mut self.min_reader)?,
+            "type" => {
+                let (Borrowed(kind), rest) = value(text)?;
+                self.kind = Some(kind);
+                rest
+            }
+            "data" => {
+                let (IgnoredAny, rest) = value(text)?;
+                self.data = text.get(..text.len() - rest.len());
+                rest
+            }
+            // The checksum, and what later versions add.
+            _ => value::<IgnoredAny>(text)?.1,
+        })
+    }
+}
+
+fn take<'a, T: Deserialize<'a>>(text: &'a str, field: &mut Option<T>) -> Result<&'a str, String> {
+    let (value, rest) = value(text)?;
+    *field = value;
+    Ok(rest)
+}
+
+/// The first value of the text, and what follows it.
+fn value<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, &'a str), String> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter();
+    let value = values.next().ok_or("a value is missing")?.map_err(|error| error.to_string())?;
+    Ok((value, text.get(values.byte_offset()..).unwrap_or_default()))
+}
+
+fn after(text: &str, sign: char) -> Result<&str, String> {
+    skip(text).strip_prefix(sign).ok_or_else(|| format!("`{sign}` is missing"))
+}
+
+fn skip(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\r', '\n'])
+}

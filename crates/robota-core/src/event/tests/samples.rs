@@ -1,0 +1,228 @@
+//! One of each event, with everything optional filled in.
+
+use serde_json::{Map, json};
+
+use super::super::*;
+use crate::context::ContextEstimate;
+use crate::error::{ErrorData, ErrorKind};
+use crate::history::HistoryEntry;
+use crate::hook::HookPoint;
+use crate::ids::{CallId, CountingIds, InputId};
+use crate::message::{
+    BlobRef, Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse,
+};
+use crate::permission::{Class, Mode, Verdict};
+use crate::provider::{PayloadKind, StopReason};
+use crate::tool::{ToolOutcome, ToolSpec};
+use crate::usage::Usage;
+
+/// A line that says that.
+pub(super) fn line(event: Event) -> Envelope {
+    Envelope {
+        seq: 1042,
+        epoch: 3,
+        ts: "2026-01-02T03:04:05.678Z".parse().unwrap(),
+        turn: Some("t1".into()),
+        event,
+        min_reader: None,
+    }
+}
+
+fn error() -> ErrorData {
+    ErrorData::new(ErrorKind::Network, "gone \"away\"\n").with_hint("look for it")
+}
+
+fn estimate() -> ContextEstimate {
+    ContextEstimate {
+        effective: 3,
+        serialized: 2,
+        provider: Some(3),
+        floor: 0,
+        max: 10,
+        exact: true,
+    }
+}
+
+fn tool_use() -> ToolUse {
+    let input = ToolInput::Json(json!({ "path": "a", "share": 0.1, "big": u64::MAX }));
+    ToolUse::new(CallId::from("c1"), "call_0", "read", input)
+}
+
+fn message() -> Message {
+    let image = crate::message::Image {
+        blob: BlobRef { sha256: "00".to_owned(), bytes: 3 },
+        media_type: "image/png".to_owned(),
+        extra: Map::new(),
+    };
+    let blocks = vec![
+        Block::thinking("hm", Some("proof".to_owned())),
+        Block::text("words"),
+        Block::Image(image),
+        Block::ToolUse(tool_use()),
+        Block::Unknown(json!({ "type": "novel" })),
+    ];
+    Message::assistant(&CountingIds::default(), blocks, MessageState::Interrupted(Cause::Crash))
+        .with_usage(Some(Usage::new(1, 2)))
+        .with_metadata("k", 1)
+}
+
+pub(super) fn samples() -> Vec<Event> {
+    let mut all = session();
+    all.extend(turns());
+    all.extend(model());
+    all.extend(tools());
+    all
+}
+
+fn session() -> Vec<Event> {
+    let cursor = Cursor { epoch: 1, seq: 9 };
+    let parent = Some(Parent { session: "s0".into(), at: cursor });
+    let spec = ToolSpec {
+        name: "read".to_owned(),
+        description: "reads".to_owned(),
+        input_schema: json!({ "type": "object" }),
+        class: Class::Inspect,
+    };
+    let ts = "2026-01-02T03:04:05Z".parse().unwrap();
+    let entry = HistoryEntry::event(&CountingIds::default(), ts, "note", json!([1]));
+    vec![
+        SessionCreated { session: "s1".into(), format: 0, cwd: Some("/w".to_owned()), parent }
+            .into(),
+        Opened { epoch: 3, after_seq: 9, pid: Some(7) }.into(),
+        Closed { reason: "done".to_owned() }.into(),
+        Renamed { name: "a name".to_owned() }.into(),
+        ModeChanged { mode: Mode::AcceptEdits }.into(),
+        PromptSet { sha256: "aa".to_owned(), text: "be brief".to_owned() }.into(),
+        ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
+        EntryAdded { entry }.into(),
+        MessageInjected { message: message() }.into(),
+        LabelSet { label: "here".to_owned(), at: cursor }.into(),
+        Forked { child: "s2".into(), at: cursor }.into(),
+        Recovered { sealed: vec!["c1".into()] }.into(),
+        Failed { error: error() }.into(),
+    ]
+}
+
+fn turns() -> Vec<Event> {
+    let input = InputId::from("i1");
+    let user = Message::user(&CountingIds::default(), "hi");
+    vec![
+        InputAccepted {
+            input: input.clone(),
+            delivery: Delivery::NextRound,
+            content: vec![Block::text("hi")],
+            metadata: Map::from_iter([("from".to_owned(), json!("acp"))]),
+        }
+        .into(),
+        InputBlocked { input: Some(input.clone()), reason: "no".to_owned() }.into(),
+        InputCancelled { input: input.clone(), cause: Cause::User }.into(),
+        TurnStarted {
+            input: Some(input.clone()),
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            max_rounds: 10,
+        }
+        .into(),
+        UserMessage { message: user.clone(), input: Some(input), author: Author::User }.into(),
+        UserMessage { message: user, input: None, author: Author::StopHook }.into(),
+        Interrupted { cause: Cause::Shutdown, note: Some("SIGTERM".to_owned()) }.into(),
+        TurnFinished {
+            end: TurnEnd::ProviderFailed,
+            rounds: 2,
+            tools_executed: 3,
+            usage: Usage::new(1, 2),
+            error: Some(error()),
+        }
+        .into(),
+    ]
+}
+
+fn model() -> Vec<Event> {
+    let round = 1;
+    let text = "words \u{2028}\u{1F980}\u{0}".to_owned();
+    vec![
+        ContextMeasured { estimate: estimate() }.into(),
+        CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate() }.into(),
+        CompactionFinished { summary: message(), keep_from: Some("m1".into()) }.into(),
+        CompactionFailed { error: error() }.into(),
+        PrefixChanged { cause: PrefixChange::Rewind }.into(),
+        ModelRequested {
+            round,
+            attempt: 1,
+            purpose: Purpose::SummaryAtLimit,
+            messages: 3,
+            prompt: Some("aa".to_owned()),
+            tools: Some("bb".to_owned()),
+            instruction: Some("be brief".to_owned()),
+        }
+        .into(),
+        TextChunk { round, text: text.clone() }.into(),
+        ThinkingChunk { round, text: text.clone() }.into(),
+        ToolInputChunk { round, index: 0, name: Some("read".to_owned()), json: text }.into(),
+        ProviderPayload {
+            round,
+            provider: "p".to_owned(),
+            api_surface: Some("chat".to_owned()),
+            kind: PayloadKind::StreamEvent,
+            sequence: 4,
+            payload: json!({ "n": 0.1 }),
+            metadata: Map::from_iter([("k".to_owned(), json!(true))]),
+        }
+        .into(),
+        StreamReset { round, attempt: 1 }.into(),
+        ModelRetry { round, attempt: 1, error: error(), delay_ms: 500 }.into(),
+        ModelFailed { round, error: error() }.into(),
+        ModelResponded {
+            round,
+            stop: StopReason::Other("odd".to_owned()),
+            usage: Some(Usage::new(1, 2)),
+            tool_calls: 1,
+        }
+        .into(),
+        AssistantMessage { round, message: message() }.into(),
+    ]
+}
+
+fn tools() -> Vec<Event> {
+    let (round, call) = (1, CallId::from("c1"));
+    let outcome = ToolOutcome::failed("timeout", "slow").with_metadata("exit_code", 1);
+    vec![
+        ToolCalled { round, index: 0, tool_use: tool_use() }.into(),
+        ToolBatchStarted {
+            round,
+            calls: vec![call.clone()],
+            parallel: true,
+            max_concurrency: Some(8),
+        }
+        .into(),
+        HookStarted { point: HookPoint::PreToolUse, call: Some(call.clone()) }.into(),
+        HookFinished {
+            point: HookPoint::PostToolUse,
+            call: Some(call.clone()),
+            decision: "replace".to_owned(),
+            reason: Some("why".to_owned()),
+            input: Some(json!(null)),
+            outcome: Some(outcome.clone()),
+        }
+        .into(),
+        PermissionAsked { call: call.clone(), reason: "why".to_owned() }.into(),
+        PermissionDecided {
+            call: call.clone(),
+            verdict: Verdict::Ask,
+            by: DecidedBy::Hook,
+            class: Some(Class::Execute),
+            reason: "why".to_owned(),
+        }
+        .into(),
+        ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),
+        ToolOutput { call: call.clone(), text: "out\r\n".to_owned() }.into(),
+        ToolFinished { call, class: Some(Class::Modify), outcome, duration_ms: 9 }.into(),
+        ToolResultAdded {
+            round,
+            message: "m2".into(),
+            result: ToolResult::text(&tool_use(), "told", true),
+        }
+        .into(),
+        ToolBatchFinished { round, added: 1, skipped: 2, failed: 3 }.into(),
+    ]
+}

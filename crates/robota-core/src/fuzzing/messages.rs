@@ -1,0 +1,128 @@
+//! Messages.
+
+use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+use crate::event::{AssistantMessage, Envelope};
+use crate::ids::CountingIds;
+use crate::message::{Block, Message, MessageState, Role, ToolInput, ToolUse};
+use crate::usage::Usage;
+
+/// A message as JSON: what reads as one is written back with nothing lost but what says the
+/// same as its absence. Bytes are also read as a tool call's arguments.
+pub fn messages(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        arguments(text);
+    }
+    // Straight from the bytes, where a key may come twice.
+    if let Ok(message) = serde_json::from_slice::<Message>(data) {
+        check(&message);
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
+    let Ok(message) = serde_json::from_value::<Message>(value.clone()) else { return };
+    check(&message);
+    let written = serde_json::to_value(&message).expect("a message can be written");
+    assert_eq!(plain(written), plain(value), "nothing of a message is lost");
+}
+
+fn check(message: &Message) {
+    let written = serde_json::to_value(message).expect("a message can be written");
+    let again: Message = serde_json::from_value(written).expect("a message can be read");
+    assert_eq!(again, *message);
+    let text = message.text();
+    let told = message.for_api();
+    match message.state() {
+        MessageState::Complete => assert_eq!(told.as_ref(), message),
+        MessageState::Interrupted(_) => {
+            assert_eq!(message.role(), Role::Assistant);
+            let note = message.interruption_note().expect("an interrupted message has a note");
+            assert!(told.text().starts_with(&text), "no word is lost");
+            assert!(told.text().contains(note), "the model is told");
+        }
+    }
+    assert_eq!(told.tool_uses().count(), message.tool_uses().count());
+}
+
+fn arguments(text: &str) {
+    let input = ToolInput::parse(text);
+    let written = serde_json::to_value(&input).expect("arguments can be written");
+    let again: ToolInput = serde_json::from_value(written).expect("arguments can be read");
+    assert_eq!(again.json().is_some(), input.json().is_some(), "read or declared unreadable");
+    assert_eq!(again, input);
+    let tool_use = ToolUse::new("call".into(), "id", "name", input);
+    let message = Message::assistant(
+        &CountingIds::default(),
+        vec![Block::ToolUse(tool_use)],
+        MessageState::Complete,
+    );
+    let envelope = Envelope {
+        seq: 1,
+        epoch: 1,
+        ts: Timestamp::UNIX_EPOCH,
+        turn: None,
+        event: AssistantMessage { round: 1, message }.into(),
+        min_reader: None,
+    };
+    let mut line = Vec::new();
+    envelope.encode(&mut line).expect("arguments that can be read can be journaled");
+    assert_eq!(Envelope::decode(&line), Ok(envelope), "and read back");
+}
+
+/// A message's JSON without what says the same as its absence, and without the unknown fields
+/// of the parts that keep none: counts, references to blobs, and the parts of a result.
+fn plain(mut value: Value) -> Value {
+    let Some(message) = value.as_object_mut() else { return value };
+    if message.get("state").is_none_or(|state| state == "complete") {
+        message.shift_remove("state");
+        message.shift_remove("interrupted_by");
+    } else if message.get("interrupted_by").is_none_or(Value::is_null) {
+        message.insert("interrupted_by".to_owned(), "user".into());
+    }
+    let usage = message.get("usage").and_then(|usage| Usage::deserialize(usage).ok());
+    match usage {
+        Some(usage) => {
+            let usage = serde_json::to_value(usage).expect("counts can be written");
+            message.insert("usage".to_owned(), usage);
+        }
+        None => drop(message.shift_remove("usage")),
+    }
+    drop_if(message, "metadata", |value| value == &Value::Object(Map::new()));
+    if let Some(Value::Array(blocks)) = message.get_mut("content") {
+        blocks.iter_mut().filter_map(Value::as_object_mut).for_each(plain_block);
+    }
+    value
+}
+
+fn plain_block(block: &mut Map<String, Value>) {
+    match block.get("type").and_then(Value::as_str) {
+        Some("thinking") => drop_if(block, "signature", Value::is_null),
+        Some("image") => keep_known(block.get_mut("blob"), &["sha256", "bytes"]),
+        Some("tool_result") => {
+            drop_if(block, "is_error", |value| value == &Value::Bool(false));
+            drop_if(block, "metadata", |value| value == &Value::Object(Map::new()));
+            let parts = block.get_mut("content").and_then(Value::as_array_mut);
+            for part in parts.into_iter().flatten() {
+                if part["type"] == "text" {
+                    keep_known(Some(&mut *part), &["type", "text"]);
+                } else {
+                    keep_known(Some(&mut *part), &["type", "blob", "media_type"]);
+                    keep_known(part.get_mut("blob"), &["sha256", "bytes"]);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn drop_if(object: &mut Map<String, Value>, key: &str, absent: impl Fn(&Value) -> bool) {
+    if object.get(key).is_some_and(absent) {
+        object.shift_remove(key);
+    }
+}
+
+fn keep_known(object: Option<&mut Value>, keys: &[&str]) {
+    if let Some(object) = object.and_then(Value::as_object_mut) {
+        object.retain(|key, _| keys.contains(&key.as_str()));
+    }
+}

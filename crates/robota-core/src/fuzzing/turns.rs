@@ -1,0 +1,237 @@
+//! The turn machine, told anything in any order.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::bytes::Bytes;
+use super::world::World;
+use crate::approve::Answer;
+use crate::compact::Compaction;
+use crate::error::{ErrorData, ErrorKind};
+use crate::gate::{Judgement, Source};
+use crate::hook::{
+    HookAnswer, HookPoint, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+};
+use crate::ids::CallId;
+use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
+use crate::permission::{Class, Verdict};
+use crate::provider::{Delta, ProviderError, StopReason};
+use crate::tool::{Ran, ToolOutcome};
+use crate::turn::{
+    Effect, HookPoints, Input, Judged, RetryPolicy, ToolConcurrency, TurnConfig, TurnInput,
+};
+use crate::usage::Usage;
+
+/// The tools of the turn, sorted; the model also asks for one that does not exist.
+const TOOLS: [&str; 2] = ["act", "look"];
+
+/// A turn, and what it is told: honest answers to what it asked for, and nonsense (answers
+/// about calls that do not exist, deltas after the end, appends nobody asked for), in any order.
+/// It ends with one report and with a result for every call.
+pub fn turns(data: &[u8]) {
+    let mut bytes = Bytes::new(data);
+    let (config, input) = (config(&mut bytes), start(&mut bytes));
+    let mut world = World::new(config, input);
+    while let Some(byte) = bytes.next() {
+        match byte % 8 {
+            0..4 => world.answer(&mut bytes),
+            4 => world.tell(Input::Delta(delta(&mut bytes))),
+            5 => {
+                let input = anything(&mut bytes, &world);
+                world.tell(input);
+            }
+            6 => world.pass(Duration::from_secs(u64::from(byte))),
+            _ if byte < 64 => world.fail_next_append(),
+            _ => world.write_down_and_read_back(),
+        }
+    }
+    world.run_to_the_end();
+    world.check();
+}
+
+fn config(bytes: &mut Bytes<'_>) -> TurnConfig {
+    let mut config = TurnConfig::new("fuzz", "model");
+    let points = bytes.pick(16);
+    let all = [
+        HookPoint::UserPromptSubmit,
+        HookPoint::PreToolUse,
+        HookPoint::PostToolUse,
+        HookPoint::Stop,
+    ];
+    let chosen = all.into_iter().enumerate().filter(|(at, _)| points >> at & 1 == 1);
+    config.hooks = HookPoints::new(chosen.map(|(_, point)| point));
+    config.has_compactor = bytes.flag();
+    config.max_rounds = bytes.one_of(&[3, 0, 1, u32::MAX]);
+    config.context_window = bytes.one_of(&[100_000, 0, 300, u64::MAX]);
+    config.compact_at = bytes.one_of(&[Some(0.8), None, Some(0.0), Some(f64::NAN)]);
+    config.concurrency = bytes.one_of(&[
+        ToolConcurrency::default(),
+        ToolConcurrency::Sequential,
+        ToolConcurrency::Parallel { max: Some(0) },
+        ToolConcurrency::Parallel { max: None },
+    ]);
+    let longest = RetryPolicy { budget: Duration::MAX, base: Duration::MAX, cap: Duration::MAX };
+    config.retry = bytes.one_of(&[RetryPolicy::default(), RetryPolicy::never(), longest]);
+    config.tools = TOOLS.map(str::to_owned).to_vec();
+    config
+}
+
+fn start(bytes: &mut Bytes<'_>) -> TurnInput {
+    match bytes.pick(3) {
+        0 => TurnInput::Message { input: Some("input".into()), content: blocks(bytes) },
+        1 => TurnInput::Message { input: None, content: Vec::new() },
+        _ => TurnInput::Continue,
+    }
+}
+
+/// What a model streams.
+pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
+    match bytes.pick(9) {
+        0 => Delta::Text(bytes.text()),
+        1 => Delta::Thinking(bytes.text()),
+        2 => Delta::ToolInput { index: u32::MAX, name: None, json: bytes.text() },
+        3 => Delta::Usage(Usage::new(bytes.one_of(&[1, 0, u64::MAX]), u64::MAX)),
+        4 => Delta::Activity,
+        5 => Delta::End(
+            bytes
+                .one_of(&[
+                    &StopReason::EndTurn,
+                    &StopReason::ToolUse,
+                    &StopReason::MaxTokens,
+                    &StopReason::Pause,
+                ])
+                .clone(),
+        ),
+        6 => Delta::Block(block(bytes)),
+        _ => Delta::Block(Block::ToolUse(tool_use(bytes))),
+    }
+}
+
+fn tool_use(bytes: &mut Bytes<'_>) -> ToolUse {
+    let name = bytes.one_of(&["look", "act", "ghost", ""]);
+    let id = bytes.one_of(&["a", "b", "c", ""]);
+    let input = match bytes.pick(3) {
+        0 => ToolInput::Json(json!({"path": "x"})),
+        1 => ToolInput::Json(Value::Null),
+        _ => ToolInput::parse(&format!("{{{}", bytes.text())),
+    };
+    ToolUse::new(CallId::from("ignored"), id, name, input)
+}
+
+fn block(bytes: &mut Bytes<'_>) -> Block {
+    match bytes.pick(4) {
+        0 => Block::text(bytes.text()),
+        1 => Block::thinking(bytes.text(), None),
+        2 => Block::Opaque(Opaque {
+            wire: bytes.text(),
+            value: Value::Null,
+            extra: serde_json::Map::new(),
+        }),
+        _ => Block::Unknown(json!({"type": "tomorrow"})),
+    }
+}
+
+fn blocks(bytes: &mut Bytes<'_>) -> Vec<Block> {
+    (0..bytes.pick(3)).map(|_| block(bytes)).collect()
+}
+
+/// Something that may have nothing to do with what the turn asked for.
+fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
+    let call = world.some_call(bytes);
+    match bytes.pick(11) {
+        0 => Input::Appended,
+        1 => {
+            let dropped = if bytes.flag() {
+                let tool_use = ToolUse { call, ..tool_use(bytes) };
+                vec![Effect::RunTool { tool_use, class: class(bytes) }]
+            } else {
+                Vec::new()
+            };
+            Input::AppendFailed { error: ErrorData::new(ErrorKind::Storage, "full"), dropped }
+        }
+        2 => Input::ModelFailed(failure(bytes)),
+        3 => Input::Judged { call, judged: judged(bytes) },
+        4 => Input::Answered { call, answer: answer(bytes) },
+        5 => {
+            let call = bytes.flag().then_some(call);
+            Input::Hooked { call, answer: hook_answer(bytes) }
+        }
+        6 => Input::ToolFinished { call, outcome: outcome(bytes), duration: Duration::MAX },
+        7 => Input::Compacted(compaction(bytes, world)),
+        8 => Input::WaitOver,
+        9 => Input::Send { input: bytes.text().into(), content: blocks(bytes) },
+        _ => {
+            let cause = bytes.one_of(&[Cause::User, Cause::Shutdown, Cause::Crash]);
+            Input::Abort { cause, note: bytes.flag().then(|| bytes.text()) }
+        }
+    }
+}
+
+pub(super) fn failure(bytes: &mut Bytes<'_>) -> ProviderError {
+    let kind = bytes.one_of(&[ErrorKind::Authentication, ErrorKind::Network, ErrorKind::Provider]);
+    let error = ProviderError::new(kind, bytes.text());
+    match bytes.pick(3) {
+        0 => error,
+        1 => error.with_retry_after(Duration::from_millis(1)),
+        _ => error.with_retry_after(Duration::MAX).with_hint("wait"),
+    }
+}
+
+fn class(bytes: &mut Bytes<'_>) -> Class {
+    bytes.one_of(&[Class::Inspect, Class::Modify, Class::Execute])
+}
+
+pub(super) fn judged(bytes: &mut Bytes<'_>) -> Judged {
+    if bytes.pick(5) == 4 {
+        return Judged::Invalid(bytes.text());
+    }
+    Judged::Judgement(Judgement {
+        verdict: bytes.one_of(&[Verdict::Deny, Verdict::Allow, Verdict::Ask]),
+        class: class(bytes),
+        reason: bytes.text(),
+        source: bytes.one_of(&[Source::Mode, Source::Rule]),
+    })
+}
+
+pub(super) fn answer(bytes: &mut Bytes<'_>) -> Answer {
+    let note = bytes.flag().then(|| bytes.text());
+    if bytes.flag() { Answer::Allow { note } } else { Answer::Deny { note } }
+}
+
+pub(super) fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
+    let reason = String::new();
+    match bytes.pick(10) {
+        0 => HookAnswer::Stop(StopDecision::Finish),
+        1 => HookAnswer::Stop(StopDecision::Continue { reason: bytes.text() }),
+        2 => HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: Some(bytes.text()) }),
+        3 => HookAnswer::UserPromptSubmit(PromptDecision::Block { reason }),
+        4 => HookAnswer::PreToolUse(PreToolDecision::Continue),
+        5 => HookAnswer::PreToolUse(match bytes.pick(4) {
+            0 => PreToolDecision::Deny { reason },
+            1 => PreToolDecision::Ask { reason },
+            2 => PreToolDecision::Allow { reason: None },
+            _ => PreToolDecision::Answer { outcome: outcome(bytes) },
+        }),
+        6 => HookAnswer::PreToolUse(PreToolDecision::Change { input: json!([bytes.text()]) }),
+        7 => HookAnswer::PostToolUse(PostToolDecision::Continue),
+        8 => HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: outcome(bytes) }),
+        _ => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
+    }
+}
+
+pub(super) fn outcome(bytes: &mut Bytes<'_>) -> ToolOutcome {
+    let ran = bytes.one_of(&[Ran::Yes, Ran::No, Ran::Maybe]);
+    let length = bytes.one_of(&[0, 1, 1000]);
+    ToolOutcome { ran, ok: bytes.flag(), ..ToolOutcome::ok("r".repeat(length)) }
+}
+
+/// A summary that keeps nothing, or what follows a user's message: only there may a
+/// conversation begin.
+pub(super) fn compaction(bytes: &mut Bytes<'_>, world: &World) -> Result<Compaction, ErrorData> {
+    if !bytes.flag() {
+        return Err(ErrorData::new(ErrorKind::Provider, "no summary"));
+    }
+    let summary = Message::user(world.ids(), bytes.text());
+    Ok(Compaction { summary, keep_from: world.some_user_message(bytes) })
+}

@@ -1,0 +1,247 @@
+//! The world around a turn, as far as the machine can tell: a driver that does nothing.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::bytes::Bytes;
+use super::turns::{answer, compaction, delta, failure, hook_answer, judged, outcome};
+use crate::error::{ErrorData, ErrorKind};
+use crate::event::{Envelope, Event};
+use crate::ids::{CallId, CountingIds, Ids, MessageId};
+use crate::message::Role;
+use crate::provider::{Delta, StopReason};
+use crate::state::State;
+use crate::turn::{Effect, Env, Input, Target, Turn, TurnConfig, TurnInput};
+
+/// More steps than a turn that ends can take once nobody talks nonsense.
+const PATIENCE: usize = 20_000;
+
+pub(super) struct World {
+    turn: Turn,
+    state: State,
+    ids: CountingIds,
+    elapsed: Duration,
+    /// What the driver itself has to say, in order.
+    inputs: VecDeque<Input>,
+    /// What was started and has not ended.
+    open: Vec<Open>,
+    seen: Vec<CallId>,
+    fail: bool,
+    broken: bool,
+    reports: u32,
+}
+
+/// Something that was started.
+#[derive(Debug, Clone, PartialEq)]
+enum Open {
+    Model,
+    Judge(CallId),
+    Tool(CallId),
+    Question(CallId),
+    Hook(Option<CallId>),
+    Compaction,
+    Wait,
+}
+
+impl World {
+    pub(super) fn new(config: TurnConfig, input: TurnInput) -> Self {
+        let (state, ids) = (State::default(), CountingIds::default());
+        let env = Env { state: &state, ids: &ids, elapsed: Duration::ZERO };
+        let (turn, effects) = Turn::start(config, input, &env);
+        let mut world = Self {
+            turn,
+            state,
+            ids,
+            elapsed: Duration::ZERO,
+            inputs: VecDeque::new(),
+            open: Vec::new(),
+            seen: Vec::new(),
+            fail: false,
+            broken: false,
+            reports: 0,
+        };
+        world.perform(effects);
+        world
+    }
+
+    pub(super) fn ids(&self) -> &dyn Ids {
+        &self.ids
+    }
+
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.elapsed += time;
+    }
+
+    pub(super) fn fail_next_append(&mut self) {
+        self.fail = true;
+    }
+
+    /// A call that was asked for, or one that never was.
+    pub(super) fn some_call(&self, bytes: &mut Bytes<'_>) -> CallId {
+        let at = bytes.pick(self.seen.len() + 1);
+        self.seen.get(at).cloned().unwrap_or_else(|| CallId::from("nobody's"))
+    }
+
+    pub(super) fn some_user_message(&self, bytes: &mut Bytes<'_>) -> Option<MessageId> {
+        let at = bytes.pick(self.state.view.messages.len() + 1);
+        let message = self.state.view.messages.get(at)?;
+        (message.role() == Role::User).then(|| message.id.clone())
+    }
+
+    pub(super) fn tell(&mut self, input: Input) {
+        let env = Env { state: &self.state, ids: &self.ids, elapsed: self.elapsed };
+        let was_finished = self.turn.is_finished();
+        let effects = self.turn.on(input, &env);
+        assert!(!was_finished || effects.is_empty(), "nothing follows the end: {effects:?}");
+        self.perform(effects);
+    }
+
+    /// The machine is plain data.
+    pub(super) fn write_down_and_read_back(&mut self) {
+        let written = serde_json::to_value(&self.turn).expect("a turn can be written");
+        self.turn = serde_json::from_value(written.clone()).expect("a turn can be read");
+        let again = serde_json::to_value(&self.turn).expect("a turn can be written");
+        assert_eq!(again, written);
+    }
+
+    /// What was started ends, or goes on: the driver's own word first, as in the driver.
+    pub(super) fn answer(&mut self, bytes: &mut Bytes<'_>) {
+        let input = match self.inputs.pop_front() {
+            Some(input) => input,
+            None if self.open.is_empty() => return,
+            None => {
+                let at = bytes.pick(self.open.len());
+                self.end(at, bytes)
+            }
+        };
+        self.tell(input);
+    }
+
+    fn end(&mut self, at: usize, bytes: &mut Bytes<'_>) -> Input {
+        if self.open[at] == Open::Model && bytes.pick(4) != 3 {
+            let delta = delta(bytes);
+            if matches!(delta, Delta::End(_)) {
+                self.open.remove(at);
+            }
+            return Input::Delta(delta);
+        }
+        match self.open.remove(at) {
+            Open::Model => Input::ModelFailed(failure(bytes)),
+            Open::Judge(call) => Input::Judged { call, judged: judged(bytes) },
+            Open::Tool(call) => {
+                let (outcome, duration) = (outcome(bytes), Duration::ZERO);
+                Input::ToolFinished { call, outcome, duration }
+            }
+            Open::Question(call) => Input::Answered { call, answer: answer(bytes) },
+            Open::Hook(call) => Input::Hooked { call, answer: hook_answer(bytes) },
+            Open::Compaction => Input::Compacted(compaction(bytes, self)),
+            Open::Wait => Input::WaitOver,
+        }
+    }
+
+    /// From here on everybody is honest, the model says it is done, and hooks say nothing.
+    pub(super) fn run_to_the_end(&mut self) {
+        for _ in 0..PATIENCE {
+            if self.turn.is_finished() {
+                return;
+            }
+            let silence = &mut Bytes::new(&[]);
+            let input = match self.inputs.pop_front() {
+                Some(input) => input,
+                None if self.open.is_empty() => break,
+                None if self.open[0] == Open::Model => {
+                    self.open.remove(0);
+                    Input::Delta(Delta::End(StopReason::EndTurn))
+                }
+                None => self.end(0, silence),
+            };
+            self.tell(input);
+        }
+        assert!(self.turn.is_finished(), "the turn waits for nothing: {:?}", self.turn);
+    }
+
+    /// What holds at the end, whatever was said.
+    pub(super) fn check(&self) {
+        assert_eq!(self.reports, 1, "one report");
+        assert_eq!(self.state.turn, None, "the journal says that it is over");
+        let mut owed: Vec<&CallId> = Vec::new();
+        for message in self.state.view.messages.iter() {
+            let results: Vec<_> = message.tool_results().map(|result| &result.call).collect();
+            assert_eq!(results, owed, "one result for each call, in order, right after it");
+            owed = message.tool_uses().map(|tool_use| &tool_use.call).collect();
+        }
+        assert!(owed.is_empty(), "no result for {owed:?}");
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        let mut effects = effects.into_iter();
+        while let Some(effect) = effects.next() {
+            match effect {
+                Effect::Append(events) if self.fail && !self.broken => {
+                    (self.fail, self.broken) = (false, true);
+                    self.fold(events.into_iter().filter(|event| !event.is_intent()));
+                    self.append_failed(effects.collect());
+                    return;
+                }
+                Effect::Append(events) => {
+                    self.fold(events);
+                    self.inputs.push_back(Input::Appended);
+                }
+                Effect::Finish(_) => self.reports += 1,
+                Effect::Cancel(target) => self.cancel(&target),
+                _ if self.broken => {}
+                Effect::CallModel(_) => self.open.push(Open::Model),
+                Effect::Judge(tool_use) => {
+                    self.seen.push(tool_use.call.clone());
+                    self.open.push(Open::Judge(tool_use.call));
+                }
+                Effect::RunTool { tool_use, .. } => self.open.push(Open::Tool(tool_use.call)),
+                Effect::AskPermission(question) => {
+                    self.open.push(Open::Question(question.call.call));
+                }
+                Effect::RunHook(input) => self.open.push(Open::Hook(input.call().cloned())),
+                Effect::Compact => self.open.push(Open::Compaction),
+                Effect::Wait(_) => self.open.push(Open::Wait),
+            }
+        }
+    }
+
+    fn append_failed(&mut self, dropped: Vec<Effect>) {
+        self.inputs.clear();
+        if dropped.iter().any(|effect| matches!(effect, Effect::Finish(_))) {
+            self.reports += 1;
+            return;
+        }
+        let error = ErrorData::new(ErrorKind::Storage, "no room");
+        self.inputs.push_back(Input::AppendFailed { error, dropped });
+    }
+
+    fn cancel(&mut self, target: &Target) {
+        self.open.retain(|open| match (target, open) {
+            (Target::Model, Open::Model)
+            | (Target::Compaction, Open::Compaction)
+            | (Target::Wait, Open::Wait) => false,
+            (Target::Question(call), Open::Question(of)) => call != of,
+            (Target::Hook(call), Open::Hook(of)) => call != of,
+            // A tool that is told to stop still says how it ended.
+            _ => true,
+        });
+    }
+
+    fn fold(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            let seq = self.state.cursor.map_or(1, |cursor| cursor.seq + 1);
+            let envelope = Envelope {
+                seq,
+                epoch: 1,
+                ts: Timestamp::UNIX_EPOCH,
+                turn: Some(self.turn.id().clone()),
+                event,
+                min_reader: None,
+            };
+            self.state.apply(&envelope).expect("events in order fold");
+        }
+    }
+}

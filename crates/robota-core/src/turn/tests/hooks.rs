@@ -1,0 +1,270 @@
+//! What hooks and answers may change, and what they may not.
+
+use serde_json::json;
+
+use super::harness::{INPUT, Job, Run, config, judgement};
+use super::invariants::assert_ended;
+use crate::approve::Answer;
+use crate::event::{DecidedBy, Event, TurnEnd};
+use crate::gate::{Judgement, Source};
+use crate::hook::{
+    HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
+    StopDecision,
+};
+use crate::permission::Verdict;
+use crate::tool::{Ran, ToolOutcome};
+use crate::turn::{HookPoints, Judged, TurnConfig};
+
+fn with(point: HookPoint) -> TurnConfig {
+    TurnConfig { hooks: HookPoints::new([point]), ..config() }
+}
+
+/// A call of `bash`, judged so, in front of its PreToolUse hook.
+fn before_hook(verdict: Verdict, source: Source) -> Run {
+    let mut run = Run::new(with(HookPoint::PreToolUse));
+    run.calls(&["bash"]);
+    run.judge_with(|tool_use| {
+        Judged::Judgement(Judgement { source, ..judgement(verdict, &tool_use.name) })
+    });
+    assert!(!run.jobs.iter().any(|job| matches!(job, Job::Hook(_))), "not before the answer ends");
+    run.end();
+    run
+}
+
+fn pre(run: &mut Run, decision: PreToolDecision) {
+    run.hooked(HookAnswer::PreToolUse(decision));
+}
+
+/// A call of `bash` that ran, in front of its PostToolUse hook.
+fn after_run() -> Run {
+    let mut run = Run::new(with(HookPoint::PostToolUse));
+    run.calls(&["bash"]);
+    run.judge(Verdict::Allow);
+    run.end();
+    run.finish("bash", ToolOutcome::ok("output"));
+    run
+}
+
+fn decisions(run: &Run) -> Vec<(Verdict, DecidedBy, String)> {
+    let decided = run.journal.iter().filter_map(|line| match &line.event {
+        Event::PermissionDecided(data) => Some((data.verdict, data.by, data.reason.clone())),
+        _ => None,
+    });
+    decided.collect()
+}
+
+fn is_asked(run: &Run) -> bool {
+    run.jobs.iter().any(|job| matches!(job, Job::Question(_)))
+}
+
+#[test]
+fn core_22_a_pre_hook_may_deny() {
+    let mut run = before_hook(Verdict::Allow, Source::Rule);
+    pre(&mut run, PreToolDecision::Deny { reason: "not today".to_owned() });
+    assert_eq!(run.results()[0].1, "Blocked by hook: not today");
+    assert_eq!(decisions(&run), [(Verdict::Deny, DecidedBy::Hook, "not today".to_owned())]);
+    assert_eq!(run.ran(), Vec::<String>::new());
+}
+
+#[test]
+fn core_22_a_pre_hook_may_ask_for_what_was_allowed() {
+    let mut run = before_hook(Verdict::Allow, Source::Rule);
+    pre(&mut run, PreToolDecision::Ask { reason: "sure?".to_owned() });
+    assert!(is_asked(&run));
+    run.reply(Answer::Deny { note: None });
+    assert_eq!(run.results()[0].1, "Permission denied: not approved");
+    assert_eq!(run.ran(), Vec::<String>::new());
+}
+
+#[test]
+fn core_22_a_pre_hook_lifts_an_ask_of_the_mode_and_is_named_for_it() {
+    let mut run = before_hook(Verdict::Ask, Source::Mode);
+    pre(&mut run, PreToolDecision::Allow { reason: Some("known good".to_owned()) });
+    assert_eq!(run.running(), ["bash"]);
+    assert_eq!(decisions(&run), [(Verdict::Allow, DecidedBy::Hook, "known good".to_owned())]);
+}
+
+#[test]
+fn core_22_a_pre_hook_does_not_lift_an_ask_of_a_rule() {
+    let mut run = before_hook(Verdict::Ask, Source::Rule);
+    pre(&mut run, PreToolDecision::Allow { reason: None });
+    assert!(is_asked(&run) && run.running().is_empty());
+    run.reply(Answer::Allow { note: Some("go".to_owned()) });
+    assert_eq!(run.running(), ["bash"]);
+    assert_eq!(decisions(&run), [(Verdict::Allow, DecidedBy::User, "go".to_owned())]);
+}
+
+#[test]
+fn core_22_changed_arguments_are_judged_again_and_hooks_are_not() {
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, PreToolDecision::Change { input: json!({ "command": "rm" }) });
+    assert!(run.running().is_empty());
+    let Some(Job::Judge(again)) = run.jobs.first().cloned() else { panic!("{:?}", run.jobs) };
+    assert_eq!(again.input.json(), Some(&json!({ "command": "rm" })));
+    run.judge(Verdict::Ask);
+    assert!(is_asked(&run), "no second hook: {:?}", run.jobs);
+    run.reply(Answer::Allow { note: None });
+    let Some(Job::Tool { tool_use, .. }) = run.jobs.first() else { panic!("{:?}", run.jobs) };
+    assert_eq!(tool_use.input.json(), Some(&json!({ "command": "rm" })));
+    let started = run.journal.iter().find_map(|line| match &line.event {
+        Event::ToolStarted(data) => data.input.clone(),
+        _ => None,
+    });
+    assert_eq!(started, Some(json!({ "command": "rm" })), "the journal says what really ran");
+    let asked = run.messages()[1].tool_uses().next().unwrap().clone();
+    assert_eq!(asked.input.json(), Some(&json!({ "at": 0 })), "the conversation what was asked");
+}
+
+#[test]
+fn core_22_arguments_changed_to_nothing_are_nothing_and_not_the_old_ones() {
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, PreToolDecision::Change { input: json!(null) });
+    run.judge(Verdict::Allow);
+    let Some(Job::Tool { tool_use, .. }) = run.jobs.first() else { panic!("{:?}", run.jobs) };
+    assert_eq!(tool_use.input.json(), Some(&json!(null)));
+}
+
+#[test]
+fn core_22_changed_arguments_may_be_denied_or_wrong() {
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, PreToolDecision::Change { input: json!(3) });
+    run.judge_with(|_| Judged::Invalid("`3` is no object".to_owned()));
+    assert!(run.results()[0].1.contains("`3` is no object"));
+
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, PreToolDecision::Change { input: json!({}) });
+    run.judge(Verdict::Deny);
+    assert!(run.results()[0].1.starts_with("Permission denied: "));
+    assert_eq!(run.ran(), Vec::<String>::new());
+}
+
+#[test]
+fn core_22_a_pre_hook_may_answer_in_the_tools_place() {
+    let mut run = before_hook(Verdict::Ask, Source::Rule);
+    pre(&mut run, PreToolDecision::Answer { outcome: ToolOutcome::ok("from the cache") });
+    assert_eq!(run.results()[0].1, "from the cache");
+    let outcome = run.journal.iter().find_map(|line| match &line.event {
+        Event::ToolFinished(data) => Some(data.outcome.clone()),
+        _ => None,
+    });
+    assert_eq!(outcome.map(|outcome| outcome.ran), Some(Ran::No));
+    run.answer("ok");
+    assert_eq!(run.report().tools_executed, 0);
+}
+
+#[test]
+fn core_22_a_denied_call_reaches_no_hook() {
+    let run = before_hook(Verdict::Deny, Source::Rule);
+    assert!(run.results()[0].1.starts_with("Permission denied: "));
+    assert!(!run.kinds().contains(&"hook_started".to_owned()));
+}
+
+#[test]
+fn core_22_an_answer_for_another_point_blocks() {
+    let wrong = HookAnswer::Stop(StopDecision::Finish);
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    run.hooked(wrong.clone());
+    assert!(run.results()[0].1.starts_with("Blocked by hook: "), "{:?}", run.results());
+
+    let mut run = after_run();
+    run.hooked(wrong.clone());
+    assert!(run.results()[0].1.starts_with("Blocked by hook: "), "{:?}", run.results());
+
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    run.hooked(wrong);
+    assert_eq!(run.report().end, TurnEnd::Blocked);
+
+    let mut run = Run::new(with(HookPoint::Stop));
+    run.answer("done");
+    run.hooked(HookAnswer::PreToolUse(PreToolDecision::Continue));
+    assert_eq!(run.report().end, TurnEnd::Complete);
+}
+
+#[test]
+fn core_22_a_post_hook_may_replace_or_block_a_result() {
+    let mut run = after_run();
+    assert!(
+        matches!(run.hook(), HookInput::PostToolUse { outcome, .. } if outcome.text() == "output")
+    );
+    let outcome = ToolOutcome::ok("redacted");
+    run.hooked(HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }));
+    assert_eq!(run.results()[0].1, "redacted");
+
+    let mut run = after_run();
+    let reason = "a secret is in it".to_owned();
+    run.hooked(HookAnswer::PostToolUse(PostToolDecision::Block { reason }));
+    assert_eq!(run.results()[0].1, "Blocked by hook: a secret is in it");
+    run.answer("ok");
+    assert_ended(&run);
+    assert_eq!(run.report().tools_executed, 1, "it ran, whatever the model is told");
+
+    let mut run = after_run();
+    run.hooked(HookAnswer::PostToolUse(PostToolDecision::Continue));
+    assert_eq!(run.results()[0].1, "output");
+}
+
+#[test]
+fn core_22_a_prompt_hook_adds_context_or_blocks() {
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    assert!(run.messages().is_empty() && run.model().is_none());
+    let context = Some("it is Tuesday ".to_owned());
+    run.hooked(HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }));
+    assert_eq!(run.last_message().text(), "it is Tuesday hello");
+
+    let mut run = Run::new(with(HookPoint::UserPromptSubmit));
+    let reason = "off topic".to_owned();
+    run.hooked(HookAnswer::UserPromptSubmit(PromptDecision::Block { reason }));
+    assert_ended(&run);
+    assert_eq!((run.report().end, run.model_calls()), (TurnEnd::Blocked, 0));
+    assert_eq!(run.report().text, "Blocked by hook: off topic");
+    assert!(
+        !run.state.inputs.contains_key(&crate::ids::InputId::from(INPUT))
+            && run.messages().is_empty()
+    );
+}
+
+#[test]
+fn core_22_a_stop_hook_keeps_a_turn_going_eight_times_at_most() {
+    let mut run = Run::new(TurnConfig { max_rounds: 0, ..with(HookPoint::Stop) });
+    for round in 0..8 {
+        run.answer("done");
+        let HookInput::Stop { active, text } = run.hook() else { panic!("another hook") };
+        assert_eq!((active, text.as_str()), (round > 0, "done"));
+        let reason = format!("not yet {round}");
+        run.hooked(HookAnswer::Stop(StopDecision::Continue { reason }));
+        assert_eq!(run.last_message().text(), format!("not yet {round}"));
+    }
+    run.answer("now really");
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Complete);
+    assert_eq!(run.report().text, "now really");
+    assert_eq!(run.report().rounds, 9);
+}
+
+#[test]
+fn core_21_a_question_may_be_answered_either_way_and_says_who_decided() {
+    for (answer, verdict, ran) in [
+        (Answer::Allow { note: None }, Verdict::Allow, 1),
+        (Answer::Deny { note: Some("no".to_owned()) }, Verdict::Deny, 0),
+    ] {
+        let mut run = Run::new(config());
+        run.calls(&["bash"]);
+        run.judge(Verdict::Ask);
+        assert!(!is_asked(&run), "nobody is asked about an answer that is not there yet");
+        run.end();
+        run.reply(answer);
+        let decided = decisions(&run);
+        assert_eq!((decided[0].0, decided[0].1), (verdict, DecidedBy::User));
+        assert_eq!(run.ran().len(), ran);
+    }
+}
+
+#[test]
+fn core_21_wrong_arguments_are_told_and_nothing_runs() {
+    let mut run = Run::new(config());
+    run.calls(&["bash"]);
+    run.judge_with(|_| Judged::Invalid("`command` is missing".to_owned()));
+    run.end();
+    assert!(run.results()[0].1.contains("`command` is missing"));
+    assert_eq!(run.ran(), Vec::<String>::new());
+}

@@ -1,0 +1,160 @@
+//! When a call fails: how long to wait, and when to stop trying.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::harness::{Run, config};
+use super::invariants::assert_ended;
+use crate::error::ErrorKind;
+use crate::event::{Event, TurnEnd};
+use crate::message::{Cause, MessageState};
+use crate::permission::Verdict;
+use crate::provider::ProviderError;
+use crate::tool::ToolOutcome;
+use crate::turn::{RetryPolicy, TurnConfig};
+
+fn busy() -> ProviderError {
+    ProviderError::new(ErrorKind::RateLimit, "slow down")
+}
+
+fn with(retry: RetryPolicy) -> Run {
+    Run::new(TurnConfig { retry, ..config() })
+}
+
+#[test]
+fn core_11_a_failed_stream_is_void_and_the_same_request_is_sent_again() {
+    let mut run = Run::new(config());
+    run.text("half an ans");
+    run.fail_model(busy());
+    assert!(run.kinds().contains(&"stream_reset".to_owned()));
+    run.wait_over();
+    run.answer("a whole answer");
+    assert_ended(&run);
+    assert_eq!(run.last_message().text(), "a whole answer");
+    assert_eq!(run.report().rounds, 1);
+    let attempts: Vec<_> = run
+        .journal
+        .iter()
+        .filter_map(|line| match &line.event {
+            Event::ModelRequested(data) => Some((data.round, data.attempt)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(attempts, [(1, 1), (1, 2)]);
+}
+
+#[test]
+fn core_11_nothing_is_void_when_nothing_was_seen() {
+    let mut run = Run::new(config());
+    run.usage(1, 1);
+    run.fail_model(busy());
+    assert!(!run.kinds().contains(&"stream_reset".to_owned()));
+}
+
+#[test]
+fn core_11_a_stream_that_dies_after_a_call_started_keeps_it_and_goes_on() {
+    let mut run = Run::new(config());
+    run.text("I look");
+    run.calls(&["read", "edit"]);
+    run.judge(Verdict::Allow);
+    run.fail_model(busy());
+    assert!(run.waits().is_none(), "first the calls");
+    run.finish("read", ToolOutcome::ok("contents"));
+    run.finish("edit", ToolOutcome::ok("edited"));
+    assert!(run.waits().is_some());
+    run.wait_over();
+    let cut = run.messages()[1].clone();
+    assert_eq!(cut.state(), MessageState::Interrupted(Cause::Provider));
+    run.answer("done");
+    assert_ended(&run);
+    assert_eq!(run.report().rounds, 2);
+    assert_eq!(run.ran(), ["read", "edit"], "once each");
+}
+
+#[test]
+fn core_11_the_service_says_how_long_to_wait() {
+    let mut run = Run::new(config());
+    run.fail_model(busy().with_retry_after(Duration::from_secs(42)));
+    assert_eq!(run.waits(), Some(Duration::from_secs(42)));
+
+    let mut run = Run::new(config());
+    run.call("call_0", "read", json!({}));
+    run.judge(Verdict::Allow);
+    run.fail_model(busy().with_retry_after(Duration::from_secs(42)));
+    run.finish("read", ToolOutcome::ok("contents"));
+    assert_eq!(run.waits(), Some(Duration::from_secs(42)), "also in a new round");
+}
+
+#[test]
+fn core_11_again_at_once_does_not_hammer_the_service() {
+    let mut run = Run::new(config());
+    run.fail_model(busy().with_retry_after(Duration::ZERO));
+    assert!(run.waits().unwrap() >= Duration::from_millis(250));
+}
+
+#[test]
+fn core_11_delays_double_up_to_the_cap() {
+    let retry = RetryPolicy {
+        budget: Duration::from_secs(3600),
+        base: Duration::from_secs(1),
+        cap: Duration::from_secs(8),
+    };
+    let mut run = with(retry);
+    for full in [1, 2, 4, 8, 8, 8].map(Duration::from_secs) {
+        run.fail_model(busy());
+        let delay = run.waits().unwrap();
+        assert!(delay >= full / 2 && delay <= full, "{delay:?} of {full:?}");
+        run.wait_over();
+    }
+}
+
+#[test]
+fn core_11_the_budget_is_time_since_the_first_failure() {
+    let retry = RetryPolicy { budget: Duration::from_secs(10), ..RetryPolicy::default() };
+    let mut run = with(retry);
+    run.elapsed = Duration::from_secs(1000);
+    run.fail_model(busy().with_retry_after(Duration::from_secs(6)));
+    run.wait_over();
+    run.fail_model(busy().with_retry_after(Duration::from_secs(4)));
+    run.wait_over();
+    run.fail_model(busy().with_retry_after(Duration::from_millis(1)));
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::ProviderFailed);
+    assert_eq!(run.model_calls(), 3);
+}
+
+#[test]
+fn core_11_an_answer_begins_a_new_budget() {
+    let retry = RetryPolicy { budget: Duration::from_secs(10), ..RetryPolicy::default() };
+    let mut run = with(retry);
+    for _ in 0..3 {
+        run.fail_model(busy().with_retry_after(Duration::from_secs(9)));
+        run.wait_over();
+        run.calls(&["read"]);
+        run.judge(Verdict::Allow);
+        run.end();
+        run.finish("read", ToolOutcome::ok("contents"));
+    }
+    assert!(run.model().is_some());
+}
+
+#[test]
+fn core_11_absurd_delays_end_the_turn_and_nothing_overflows() {
+    for delay in [Duration::MAX, Duration::from_secs(u64::MAX / 1000)] {
+        let mut run = Run::new(config());
+        run.elapsed = Duration::from_secs(5);
+        run.fail_model(busy().with_retry_after(delay));
+        assert_eq!(run.report().end, TurnEnd::ProviderFailed);
+    }
+}
+
+#[test]
+fn core_11_never_is_never() {
+    for error in [busy(), busy().with_retry_after(Duration::ZERO)] {
+        let mut run = with(RetryPolicy::never());
+        run.fail_model(error);
+        assert_eq!(run.report().end, TurnEnd::ProviderFailed);
+        assert_eq!(run.model_calls(), 1);
+    }
+}

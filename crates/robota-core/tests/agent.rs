@@ -1,0 +1,255 @@
+//! The ephemeral agent, its templates, its cache and its projections.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::{Arc, Mutex};
+
+use robota_core::agent::{Agent, AgentFactory, AgentTemplate, RunOptions, TemplateError};
+use robota_core::event::TurnEnd;
+use robota_core::history::HistoryEntry;
+use robota_core::ids::{CountingIds, RandomIds};
+use robota_core::message::{Message, Role};
+use robota_core::named::{EventHistory, EventSink as _};
+use robota_core::permission::Class;
+use robota_core::project::{NamedProjection, ReplayProjection};
+use robota_core::provider::{CachedProvider, MemoryCache};
+use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::tool::{Tool, ToolOutcome};
+use robota_testkit::{FakeClock, fn_tool};
+use serde_json::json;
+
+fn look() -> Arc<dyn Tool> {
+    Arc::new(fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") }))
+}
+
+fn two_rounds() -> Script {
+    Script::new().answer(Answer::new().text("I look.").tool("look", json!({}))).text("All is well.")
+}
+
+fn agent(script: Script) -> Agent {
+    Agent::builder(ScriptedProvider::new(script), "test-model")
+        .tools([look()])
+        .unwrap()
+        .ids(CountingIds::default())
+        .clock(FakeClock::fixed())
+        .build()
+}
+
+#[tokio::test]
+async fn core_29_an_agent_answers_and_remembers() {
+    let mut agent = agent(two_rounds().text("You said hi."));
+    let report = agent.run("hi").await;
+    assert_eq!((report.end, report.text.as_str()), (TurnEnd::Complete, "All is well."));
+    assert_eq!((report.rounds, report.tools_executed), (2, 1));
+    assert_eq!(agent.run("what did I say?").await.text, "You said hi.");
+    assert_eq!(agent.messages().len(), 6);
+    assert_eq!(agent.state().turns_completed, 2);
+    agent.clear();
+    assert!(agent.messages().is_empty() && agent.events().is_empty());
+}
+
+#[tokio::test]
+async fn core_08_a_run_can_have_its_own_round_limit() {
+    let mut agent = agent(Script::new().tool("look", json!({})).text("So far: seen.").looped());
+    let options = RunOptions { max_rounds: Some(1), ..RunOptions::default() };
+    let report = agent.run_with("go", options).await;
+    assert_eq!((report.end, report.text.as_str()), (TurnEnd::RoundLimit, "So far: seen."));
+    assert!(
+        agent.messages().iter().filter(|message| message.role() == Role::User).count() == 1,
+        "the instruction of the forced summary is not in the conversation"
+    );
+}
+
+#[tokio::test]
+async fn core_19_rounds_are_separated_by_a_blank_line() {
+    let mut agent = agent(two_rounds());
+    let text = Arc::new(Mutex::new(String::new()));
+    let sink = text.clone();
+    let on_text = Box::new(move |delta: &str| sink.lock().unwrap().push_str(delta));
+    agent.run_with("hi", RunOptions { on_text: Some(on_text), ..RunOptions::default() }).await;
+    assert_eq!(*text.lock().unwrap(), "I look.\n\nAll is well.");
+}
+
+#[tokio::test]
+async fn core_30_two_agents_share_nothing_but_what_they_are_given() {
+    let provider = ScriptedProvider::new(Script::new().text("one").text("two"));
+    let mut first = Agent::builder(provider.clone(), "m").build();
+    let mut second = Agent::builder(provider, "m").build();
+    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = heard.clone();
+    let on_text = Box::new(move |delta: &str| sink.lock().unwrap().push(delta.to_owned()));
+    first.run_with("a", RunOptions { on_text: Some(on_text), ..RunOptions::default() }).await;
+    second.run("b").await;
+    assert_eq!(*heard.lock().unwrap(), ["one"], "nobody hears the other's text");
+    assert_eq!(first.messages()[0].text(), "a");
+    assert_eq!(second.messages()[0].text(), "b");
+    assert_eq!((first.messages().len(), second.messages().len()), (2, 2));
+}
+
+#[tokio::test]
+async fn core_29_templates_choose_prompt_tools_and_limits() {
+    let provider = ScriptedProvider::new(Script::new().text("hello").looped());
+    let other: Arc<dyn Tool> =
+        Arc::new(fn_tool("other", Class::Inspect, |_| async { ToolOutcome::ok("") }));
+    let mut factory =
+        AgentFactory::new(Arc::new(provider.clone()), "m").with_tools([look(), other]);
+    let template = AgentTemplate {
+        id: "scout".to_owned(),
+        description: "Looks around.".to_owned(),
+        system: "You look around.".to_owned(),
+        model: Some("small".to_owned()),
+        tools: Some(vec!["look".to_owned()]),
+        max_rounds: Some(3),
+    };
+    factory.register(template.clone()).unwrap();
+    assert_eq!(factory.register(template.clone()), Err(TemplateError::Taken("scout".to_owned())));
+    let missing =
+        AgentTemplate { id: "bad".to_owned(), tools: Some(vec!["fly".to_owned()]), ..template };
+    assert!(factory.register(missing).unwrap_err().to_string().contains("`fly`"));
+    let unknown = factory.create("pilot").err().unwrap().to_string();
+    assert_eq!(unknown, "there is no agent template `pilot`; there are: scout");
+
+    let mut scout = factory.create("scout").unwrap();
+    scout.run("go").await;
+    let request = provider.requests().remove(0);
+    assert_eq!(request.model, "small");
+    assert_eq!(request.system.as_deref(), Some("You look around."));
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(offered, ["look"]);
+}
+
+#[tokio::test]
+async fn core_29_a_cached_answer_needs_no_call() {
+    let model = ScriptedProvider::new(Script::new().text("fresh").text("fresh again"));
+    let cached = Arc::new(CachedProvider::new(model.clone(), MemoryCache::new(8)));
+    let ask = async |text: &str| {
+        let messages = Arc::new(vec![Arc::new(Message::user(&CountingIds::default(), text))]);
+        let request = robota_core::provider::ModelRequest::new("m", messages);
+        robota_core::provider::chat(&*cached, request, &RandomIds).await.unwrap().0.text()
+    };
+    assert_eq!(ask("a").await, "fresh");
+    assert_eq!(ask("a").await, "fresh", "remembered");
+    assert_eq!(ask("b").await, "fresh again");
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn core_29_failed_answers_are_not_remembered() {
+    let model = ScriptedProvider::new(
+        Script::from_yaml("- steps: [{text: Half}, drop]\n- Whole.").unwrap(),
+    );
+    let cached = CachedProvider::new(model, MemoryCache::new(8));
+    let request = || {
+        let message = Message::user(&CountingIds::default(), "a");
+        robota_core::provider::ModelRequest::new("m", Arc::new(vec![Arc::new(message)]))
+    };
+    assert!(robota_core::provider::chat(&cached, request(), &RandomIds).await.is_err());
+    let (message, _) = robota_core::provider::chat(&cached, request(), &RandomIds).await.unwrap();
+    assert_eq!(message.text(), "Whole.");
+}
+
+#[tokio::test]
+async fn core_03_the_history_keeps_messages_and_entries_in_order() {
+    let mut agent = agent(two_rounds());
+    agent.run("hi").await;
+    let entry = HistoryEntry::event(
+        &CountingIds::default(),
+        jiff::Timestamp::UNIX_EPOCH,
+        "tool-summary",
+        json!({"tools": 1}),
+    );
+    agent.add_entry(entry.clone()).await.unwrap();
+    let history = agent.history();
+    let roles: Vec<_> = history.iter().map(|entry| entry.message().map(Message::role)).collect();
+    assert_eq!(
+        roles,
+        [Some(Role::User), Some(Role::Assistant), Some(Role::Tool), Some(Role::Assistant), None]
+    );
+    assert_eq!(history[4], entry);
+    assert_eq!(agent.messages().len(), 4, "no model sees the entry");
+}
+
+#[tokio::test]
+async fn core_20_replay_events_carry_what_replay_needs() {
+    let mut agent = agent(two_rounds());
+    agent.run("hi").await;
+    let mut projection = ReplayProjection::default();
+    let replay: Vec<_> =
+        agent.events().iter().flat_map(|event| projection.push(event).unwrap()).collect();
+    let names: Vec<_> = replay.iter().map(|event| event.name).collect();
+    assert_eq!(
+        names,
+        [
+            "history_mutation",
+            "provider_request",
+            "provider_stream_raw_delta",
+            "provider_response_raw",
+            "provider_response_normalized",
+            "assistant_message_committed",
+            "history_mutation",
+            "tool_batch_started",
+            "tool_execution_request",
+            "tool_execution_result",
+            "tool_message_committed",
+            "history_mutation",
+            "provider_request",
+            "provider_stream_raw_delta",
+            "provider_response_raw",
+            "provider_response_normalized",
+            "assistant_message_committed",
+            "history_mutation",
+        ]
+    );
+    let session = agent.state().session.clone().unwrap();
+    for event in &replay {
+        assert_eq!(event.data["conversation_id"], json!(session), "{}", event.name);
+        assert!(event.data["execution_id"].is_string(), "{}", event.name);
+    }
+    let request = &replay[12].data;
+    assert_eq!(request["round"], 2);
+    assert_eq!(request["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(request["tools"][0]["name"], "look");
+    let call = &replay[8].data;
+    assert_eq!(
+        (&call["tool_name"], &call["tool_call_id"], &call["index"]),
+        (&json!("look"), &json!("call_0"), &json!(0))
+    );
+    assert_eq!(replay[9].data["success"], true);
+    assert_eq!(replay[9].data["result"], "seen");
+    assert_eq!(replay[7].data["request_count"], 1);
+    // The history can be rebuilt from the mutations alone.
+    let mutations = replay.iter().filter(|event| event.name == "history_mutation");
+    let rebuilt: Vec<Message> = mutations
+        .map(|event| serde_json::from_value(event.data["message"].clone()).unwrap())
+        .collect();
+    let messages: Vec<_> = agent.messages().iter().map(|message| (**message).clone()).collect();
+    assert_eq!(rebuilt, messages);
+}
+
+#[tokio::test]
+async fn core_26_events_have_names_and_owners() {
+    let mut agent = agent(two_rounds());
+    agent.run("hi").await;
+    let (projection, history) = (NamedProjection::new("a1"), EventHistory::new(100));
+    for event in agent.events() {
+        if let Some(named) = projection.project(&event) {
+            history.emit(named);
+        }
+    }
+    let names: Vec<_> = history.snapshot().iter().map(|event| event.name.to_string()).collect();
+    for expected in [
+        "agent.created",
+        "user.input",
+        "execution.start",
+        "tool.execute_start",
+        "tool.execute_success",
+        "agent.completion",
+        "execution.complete",
+    ] {
+        assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
+    }
+    let started =
+        history.snapshot().into_iter().find(|event| event.name.local() == "execute_start");
+    let path = started.unwrap().owner_path;
+    assert_eq!(path.len(), 3, "agent, execution, tool: {path:?}");
+    assert_eq!(path[0].owner_id, "a1");
+}

@@ -1,0 +1,326 @@
+//! The driver against a scripted model: what only shows when time passes and tasks run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use robota_core::driver::Command;
+use robota_core::event::{Durability, Event, TurnEnd};
+use robota_core::gate::AllowEverything;
+use robota_core::ids::InputId;
+use robota_core::message::{Block, Cause, MessageState, Role};
+use robota_core::permission::{Class, Verdict};
+use robota_core::provider::NativeWeb;
+use robota_core::tool::ToolOutcome;
+use robota_core::turn::{RetryPolicy, ToolConcurrency};
+use robota_testkit::{FailingJournal, Run, ScriptedGate, blocking_tool, fn_tool, kinds};
+
+#[tokio::test(start_paused = true)]
+async fn core_12_abort_while_streaming_keeps_the_partial_text() {
+    let run = Run::script("- steps: [{text: Half an}, {stall: {gate: never}}]");
+    let (model, cancel) = (run.model(), run.cancel());
+    let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
+        model.reached("never").await;
+        cancel.cancel();
+    });
+    assert!(ran.report.interrupted());
+    assert_eq!(ran.text, "Half an");
+    let last = ran.state.view.messages.last().unwrap().clone();
+    assert_eq!(last.state(), MessageState::Interrupted(Cause::User));
+    assert_eq!(last.for_api().text(), "Half an\n\n[This response was interrupted by the user]");
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_12_abort_while_tools_run_pairs_every_call() {
+    let slow = blocking_tool("slow", Class::Execute);
+    let run = Run::script("- tools: [quick, slow, slow]")
+        .tool(fn_tool("quick", Class::Inspect, |_| async { ToolOutcome::ok("fast") }))
+        .tool(slow.clone())
+        .gate(AllowEverything);
+    let cancel = run.cancel();
+    let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
+        slow.started(1).await;
+        cancel.cancel();
+    });
+    assert!(ran.report.interrupted());
+    let results: Vec<_> = ran
+        .state
+        .view
+        .messages
+        .last()
+        .unwrap()
+        .tool_results()
+        .map(|result| (result.is_error, result.as_text()))
+        .collect();
+    assert_eq!(results.len(), 3);
+    assert_eq!(results[0], (false, "fast".to_owned()), "what finished keeps its result");
+    assert!(results[1].0, "what ran was told to stop");
+    assert_eq!(results[2], (true, "Execution interrupted by user".to_owned()));
+}
+
+/// Abort settles at once although the provider will never say another word: time is paused and
+/// nothing advances it.
+#[tokio::test(start_paused = true)]
+async fn core_13_abort_does_not_wait_for_a_silent_provider() {
+    let started = tokio::time::Instant::now();
+    let run = Run::script("- steps: [{stall: forever}]");
+    let cancel = run.cancel();
+    cancel.cancel();
+    let ran = run.prompt("Hi").await;
+    assert!(ran.report.interrupted());
+    assert_eq!(started.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_14_a_silent_stream_fails_after_the_idle_timeout() {
+    let ran = Run::script("- steps: [{text: Well}, {stall: forever}]")
+        .configure(|config| {
+            config.idle_timeout = Duration::from_secs(3);
+            config.turn.retry = RetryPolicy::never();
+        })
+        .prompt("Hi")
+        .await;
+    assert_eq!(ran.report.end, TurnEnd::ProviderFailed);
+    let error = ran.report.error.unwrap();
+    assert_eq!(error.message, "the model's service sent nothing for 3 s");
+    assert!(error.hint.unwrap().contains("timeout"));
+    assert!(ran.state.view.messages.last().unwrap().text().contains("Well"), "text is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_14_any_bytes_rearm_the_idle_timer() {
+    let ran = Run::script(
+        "- steps: [{stall: {ms: 2000}}, activity, {stall: {ms: 2000}}, {text: Late}, {stall: {ms: 2000}}]",
+    )
+    .configure(|config| config.idle_timeout = Duration::from_secs(3))
+    .prompt("Hi")
+    .await;
+    assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Late"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_15_reads_overlap_up_to_the_limit_and_results_keep_their_order() {
+    for (concurrency, expected) in [
+        (ToolConcurrency::Sequential, 1),
+        (ToolConcurrency::Parallel { max: Some(0) }, 1),
+        (ToolConcurrency::Parallel { max: Some(2) }, 2),
+        (ToolConcurrency::Parallel { max: None }, 4),
+    ] {
+        let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (inside, peak) = (now.clone(), most.clone());
+        let look = fn_tool("look", Class::Inspect, move |input| {
+            let (inside, peak) = (inside.clone(), peak.clone());
+            async move {
+                let running = inside.fetch_add(1, Ordering::SeqCst) + 1;
+                peak.fetch_max(running, Ordering::SeqCst);
+                let n = input["n"].as_u64().unwrap();
+                // Later calls end sooner; paused time makes this exact.
+                tokio::time::sleep(Duration::from_secs(10 - n)).await;
+                inside.fetch_sub(1, Ordering::SeqCst);
+                if n == 2 {
+                    ToolOutcome::failed("odd", "no")
+                } else {
+                    ToolOutcome::ok(n.to_string())
+                }
+            }
+        });
+        let calls: Vec<_> = (1..=4).map(|n| format!("{{tool: look, input: {{n: {n}}}}}")).collect();
+        let ran = Run::script(&format!("- tools: [{}]\n- Done.", calls.join(", ")))
+            .tool(look)
+            .configure(|config| config.turn.concurrency = concurrency)
+            .prompt("Hi")
+            .await;
+        assert_eq!(most.load(Ordering::SeqCst), expected, "{concurrency:?}");
+        let results = ran.state.view.messages[2].tool_results().map(|result| result.as_text());
+        assert_eq!(results.collect::<Vec<_>>(), ["1", "no", "3", "4"], "{concurrency:?}");
+        let failed = ran.events.iter().find_map(|envelope| match &envelope.event {
+            Event::ToolBatchFinished(data) => Some(data.failed),
+            _ => None,
+        });
+        assert_eq!(failed, Some(1), "errors are counted once all have settled");
+    }
+}
+
+/// A read may start while the answer still streams; a call with effects waits until the answer
+/// is part of the conversation.
+#[tokio::test(start_paused = true)]
+async fn reads_start_early_and_effects_do_not() {
+    for (class, early) in [(Class::Inspect, true), (Class::Modify, false)] {
+        let tool = fn_tool("act", class, |_| async { ToolOutcome::ok("ok") });
+        let run =
+            Run::script("- steps: [{tool: act}, {stall: {gate: more}}, {text: tail}]\n- Done.")
+                .tool(tool)
+                .gate(AllowEverything);
+        let model = run.model();
+        let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
+            model.reached("more").await;
+            // Let everything that can run, run.
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            model.release("more");
+        });
+        let kinds = kinds(&ran.events);
+        let finished = kinds.iter().position(|kind| *kind == "tool_finished").unwrap();
+        let committed = kinds.iter().position(|kind| *kind == "assistant_message").unwrap();
+        assert_eq!(finished < committed, early, "{class:?}: {kinds:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_dies_after_a_tool_ran_keeps_what_ran() {
+    let tool = fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
+    let run = Run::script(
+        "- steps: [{text: Let me look.}, {tool: look}, {stall: {gate: more}}, drop]\n- Done.",
+    )
+    .tool(tool.clone());
+    let model = run.model();
+    let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
+        model.reached("more").await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        model.release("more");
+    });
+    assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Done."));
+    let roles: Vec<_> = ran.state.view.messages.iter().map(|message| message.role()).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!(
+        ran.state.view.messages[1].state(),
+        MessageState::Interrupted(Cause::Provider),
+        "the cut answer says so"
+    );
+    assert_eq!(tool.inputs().len(), 1, "nothing ran twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_dies_before_a_tool_ran_is_sent_again() {
+    let ran = Run::script("- steps: [{text: Half}, drop]\n- Whole.").prompt("Hi").await;
+    assert_eq!(ran.text, "Whole.");
+    assert_eq!(ran.state.view.messages.len(), 2, "the abandoned half is out of the view");
+    let log = ran.log();
+    assert!(log.contains("stream_reset"), "{log}");
+    assert!(
+        ran.events.iter().any(
+            |envelope| matches!(&envelope.event, Event::TextChunk(chunk) if chunk.text == "Half")
+        ),
+        "and stays in the journal"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn text_sent_while_busy_waits_for_the_next_round() {
+    let slow = blocking_tool("slow", Class::Execute);
+    let mut run = Run::script("- tools: [slow]\n- {expect: {last: and quickly}, text: Done.}")
+        .tool(slow.clone())
+        .gate(AllowEverything);
+    let commands = run.commands();
+    let (ran, ()) = tokio::join!(run.prompt("Do it"), async {
+        slow.started(1).await;
+        let content = vec![Block::text("and quickly")];
+        commands.send(Command::Send { input: InputId::from("i2"), content }).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        slow.release("done");
+    });
+    assert_eq!(ran.report.end, TurnEnd::Complete, "{:?}", ran.report.error);
+    let roles: Vec<_> = ran.state.view.messages.iter().map(|message| message.role()).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User, Role::Assistant]);
+}
+
+#[tokio::test]
+async fn core_04_native_web_fails_before_anything_is_sent() {
+    let run = Run::script("- Hello.").configure(|config| {
+        config.native_web = NativeWeb { search: true, fetch: false };
+    });
+    let model = run.model();
+    let ran = run.prompt("Hi").await;
+    assert_eq!(ran.report.end, TurnEnd::ProviderFailed);
+    assert!(ran.report.error.unwrap().message.contains("no native web search"));
+    assert!(model.requests().is_empty(), "the provider was never called");
+}
+
+#[tokio::test]
+async fn core_06_payloads_are_journaled_in_order_when_asked_for() {
+    let ran = Run::script("- tools: [look]\n- Hello.")
+        .tool(fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") }))
+        .configure(|config| config.record_payloads = true)
+        .prompt("Hi")
+        .await;
+    let payloads: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|envelope| match &envelope.event {
+            Event::ProviderPayload(data) => Some((data.round, data.sequence)),
+            _ => None,
+        })
+        .collect();
+    assert!(payloads.contains(&(1, 0)) && payloads.contains(&(2, 0)), "{payloads:?}");
+    let mut sorted = payloads.clone();
+    sorted.sort_unstable();
+    assert_eq!(payloads, sorted, "numbered as they came, from zero in each call");
+    let last = ran.events.last().unwrap().event.kind().to_owned();
+    assert_eq!(last, "turn_finished", "nothing comes after the end");
+}
+
+/// No call with effects starts, and no outcome of one is shown, before its event is synced.
+#[tokio::test]
+async fn effects_are_synced_before_they_start_and_before_they_are_told() {
+    let ran = Run::script("- tools: [act]\n- Done.")
+        .tool(fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") }))
+        .gate(AllowEverything)
+        .prompt("Hi")
+        .await;
+    for append in ran.journal.appends() {
+        let must_sync = append.kinds().iter().any(|kind| {
+            ["input_accepted", "tool_started", "tool_finished", "turn_finished"].contains(kind)
+        });
+        assert_eq!(
+            append.durability == Durability::Synced,
+            must_sync || append.kinds().contains(&"session_created"),
+            "{:?}",
+            append.kinds()
+        );
+    }
+}
+
+/// Whatever the append that fails: nothing starts after it, and the next turn first delivers
+/// what is owed, so that the journal tells everything that happened.
+#[tokio::test]
+async fn a_failed_append_starts_nothing_and_is_made_good_later() {
+    for nth in 1..24 {
+        let journal = FailingJournal::new().fail_from(nth);
+        let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+        let ran = Run::script("- tools: [act, act]\n- Done.\n- tools: [act, act]\n- Done.")
+            .tool(act.clone())
+            .gate(AllowEverything)
+            .journal(journal.clone())
+            .prompt("Hi")
+            .await;
+        if ran.report.end == TurnEnd::Complete {
+            assert!(nth > 10, "append {nth} should have failed");
+            continue;
+        }
+        assert_eq!(ran.report.end, TurnEnd::StoreFailed, "append {nth}");
+        let started = journal
+            .events()
+            .iter()
+            .filter(|envelope| envelope.event.kind() == "tool_started")
+            .count();
+        assert_eq!(act.inputs().len(), started, "append {nth}: ran without a durable start");
+        journal.heal();
+        let ran = ran.then("again").await;
+        let events: Vec<_> = journal.events();
+        let folded = robota_core::state::State::fold(events.iter().map(AsRef::as_ref)).unwrap();
+        assert_eq!(folded, ran.state, "append {nth}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_asks_is_denied_when_nobody_is_there() {
+    let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+    let ran = Run::script("- tools: [act]\n- {expect: {last: Permission denied}, text: Alas.}")
+        .tool(act.clone())
+        .gate(ScriptedGate::new(Verdict::Ask))
+        .prompt("Hi")
+        .await;
+    assert_eq!(ran.text, "Alas.");
+    assert!(act.inputs().is_empty());
+    assert_eq!(ran.report.tools_executed, 0);
+}
