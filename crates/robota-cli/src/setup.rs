@@ -1,18 +1,14 @@
 //! Settings, trust and the policy they make: the same for a run and for an explanation.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use robota_config::{
-    Environment, Files, Layer, Places, RuleList, RuleText, Settings, SettingsArgument, Severity,
-    Trust, TrustStore,
+    Environment, Files, Places, Settings, SettingsArgument, Severity, Trust, TrustStore, rule_check,
 };
 use robota_core::permission::Mode;
 use robota_exec::OsPaths;
-use robota_policy::{
-    DEFAULT_ALLOW, LexicalPaths, List, Policy, PolicySpec, RuleError, RuleSource, Workspace,
-};
+use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
@@ -20,16 +16,12 @@ use crate::{compose, output};
 
 /// What is set up for one folder.
 pub(crate) struct Setup {
-    /// The variables of the environment.
-    pub(crate) environment: Environment,
     /// Where things are.
     pub(crate) places: Places,
     /// The settings that hold.
     pub(crate) settings: Settings,
     /// The rules they make.
     pub(crate) policy: Policy,
-    /// Rules that cannot be read.
-    pub(crate) rule_errors: Vec<RuleError>,
 }
 
 impl Setup {
@@ -50,9 +42,10 @@ impl Setup {
         let files = Files::read(&places);
         let store = TrustStore::load(&places);
         let trust = if args.trust { Trust::Trusted } else { store.status(&files) };
-        let settings = Settings::from_files(&files, trust, &check_rule);
-        let (policy, rule_errors) = policy(&places, &settings);
-        Ok(Self { environment, places, settings, policy, rule_errors })
+        let settings = Settings::from_files(&files, trust, &rule_check(&places));
+        // Rules that cannot be read are in the report already.
+        let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
+        Ok(Self { places, settings, policy })
     }
 
     /// Tells what is wrong and what does not count, once, in as few lines as it takes.
@@ -63,9 +56,6 @@ impl Setup {
             } else {
                 output::note(&format!("robota: {problem}"));
             }
-        }
-        for error in &self.rule_errors {
-            output::complain(&error.to_string());
         }
         let dropped = self.settings.report.dropped.len();
         if dropped > 0 {
@@ -131,69 +121,9 @@ fn split_rules(text: &str) -> Vec<String> {
     rules
 }
 
-/// Whether a rule can be read, wherever it stands.
-pub(crate) fn check_rule(list: RuleList, rule: &str) -> Result<(), String> {
-    let spec = PolicySpec::new(Workspace::new("/", "/")).rules(
-        list_of(list),
-        RuleSource::session(),
-        [rule],
-    );
-    match Policy::new(&spec, &LexicalPaths).1.pop() {
-        None => Ok(()),
-        Some(error) => Err(match error.advice {
-            Some(advice) => format!("{}; {advice}", error.problem),
-            None => error.problem,
-        }),
-    }
-}
-
-fn list_of(list: RuleList) -> List {
-    match list {
-        RuleList::Allow => List::Allow,
-        RuleList::Ask => List::Ask,
-        RuleList::Deny => List::Deny,
-    }
-}
-
-/// The policy that settings make.
-fn policy(places: &Places, settings: &Settings) -> (Policy, Vec<RuleError>) {
-    let home = places.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
-    let mut workspace = Workspace::new(&places.cwd, home);
-    let permissions = &settings.permissions;
-    for dir in &permissions.additional_directories {
-        let dir = resolve(places, dir);
-        workspace = workspace.with_additional(dir);
-    }
-    let mut spec = with_defaults(PolicySpec::new(workspace).mode(permissions.mode));
-    for (list, rules) in [
-        (List::Allow, &permissions.allow),
-        (List::Ask, &permissions.ask),
-        (List::Deny, &permissions.deny),
-    ] {
-        for rule in rules {
-            spec = spec.rules(list, source(places, rule), [rule.text.clone()]);
-        }
-    }
-    Policy::new(&spec, &OsPaths)
-}
-
-/// The rules every session starts with.
+/// The rules every session starts with, for a policy that no settings make.
 pub(crate) fn with_defaults(spec: PolicySpec) -> PolicySpec {
     spec.rules(List::Allow, RuleSource::flag("built in"), DEFAULT_ALLOW.iter().copied())
-}
-
-fn source(places: &Places, rule: &RuleText) -> RuleSource {
-    match rule.origin.layer {
-        Layer::Flags | Layer::BuiltIn => RuleSource::flag(&rule.origin.to_string()),
-        layer => RuleSource::file(rule.origin.to_string(), places.anchor(layer)),
-    }
-}
-
-fn resolve(places: &Places, dir: &RuleText) -> PathBuf {
-    match (dir.text.strip_prefix("~/"), &places.home) {
-        (Some(below), Some(home)) => home.join(below),
-        _ => places.anchor(dir.origin.layer).join(Path::new(&dir.text)),
-    }
 }
 
 /// The file system that policies ask.
