@@ -44,11 +44,11 @@ pub(crate) struct SettingsArgs {
     pub(crate) settings: Option<String>,
 
     /// Rules for what runs without a question, such as `Bash(git log *)`. May be repeated.
-    #[arg(long, visible_alias = "allowed-tools", value_name = "RULES")]
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES")]
     pub(crate) allowed_tools: Vec<String>,
 
     /// Rules for what never runs. May be repeated.
-    #[arg(long, visible_alias = "disallowed-tools", value_name = "RULES")]
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES")]
     pub(crate) disallowed_tools: Vec<String>,
 
     /// Another folder that belongs to the workspace. May be repeated.
@@ -208,7 +208,7 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
-    /// At most this many model calls; 0 is no limit.
+    /// At most this many rounds of model and tools, then one call for a summary; 0 is no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_turns: u32,
 

@@ -127,7 +127,7 @@ fn cli_03_events_are_the_bytes_of_the_journal() {
 #[test]
 fn the_mode_decides_what_runs() {
     let edit = "{tool: Edit, input: {file_path: notes.txt, old_string: world, new_string: moon}}";
-    let bash = "{tool: Bash, input: {command: touch made}}";
+    let bash = "{tool: Bash, input: {command: sh -c 'touch made'}}";
     let read = "{tool: Read, input: {file_path: notes.txt}}";
     let script = format!("- tools: [{read}]\n- tools: [{edit}]\n- tools: [{bash}]\n- Done.");
     for (mode, edited, ran) in [
@@ -221,6 +221,8 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
     let project = Project::new(
         "- tools: [{tool: Bash, input: {command: \"echo $$ > pid; sleep 1000 & wait\"}}]\n- Never.",
     );
+    let fifo = project.path("pid");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let child = project
         .command(&[
             "-p",
@@ -234,7 +236,7 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
         ])
         .spawn()
         .unwrap();
-    let output = interrupt_when_started(child);
+    let (output, pid) = interrupt_when_started(child, &fifo);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let journal = project.journal();
     let state = State::fold(&journal).unwrap();
@@ -244,29 +246,19 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
         &journal.last().unwrap().event,
         Event::TurnFinished(data) if data.end == TurnEnd::Interrupted
     ));
-    let pid = std::fs::read_to_string(project.path("pid")).unwrap();
     let gone = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
     assert!(!gone.status.success(), "the command still runs");
 }
 
-/// Sends SIGINT once the command has started, as its journal lines tell.
+/// Sends SIGINT once the command runs, which says so through a pipe, with its process id.
 #[cfg(unix)]
-fn interrupt_when_started(mut child: Child) -> Output {
-    use std::io::{BufRead as _, BufReader, Read as _};
-
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = String::new();
-    while !seen.contains("\"type\":\"tool_started\"") {
-        assert_ne!(lines.read_line(&mut seen).unwrap(), 0, "it ended early: {seen}");
-    }
+fn interrupt_when_started(child: Child, fifo: &Path) -> (Output, String) {
+    // Opening waits for the writer: the command itself.
+    let pid = std::fs::read_to_string(fifo).unwrap();
     let interrupted =
         Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
-    let mut rest = Vec::new();
-    lines.read_to_end(&mut rest).unwrap();
-    let mut output = child.wait_with_output().unwrap();
-    output.stdout = rest;
-    output
+    (child.wait_with_output().unwrap(), pid)
 }
 
 #[test]

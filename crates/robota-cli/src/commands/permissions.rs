@@ -167,7 +167,7 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
     let (policy, errors) = Policy::new(&spec, &OsPaths);
     let mut value = to_json(&judge(&policy, &case.tool, &case.input));
     if let Value::Object(fields) = &mut value {
-        fields.insert("id".to_owned(), case.id);
+        fields.shift_insert(0, "id".to_owned(), case.id);
         if !errors.is_empty() {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
             fields.insert("rule_errors".to_owned(), json!(errors));
