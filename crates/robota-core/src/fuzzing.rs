@@ -7,12 +7,16 @@ mod bytes;
 mod events;
 mod messages;
 mod schemas;
+#[cfg(feature = "scripted")]
+mod scripts;
 mod turns;
 mod world;
 
 pub use events::events;
 pub use messages::messages;
 pub use schemas::schemas;
+#[cfg(feature = "scripted")]
+pub use scripts::scripts;
 pub use turns::turns;
 
 #[cfg(test)]
