@@ -138,7 +138,7 @@ fn batch() -> anyhow::Result<Exit> {
 
 fn verdict_line(line: &[u8], number: u64) -> Value {
     if line.len() > LONGEST_LINE {
-        return failure(Value::Null, &format!("line {number} is too long"));
+        return failure(&Value::Null, &format!("line {number} is too long"));
     }
     let case: Case = match serde_json::from_slice(line) {
         Ok(case) => case,
@@ -147,12 +147,12 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
                 .ok()
                 .and_then(|value| value.get("id").cloned())
                 .unwrap_or_default();
-            return failure(id, &format!("line {number} is not a case: {error}"));
+            return failure(&id, &format!("line {number} is not a case: {error}"));
         }
     };
     let cwd = match case.cwd.clone().map_or_else(|| crate::compose::working_directory(None), Ok) {
         Ok(cwd) => cwd,
-        Err(error) => return failure(case.id, &format!("{error:#}")),
+        Err(error) => return failure(&case.id, &format!("{error:#}")),
     };
     let home = case.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let mut workspace = Workspace::new(cwd, home);
@@ -176,6 +176,6 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
     value
 }
 
-fn failure(id: Value, reason: &str) -> Value {
+fn failure(id: &Value, reason: &str) -> Value {
     json!({"id": id, "verdict": "error", "reason": reason})
 }
