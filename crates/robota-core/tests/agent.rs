@@ -22,9 +22,7 @@ fn look() -> Arc<dyn Tool> {
 }
 
 fn two_rounds() -> Script {
-    Script::new()
-        .answer(Answer::new().text("I look.").tool("look", json!({})))
-        .text("All is well.")
+    Script::new().answer(Answer::new().text("I look.").tool("look", json!({}))).text("All is well.")
 }
 
 fn agent(script: Script) -> Agent {
@@ -104,11 +102,8 @@ async fn core_29_templates_choose_prompt_tools_and_limits() {
     };
     factory.register(template.clone()).unwrap();
     assert_eq!(factory.register(template.clone()), Err(TemplateError::Taken("scout".to_owned())));
-    let missing = AgentTemplate {
-        id: "bad".to_owned(),
-        tools: Some(vec!["fly".to_owned()]),
-        ..template
-    };
+    let missing =
+        AgentTemplate { id: "bad".to_owned(), tools: Some(vec!["fly".to_owned()]), ..template };
     assert!(factory.register(missing).unwrap_err().to_string().contains("`fly`"));
     let unknown = factory.create("pilot").err().unwrap().to_string();
     assert_eq!(unknown, "there is no agent template `pilot`; there are: scout");
@@ -252,7 +247,8 @@ async fn core_26_events_have_names_and_owners() {
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
     }
-    let started = history.snapshot().into_iter().find(|event| event.name.local() == "execute_start");
+    let started =
+        history.snapshot().into_iter().find(|event| event.name.local() == "execute_start");
     let path = started.unwrap().owner_path;
     assert_eq!(path.len(), 3, "agent, execution, tool: {path:?}");
     assert_eq!(path[0].owner_id, "a1");

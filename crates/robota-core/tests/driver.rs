@@ -118,7 +118,11 @@ async fn core_15_reads_overlap_up_to_the_limit_and_results_keep_their_order() {
                 // Later calls end sooner; paused time makes this exact.
                 tokio::time::sleep(Duration::from_secs(10 - n)).await;
                 inside.fetch_sub(1, Ordering::SeqCst);
-                if n == 2 { ToolOutcome::failed("odd", "no") } else { ToolOutcome::ok(n.to_string()) }
+                if n == 2 {
+                    ToolOutcome::failed("odd", "no")
+                } else {
+                    ToolOutcome::ok(n.to_string())
+                }
             }
         });
         let calls: Vec<_> = (1..=4).map(|n| format!("{{tool: look, input: {{n: {n}}}}}")).collect();
@@ -144,11 +148,10 @@ async fn core_15_reads_overlap_up_to_the_limit_and_results_keep_their_order() {
 async fn reads_start_early_and_effects_do_not() {
     for (class, early) in [(Class::Inspect, true), (Class::Modify, false)] {
         let tool = fn_tool("act", class, |_| async { ToolOutcome::ok("ok") });
-        let run = Run::script(
-            "- steps: [{tool: act}, {stall: {gate: more}}, {text: tail}]\n- Done.",
-        )
-        .tool(tool)
-        .gate(AllowEverything);
+        let run =
+            Run::script("- steps: [{tool: act}, {stall: {gate: more}}, {text: tail}]\n- Done.")
+                .tool(tool)
+                .gate(AllowEverything);
         let model = run.model();
         let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
             model.reached("more").await;
@@ -195,7 +198,9 @@ async fn a_stream_that_dies_before_a_tool_ran_is_sent_again() {
     let log = ran.log();
     assert!(log.contains("stream_reset"), "{log}");
     assert!(
-        ran.events.iter().any(|envelope| matches!(&envelope.event, Event::TextChunk(chunk) if chunk.text == "Half")),
+        ran.events.iter().any(
+            |envelope| matches!(&envelope.event, Event::TextChunk(chunk) if chunk.text == "Half")
+        ),
         "and stays in the journal"
     );
 }
@@ -263,11 +268,15 @@ async fn effects_are_synced_before_they_start_and_before_they_are_told() {
         .prompt("Hi")
         .await;
     for append in ran.journal.appends() {
-        let must_sync = append
-            .kinds()
-            .iter()
-            .any(|kind| ["input_accepted", "tool_started", "tool_finished", "turn_finished"].contains(kind));
-        assert_eq!(append.durability == Durability::Synced, must_sync || append.kinds().contains(&"session_created"), "{:?}", append.kinds());
+        let must_sync = append.kinds().iter().any(|kind| {
+            ["input_accepted", "tool_started", "tool_finished", "turn_finished"].contains(kind)
+        });
+        assert_eq!(
+            append.durability == Durability::Synced,
+            must_sync || append.kinds().contains(&"session_created"),
+            "{:?}",
+            append.kinds()
+        );
     }
 }
 
