@@ -5,12 +5,14 @@
 
 mod bytes;
 mod events;
+mod hook_outputs;
 mod messages;
 mod schemas;
 mod turns;
 mod world;
 
 pub use events::events;
+pub use hook_outputs::hook_outputs;
 pub use messages::messages;
 pub use schemas::schemas;
 pub use turns::turns;

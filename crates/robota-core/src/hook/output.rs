@@ -178,7 +178,7 @@ impl Reader {
         let reason = wire.reason.map(|reason| bounded(&reason));
         match wire.decision {
             Some(Decision::Block) => {
-                self.block(reason.clone().unwrap_or_else(|| self.unexplained()));
+                self.block(reason.unwrap_or_else(|| self.unexplained()));
             }
             Some(Decision::Approve) if event == HookEvent::PreToolUse => {
                 self.output.permission = Some(HookPermission { says: HookSays::Allow, reason });
