@@ -187,15 +187,15 @@ impl Reader {
         }
         let reason = specific.permission_decision_reason.map(|reason| bounded(&reason));
         let says = match specific.permission_decision {
-            Some(Permission::Deny) => {
-                // Nobody says "deny" and means "go on".
+            // Nobody says "deny" at a gate and means "go on".
+            Some(Permission::Deny) if event.is_gate() => {
                 self.block(reason.clone().unwrap_or_else(|| self.unexplained()));
                 None
             }
             Some(Permission::Allow) => Some(HookSays::Allow),
             Some(Permission::Ask) => Some(HookSays::Ask),
             Some(Permission::Defer) => Some(HookSays::Defer),
-            None => None,
+            Some(Permission::Deny) | None => None,
         };
         if event == HookEvent::PreToolUse {
             if let Some(says) = says {
