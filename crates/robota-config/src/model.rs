@@ -1,7 +1,6 @@
 //! The settings as types. Every field is optional: a file says what it wants to say. The JSON
 //! Schema is made from these; what merges how is in [`crate::keys`].
 
-mod hook;
 mod provider;
 mod sandbox;
 
@@ -11,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use hook::{
+pub use robota_core::hook::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
 };
 pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};

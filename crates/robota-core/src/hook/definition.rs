@@ -1,4 +1,4 @@
-//! Hooks as they stand in settings. Whether and how one runs is not decided here.
+//! Hooks as they stand in settings. How one runs is its executor's business.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+
+use super::HookKind;
 
 /// Hooks that share a matcher.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -119,36 +121,90 @@ pub struct UnusableHook {
 /// The longest timeout that is kept; a longer one means "for ever" and is cut to this.
 const LONGEST: f64 = 86_400.0;
 
+/// How many characters of a command, an address or a question are shown.
+const LABEL: usize = 80;
+
 impl HookDefinition {
+    /// What all kinds have; nothing for one that cannot run.
+    fn common(&self) -> Option<&HookCommon> {
+        match self {
+            Self::Command(hook) => Some(&hook.common),
+            Self::Http(hook) => Some(&hook.common),
+            Self::Prompt(hook) | Self::Agent(hook) => Some(&hook.common),
+            Self::Unusable(_) => None,
+        }
+    }
+
     /// How long it may take, if it says so.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
-        let common = match self {
-            Self::Command(hook) => &hook.common,
-            Self::Http(hook) => &hook.common,
-            Self::Prompt(hook) | Self::Agent(hook) => &hook.common,
-            Self::Unusable(_) => return None,
-        };
-        common.timeout.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.001, LONGEST)))
+        let seconds = self.common()?.timeout?;
+        Some(Duration::from_secs_f64(seconds.clamp(0.001, LONGEST)))
+    }
+
+    /// The permission rule that must match for it to run.
+    #[must_use]
+    pub fn condition(&self) -> Option<&str> {
+        self.common()?.condition.as_deref()
+    }
+
+    /// Whether it says that any failure of its own blocks (`"onFailure": "block"`).
+    #[must_use]
+    pub fn blocks_on_failure(&self) -> bool {
+        self.common()
+            .and_then(|common| common.other.get("onFailure"))
+            .is_some_and(|value| value == "block")
+    }
+
+    /// Whether nobody waits for it.
+    #[must_use]
+    pub fn is_detached(&self) -> bool {
+        matches!(self, Self::Command(hook) if hook.detached == Some(true))
     }
 
     /// The kind it says it is.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         match self {
-            Self::Command(_) => Some("command"),
-            Self::Http(_) => Some("http"),
-            Self::Prompt(_) => Some("prompt"),
-            Self::Agent(_) => Some("agent"),
             Self::Unusable(hook) => hook.kind.as_deref(),
+            _ => self.runs_as().map(HookKind::name),
         }
+    }
+
+    /// The kind of executor that runs it; none for one that cannot run.
+    #[must_use]
+    pub fn runs_as(&self) -> Option<HookKind> {
+        match self {
+            Self::Command(_) => Some(HookKind::Command),
+            Self::Http(_) => Some(HookKind::Http),
+            Self::Prompt(_) => Some(HookKind::Prompt),
+            Self::Agent(_) => Some(HookKind::Agent),
+            Self::Unusable(_) => None,
+        }
+    }
+
+    /// A few words that say which one it is, for people.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let (kind, what) = match self {
+            Self::Command(hook) => ("command", hook.command.as_str()),
+            Self::Http(hook) => ("http", hook.url.as_str()),
+            Self::Prompt(hook) => ("prompt", hook.prompt.as_str()),
+            Self::Agent(hook) => ("agent", hook.prompt.as_str()),
+            Self::Unusable(hook) => return format!("hook that cannot run ({})", hook.reason),
+        };
+        let mut short: String = what.chars().take(LABEL).collect();
+        if short.len() < what.len() {
+            short.push('…');
+        }
+        format!("{kind} hook `{}`", short.escape_debug())
     }
 
     /// Reads a hook. One of a kind that is not known is [`HookDefinition::Unusable`].
     ///
     /// # Errors
     /// When it is not well-formed; [`HookDefinition::unusable`] keeps it all the same.
-    pub(crate) fn read(value: &Value) -> Result<Self, String> {
+    pub fn read(value: &Value) -> Result<Self, String> {
         let Value::Object(fields) = value else { return Err("a hook is an object".to_owned()) };
         let kind = match fields.get("type") {
             Some(Value::String(kind)) => kind.as_str(),
@@ -171,7 +227,8 @@ impl HookDefinition {
     }
 
     /// Keeps what is not well-formed.
-    pub(crate) fn unusable(value: Value, reason: String) -> Self {
+    #[must_use]
+    pub fn unusable(value: Value, reason: String) -> Self {
         let kind = value.get("type").and_then(Value::as_str).map(str::to_owned);
         Self::Unusable(UnusableHook { kind, reason, value })
     }
