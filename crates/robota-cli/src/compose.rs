@@ -12,8 +12,8 @@ use robota_core::clock::SystemClock;
 use robota_core::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
 use robota_core::event::{Delivery, FORMAT, ModeChanged, Opened, SessionCreated};
 use robota_core::gate::Gate;
-use robota_core::hook::NoHooks;
-use robota_core::ids::{Ids as _, RandomIds, SessionId};
+use robota_core::hook::Hooks;
+use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::JournalStore as _;
 use robota_core::message::Block;
 use robota_core::permission::Mode;
@@ -32,6 +32,8 @@ const SCRIPTED_MODEL: &str = "scripted";
 
 /// What a session is made of.
 pub(crate) struct Parts {
+    /// What it is called.
+    pub(crate) id: SessionId,
     /// Who answers.
     pub(crate) provider: Arc<dyn Provider>,
     /// Which model.
@@ -42,6 +44,10 @@ pub(crate) struct Parts {
     pub(crate) mode: Mode,
     /// Judges every call.
     pub(crate) gate: Arc<dyn Gate>,
+    /// The user's hooks.
+    pub(crate) hooks: Arc<dyn Hooks>,
+    /// Owns every child process.
+    pub(crate) supervisor: Supervisor,
     /// What commands see of the environment.
     pub(crate) environment: Environment,
     /// Who is asked.
@@ -68,7 +74,7 @@ impl Session {
     pub(crate) async fn create(parts: Parts) -> anyhow::Result<Self> {
         let root = parts.cwd.join(".robota").join("sessions");
         let store = FileStore::new(&root);
-        let id = SessionId::from(RandomIds.next().to_string());
+        let id = parts.id;
         let journal = store
             .create(&id)
             .await
@@ -87,13 +93,13 @@ impl Session {
         let mode = ModeChanged { mode: parts.mode };
         recorder.append(None, vec![created.into(), opened.into(), mode.into()]).await?;
 
-        let tools = robota_tools::toolset(&parts.cwd, Supervisor::new(), parts.environment);
+        let tools = robota_tools::toolset(&parts.cwd, parts.supervisor, parts.environment);
         let ports = Ports {
             provider: parts.provider,
             tools: ToolSet::new(tools)?,
             gate: parts.gate,
             approver: parts.approver,
-            hooks: Arc::new(NoHooks),
+            hooks: parts.hooks,
             compactor: None,
             ids: Arc::new(RandomIds),
         };

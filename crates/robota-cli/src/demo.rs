@@ -10,9 +10,12 @@ use anyhow::Context as _;
 use robota_core::approve::{Answer, Approver, Question};
 use robota_core::driver::Mailbox;
 use robota_core::event::Envelope;
+use robota_core::hook::NoHooks;
+use robota_core::ids::{RandomIds, SessionId};
 use robota_core::permission::Mode;
 use robota_core::scripted::{Script, ScriptedProvider};
 
+use robota_exec::Supervisor;
 use robota_policy::{Policy, PolicySpec, Workspace};
 use robota_session::PolicyGate;
 
@@ -53,11 +56,14 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let observer = show.observer();
     let cancel = signals::cancel_on_interrupt()?;
     let mut session = Session::create(Parts {
+        id: SessionId::mint(&RandomIds),
         provider: Arc::new(ScriptedProvider::new(script)),
         model: compose::scripted_model(),
         cwd: cwd.clone(),
         mode: Mode::AcceptEdits,
         gate: Arc::new(gate(&cwd)),
+        hooks: Arc::new(NoHooks),
+        supervisor: Supervisor::new(),
         environment: compose::environment(&indexmap::IndexMap::new()),
         approver: Arc::new(ApproveTheCheck),
         max_rounds: 0,

@@ -9,6 +9,7 @@ mod commands;
 mod compose;
 mod debug;
 mod demo;
+mod hooks;
 mod output;
 mod print;
 mod setup;

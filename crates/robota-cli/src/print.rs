@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use robota_core::approve::NobodyToAsk;
 use robota_core::driver::{Mailbox, Observer};
+use robota_core::ids::{RandomIds, SessionId};
+use robota_exec::Supervisor;
 use robota_session::PolicyGate;
 
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts, Session};
 use crate::setup::{self, Setup};
-use crate::{Exit, debug, output, signals, stdin};
+use crate::{Exit, debug, hooks, output, signals, stdin};
 
 /// Runs it.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
@@ -33,20 +35,33 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         OutputFormat::Text | OutputFormat::Json => Arc::new(|_| {}),
     };
     let cancel = signals::cancel_on_interrupt()?;
+    let id = SessionId::mint(&RandomIds);
+    let model = compose::model(args.model, &setup);
+    let supervisor = Supervisor::new();
+    let environment = compose::environment(&setup.settings.values.env);
+    let hooks = Arc::new(hooks::runner(&setup, &id, &supervisor, &environment));
     let mut session = Session::create(Parts {
+        id,
         provider,
-        model: compose::model(args.model, &setup),
+        model: model.clone(),
         cwd,
         mode: setup.settings.permissions.mode,
         gate: Arc::new(PolicyGate::new(setup.policy.clone(), setup::paths())),
-        environment: compose::environment(&setup.settings.values.env),
+        hooks: hooks.clone(),
+        supervisor,
+        environment,
         approver: Arc::new(NobodyToAsk),
         max_rounds: args.max_turns,
         observer,
     })
     .await?;
     let mut mailbox = Mailbox::silent(cancel);
+    let prompt = match hooks::session_start(&hooks, &model).await {
+        Some(context) => format!("{context}\n\n{prompt}"),
+        None => prompt,
+    };
     let report = session.turn(&prompt, &mut mailbox).await?;
+    hooks::session_end(&hooks, if report.interrupted() { "interrupted" } else { "other" }).await;
     match args.output_format {
         OutputFormat::Text => output::text(&report),
         OutputFormat::Json => output::line(&output::json(&report, &session.id).to_string()),

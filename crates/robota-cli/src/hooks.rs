@@ -1,0 +1,66 @@
+//! The user's hooks, from settings to the driver.
+
+use std::sync::Arc;
+
+use robota_core::hook::{
+    EventDecision, HookContext, HookData, HookEvent, HookKind, HookNotice, HookRunner,
+    SessionSource,
+};
+use robota_core::ids::SessionId;
+use robota_exec::{CommandHooks, Environment, Supervisor};
+
+use crate::output;
+use crate::setup::Setup;
+
+/// The hooks of a session. Kinds without an executor refuse where hooks decide.
+pub(crate) fn runner(
+    setup: &Setup,
+    session: &SessionId,
+    supervisor: &Supervisor,
+    environment: &Environment,
+) -> HookRunner {
+    let cwd = &setup.places.cwd;
+    let mut context = HookContext::new(session.as_str(), cwd.display().to_string());
+    context.permission_mode = Some(setup.settings.permissions.mode);
+    let commands =
+        CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
+    let mut runner = HookRunner::new(context)
+        .executor(HookKind::Command, Arc::new(commands))
+        .on_notice(|notice| tell(&notice));
+    if setup.settings.values.disable_all_hooks == Some(true) {
+        return runner;
+    }
+    for event in HookEvent::ALL {
+        let groups = setup.settings.hooks.get(event.name()).into_iter().flatten();
+        runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
+    }
+    for problem in runner.problems() {
+        output::complain(&problem.to_string());
+    }
+    runner
+}
+
+/// The session begins: what its hooks say joins the first prompt.
+pub(crate) async fn session_start(runner: &HookRunner, model: &str) -> Option<String> {
+    let data =
+        HookData::SessionStart { source: SessionSource::Startup, model: Some(model.to_owned()) };
+    match run(runner, data).await {
+        EventDecision::Continue { context } => context,
+        EventDecision::Block { .. } => None,
+    }
+}
+
+/// The session ends.
+pub(crate) async fn session_end(runner: &HookRunner, reason: &str) {
+    run(runner, HookData::SessionEnd { reason: reason.to_owned() }).await;
+}
+
+async fn run(runner: &HookRunner, data: HookData) -> EventDecision {
+    let report = runner.run_event(data).await;
+    report.notices.iter().for_each(tell);
+    report.decision
+}
+
+fn tell(notice: &HookNotice) {
+    output::note(&format!("robota: {}: {}", notice.event.name(), notice.text));
+}
