@@ -19,6 +19,12 @@ pub(crate) fn start(file: Option<&Path>, cwd: &Path) -> anyhow::Result<Trace> {
         std::fs::create_dir_all(dir)
             .with_context(|| format!("cannot make the folder {}", dir.display()))?;
     }
+    if file.is_none() {
+        let ignore = cwd.join(".robota").join("logs").join(".gitignore");
+        // A trace is not committed by accident.
+        std::fs::write(&ignore, "*\n")
+            .with_context(|| format!("cannot write {}", ignore.display()))?;
+    }
     let file = open(path).with_context(|| format!("cannot write {}", path.display()))?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(

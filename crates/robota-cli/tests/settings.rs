@@ -249,3 +249,46 @@ fn sdk_11_config_gets_sets_and_explains() {
     let missing = home.robota(&["config", "get", "language"], "");
     assert_eq!(missing.status.code(), Some(1));
 }
+
+/// The user's own hooks decide in the driver: a deny stops the call, a broken one too.
+#[test]
+fn core_22_hooks_from_settings_gate_the_calls_of_a_run() {
+    let home = Home::new();
+    let hooks = |command: &str| {
+        json!({
+            "permissions": {"allow": ["Bash(echo *)"]},
+            "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}]},
+        })
+    };
+    for (command, ran) in [
+        ("exit 0", true),
+        ("exit 1", true),
+        ("echo not today >&2; exit 2", false),
+        ("kill -9 $$", false),
+        ("no-such-program-anywhere", false),
+        ("echo '{broken'", false),
+        ("grep -q '\"tool_name\":\"Bash\"' || exit 2", true),
+    ] {
+        home.write("home/.robota/settings.json", &hooks(command));
+        assert_eq!(home.runs("echo hi", &[]), ran, "{command}");
+    }
+    let other_kind = json!({
+        "permissions": {"allow": ["Bash(echo *)"]},
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:1/"}]}]},
+    });
+    home.write("home/.robota/settings.json", &other_kind);
+    assert!(!home.runs("echo hi", &[]), "a kind nobody can run refuses");
+}
+
+#[test]
+fn core_22_session_hooks_run_once_at_both_ends() {
+    let home = Home::new();
+    let say = |line: &str| json!([{"hooks": [{"type": "command", "command": format!("echo {line} >> log")}]}]);
+    home.write(
+        "home/.robota/settings.json",
+        &json!({"hooks": {"SessionStart": say("start"), "SessionEnd": say("end"), "Stop": say("stop"), "UserPromptSubmit": say("prompt")}}),
+    );
+    home.runs("true", &[]);
+    let log = std::fs::read_to_string(home.path("project/log")).unwrap();
+    assert_eq!(log, "start\nprompt\nstop\nend\n");
+}

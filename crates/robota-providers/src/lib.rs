@@ -4,5 +4,5 @@
 //! `gemini` (request, stream decoding, errors: one folder each) and vendor profiles as data
 //! files, all behind the `Provider` trait of [`robota_core`].
 //!
-//! Nothing is here yet: the wires come with their own issue. Until then the scripted
+//! Nothing is here yet: the wires are to come. Until then the scripted
 //! provider of [`robota_core`] (feature `scripted`) plays the model.

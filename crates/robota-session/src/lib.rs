@@ -18,7 +18,7 @@
 //! ```
 //!
 //! The session actor (mailbox in, events out), recovery from a crash at any point of a turn,
-//! forks at safe points, compaction and replay come with their own issue. They will drive the
+//! forks at safe points, compaction and replay are to come. They will drive the
 //! one driver of [`robota_core`]; there is no second.
 
 mod gate;
