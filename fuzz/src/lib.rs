@@ -3,7 +3,7 @@
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
 // What needs the inside of a crate lives there, behind its feature `fuzzing`.
-pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, turns};
+pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
 use robota_core::permission::Mode;
 
 /// A target: its name and what to do with the bytes.
@@ -16,6 +16,7 @@ pub const TARGETS: &[Target] = &[
     ("messages", messages),
     ("mode", mode),
     ("schemas", schemas),
+    ("scripts", scripts),
     ("turns", turns),
 ];
 

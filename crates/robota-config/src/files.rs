@@ -1,11 +1,8 @@
 //! Reading the files: once, bounded, and without being fooled by what is not a file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use crate::json::Document;
 use crate::layer::{Layer, Origin, Scope};
@@ -142,9 +139,12 @@ fn broken(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &str) 
 /// The content of a file; none when there is none. Links are followed, but only a regular
 /// file is read: a pipe would wait for ever, a device would never end.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let file: File = match file {
+    // What it is comes first: opening a pipe waits for somebody to write.
+    let opened = path.metadata().and_then(|facts| {
+        regular(&facts)?;
+        File::open(path)
+    });
+    let file = match opened {
         Ok(file) => file,
         Err(error) if is_absent(&error) && path.symlink_metadata().is_ok() => {
             return Err(io::Error::new(error.kind(), "it is a link that leads nowhere"));
@@ -152,11 +152,7 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let facts = file.metadata()?;
-    if !facts.is_file() {
-        let what = if facts.is_dir() { "it is a folder" } else { "it is not a regular file" };
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-    }
+    regular(&file.metadata()?)?;
     let mut bytes = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_FILE {
@@ -164,6 +160,15 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(Some(bytes))
+}
+
+fn regular(facts: &Metadata) -> io::Result<()> {
+    let what = match (facts.is_file(), facts.is_dir()) {
+        (true, _) => return Ok(()),
+        (false, true) => "it is a folder",
+        (false, false) => "it is not a regular file",
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -52,6 +52,7 @@ mod merge;
 pub mod model;
 mod path;
 mod places;
+mod policy;
 mod provider;
 mod report;
 mod settings;
@@ -68,6 +69,7 @@ pub use layer::{Layer, Origin, Scope};
 pub use model::SettingsFile;
 pub use path::KeyPath;
 pub use places::{Environment, Places, SettingsArgument};
+pub use policy::rule_check;
 pub use provider::ActiveProvider;
 pub use report::{Dropped, Problem, Reason, Report, Severity};
 pub use settings::{

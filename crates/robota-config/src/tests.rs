@@ -91,12 +91,12 @@ fn the_page_shows_the_table() {
 
 #[test]
 fn places_know_their_files_and_anchors() {
-    let mut places = Places::new("/home/u", "/work/p");
+    let mut places = Places::new("/home/u", "/proj/p");
     assert_eq!(places.anchor(Layer::UserRobota), Path::new("/home/u/.robota"));
-    assert_eq!(places.anchor(Layer::ProjectClaude), Path::new("/work/p"));
-    assert_eq!(places.anchor(Layer::Argument), Path::new("/work/p"));
+    assert_eq!(places.anchor(Layer::ProjectClaude), Path::new("/proj/p"));
+    assert_eq!(places.anchor(Layer::Argument), Path::new("/proj/p"));
     places.settings = Some(SettingsArgument::from("conf/x.json"));
-    assert_eq!(places.anchor(Layer::Argument), Path::new("/work/p/conf"));
+    assert_eq!(places.anchor(Layer::Argument), Path::new("/proj/p/conf"));
     places.claude_dir = Some("/elsewhere".into());
     assert_eq!(places.file(Layer::UserClaude).unwrap(), Path::new("/elsewhere/settings.json"));
     places.home = None;

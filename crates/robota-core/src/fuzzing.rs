@@ -8,6 +8,8 @@ mod events;
 mod hook_outputs;
 mod messages;
 mod schemas;
+#[cfg(feature = "scripted")]
+mod scripts;
 mod turns;
 mod world;
 
@@ -15,6 +17,8 @@ pub use events::events;
 pub use hook_outputs::hook_outputs;
 pub use messages::messages;
 pub use schemas::schemas;
+#[cfg(feature = "scripted")]
+pub use scripts::scripts;
 pub use turns::turns;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //! use robota_policy::{LexicalPaths, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
 //! use serde_json::json;
 //!
-//! let spec = PolicySpec::new(Workspace::new("/work/app", "/home/ada"))
+//! let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
 //!     .rules(List::Allow, RuleSource::session(), ["Bash(git *)"])
 //!     .rules(List::Deny, RuleSource::session(), ["Bash(git push *)"]);
 //! let (policy, errors) = Policy::new(&spec, &LexicalPaths);

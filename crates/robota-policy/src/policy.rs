@@ -1,5 +1,6 @@
 //! A policy: rules, mode and workspace, compiled once and asked often.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -77,12 +78,23 @@ pub(crate) struct Rules {
     pub(crate) calls: Vec<Rule>,
     pub(crate) commands: Vec<Rule>,
     pub(crate) files: Vec<Rule>,
+    /// Command rules by the program they spell out, and those that spell out none: a script
+    /// of many commands is not compared with every rule.
+    by_program: HashMap<String, Vec<usize>>,
+    open: Vec<usize>,
 }
 
 impl Rules {
     fn push(&mut self, rule: Rule) {
         match &rule.matcher {
-            Matcher::Command(_) => self.commands.push(rule),
+            Matcher::Command(pattern) => {
+                let at = self.commands.len();
+                match pattern.first_word() {
+                    Some(word) => self.by_program.entry(word.to_owned()).or_default().push(at),
+                    None => self.open.push(at),
+                }
+                self.commands.push(rule);
+            }
             Matcher::File { .. } => self.files.push(rule),
             Matcher::Family(_)
             | Matcher::Name(_)
@@ -91,6 +103,20 @@ impl Rules {
             | Matcher::Parameter { .. }
             | Matcher::Argument { .. } => self.calls.push(rule),
         }
+    }
+}
+
+impl Rules {
+    /// The command rules that may match one of these texts.
+    pub(crate) fn commands_for<'a>(
+        &'a self,
+        texts: impl Iterator<Item = &'a String>,
+    ) -> Vec<&'a Rule> {
+        let mut words: Vec<&str> = texts.filter_map(|text| text.split(' ').next()).collect();
+        words.sort_unstable();
+        words.dedup();
+        let named = words.iter().filter_map(|word| self.by_program.get(*word)).flatten();
+        named.chain(&self.open).filter_map(|at| self.commands.get(*at)).collect()
     }
 }
 

@@ -32,7 +32,7 @@ struct Case {
 }
 
 fn cwd() -> String {
-    "/work/app".into()
+    "/proj/app".into()
 }
 
 fn home() -> String {

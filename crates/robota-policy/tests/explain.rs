@@ -15,7 +15,7 @@ use robota_policy::{
 use serde_json::{Value, json};
 
 fn spec() -> PolicySpec {
-    PolicySpec::new(Workspace::new("/work/app", "/home/ada"))
+    PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
 }
 
 fn judge(spec: &PolicySpec, tool: &str, input: &Value) -> Judgement {
@@ -69,7 +69,7 @@ fn core_21_classes_belong_to_the_call() {
 
 #[test]
 fn core_21_malformed_rules_are_errors_that_name_file_and_rule() {
-    let source = RuleSource::file(".claude/settings.json", "/work/app");
+    let source = RuleSource::file(".claude/settings.json", "/proj/app");
     let spec = spec().rules(List::Allow, source, ["Bash(ls", "B*", "WebFetch(docs.rs)", "Read"]);
     let (_, errors) = Policy::new(&spec, &MemoryPaths::load());
     assert_eq!(errors.len(), 3);
@@ -159,7 +159,7 @@ fn core_21_results_are_filtered_by_read_denies() {
     let spec = spec().rules(List::Deny, RuleSource::session(), ["Read(.env)", "Read(secrets)"]);
     let (policy, _) = Policy::new(&spec, &paths);
     let may = |path: &str| policy.may_read(Path::new(path), &paths);
-    assert!(may("src/main.rs") && may("/work/app/README.md"));
+    assert!(may("src/main.rs") && may("/proj/app/README.md"));
     assert!(
         !may(".env") && !may("sub/.env") && !may("innocent.txt") && !may("secrets/prod/db.txt")
     );
@@ -168,12 +168,12 @@ fn core_21_results_are_filtered_by_read_denies() {
 #[test]
 fn core_21_additional_directories_are_workspace() {
     let spec =
-        PolicySpec::new(Workspace::new("/work/app", "/home/ada").with_additional("/work/other"));
+        PolicySpec::new(Workspace::new("/proj/app", "/home/ada").with_additional("/proj/other"));
     assert_eq!(bash(&spec, "cat ../other/lib.rs").verdict, Verdict::Allow);
     assert_eq!(bash(&spec, "cat away/lib.rs").verdict, Verdict::Allow);
     assert_eq!(bash(&spec, "rm -rf ../other").source, Source::Critical);
     let edits = spec.mode(Mode::AcceptEdits);
-    let edit = json!({"file_path": "/work/other/lib.rs"});
+    let edit = json!({"file_path": "/proj/other/lib.rs"});
     assert_eq!(judge(&edits, "Edit", &edit).verdict, Verdict::Allow);
 }
 
@@ -190,11 +190,11 @@ fn core_21_free_reads_can_be_switched_off() {
 
 #[test]
 fn core_21_a_leading_slash_is_the_root_of_the_source() {
-    let source = RuleSource::file("/work/app/.claude/settings.json", "/work/app");
+    let source = RuleSource::file("/proj/app/.claude/settings.json", "/proj/app");
     let spec =
-        PolicySpec::new(Workspace::new("/work/app/sub", "/home/ada")).with_rules_from(source);
+        PolicySpec::new(Workspace::new("/proj/app/sub", "/home/ada")).with_rules_from(source);
     assert_eq!(
-        judge(&spec, "Edit", &json!({"file_path": "/work/app/src/a.rs"})).verdict,
+        judge(&spec, "Edit", &json!({"file_path": "/proj/app/src/a.rs"})).verdict,
         Verdict::Allow
     );
     assert_eq!(judge(&spec, "Edit", &json!({"file_path": "src/a.rs"})).verdict, Verdict::Ask);

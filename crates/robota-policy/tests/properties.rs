@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::LazyLock;
+
 use common::{MemoryPaths, fixture};
 use proptest::prelude::*;
 use robota_core::permission::{Class, Mode, Verdict};
@@ -16,14 +18,15 @@ struct Rules {
 }
 
 fn judge(rules: &Rules, mode: Mode, tool: &str, input: &Value) -> Verdict {
-    let paths = MemoryPaths::load();
-    let spec = PolicySpec::new(Workspace::new("/work/app", "/home/ada"))
+    static PATHS: LazyLock<MemoryPaths> = LazyLock::new(MemoryPaths::load);
+    let paths = &*PATHS;
+    let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
         .mode(mode)
         .rules(List::Allow, RuleSource::session(), &rules.allow)
         .rules(List::Ask, RuleSource::session(), &rules.ask)
         .rules(List::Deny, RuleSource::session(), &rules.deny);
-    let (policy, _) = Policy::new(&spec, &paths);
-    policy.judge(&ToolCall { tool, input, class: Class::Execute }, &paths).verdict
+    let (policy, _) = Policy::new(&spec, paths);
+    policy.judge(&ToolCall { tool, input, class: Class::Execute }, paths).verdict
 }
 
 fn rules(allow: &[&str], ask: &[&str], deny: &[&str]) -> Rules {
@@ -226,8 +229,8 @@ proptest! {
     fn core_21_no_spelling_reads_a_denied_file(
         spelling in proptest::sample::select(vec![
             ".env", "./.env", "sub/../.env", "'.env'", ".e*", ".en?", "\"$PWD/.env\"", "$PWD/.env",
-            "{.env,x}", "/work/app/.env", "innocent.txt", ".\\env", "$'.env'", "src/../.env",
-            "/work/link-to-app/.env", "~/../../work/app/.env", "\"${PWD}\"/.env", ".[e]nv",
+            "{.env,x}", "/proj/app/.env", "innocent.txt", ".\\env", "$'.env'", "src/../.env",
+            "/proj/link-to-app/.env", "~/../../proj/app/.env", "\"${PWD}\"/.env", ".[e]nv",
         ]),
         program in proptest::sample::select(vec![
             "cat", "head -n 1", "grep KEY", "sed -n 1p", "base64", "cat <", "xxd", "sort", "cat README.md",

@@ -30,10 +30,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 /// Events of one round of [`rounds`].
-pub const EVENTS_A_ROUND: usize = 9;
+pub(crate) const EVENTS_A_ROUND: usize = 9;
 
 /// A turn of so many rounds, as a journal tells it; it is still running.
-pub fn rounds(count: usize) -> Vec<Envelope> {
+pub(crate) fn rounds(count: usize) -> Vec<Envelope> {
     let ids = CountingIds::default();
     let mut journal = Vec::with_capacity(count * EVENTS_A_ROUND + 1);
     let mut push = |event: Event| {
@@ -83,16 +83,16 @@ fn input() -> ToolInput {
 }
 
 /// A model that plays the same answer for ever, one [`Delta`] at a time.
-pub struct Loop {
+pub(crate) struct Loop {
     /// The answer.
-    pub answer: Vec<Delta>,
+    pub(crate) answer: Vec<Delta>,
     /// Whether each piece makes its reader wait, as a network does.
-    pub slow: bool,
+    pub(crate) slow: bool,
 }
 
 impl Loop {
     /// Asks for a tool each time.
-    pub fn calling() -> Self {
+    pub(crate) fn calling() -> Self {
         let tool_use = ToolUse::new("".into(), "toolu_1", "look", input());
         let answer = vec![
             Delta::Text(WORDS.to_owned()),
@@ -104,7 +104,7 @@ impl Loop {
     }
 
     /// Says so many words.
-    pub fn talking(words: usize, slow: bool) -> Self {
+    pub(crate) fn talking(words: usize, slow: bool) -> Self {
         let mut answer = vec![Delta::Text("word ".to_owned()); words];
         answer.push(Delta::End(StopReason::EndTurn));
         Self { answer, slow }
@@ -150,7 +150,7 @@ impl Tool for Look {
 }
 
 /// A session that goes on after some events.
-pub struct Session {
+pub(crate) struct Session {
     ports: Ports,
     config: DriveConfig,
     recorder: Recorder,
@@ -158,7 +158,7 @@ pub struct Session {
 
 impl Session {
     /// A session of that model, in that state.
-    pub fn new(model: Loop, state: State) -> Self {
+    pub(crate) fn new(model: Loop, state: State) -> Self {
         let spec = ToolSpec {
             name: "look".to_owned(),
             description: "Looks at a file.".to_owned(),
@@ -184,7 +184,7 @@ impl Session {
     }
 
     /// Goes on for so many rounds, and the answer at their limit.
-    pub async fn go_on(&mut self, rounds: u32) -> TurnReport {
+    pub(crate) async fn go_on(&mut self, rounds: u32) -> TurnReport {
         self.config.turn.max_rounds = rounds;
         let mut mailbox = Mailbox::silent(CancellationToken::new());
         let input = TurnInput::Continue;

@@ -32,7 +32,7 @@ pub(super) struct Tasks {
     /// What each task ends in if it panics.
     fallback: HashMap<Id, Input>,
     /// Everything but tools is silenced by aborting it.
-    silent: Vec<(Target, AbortHandle)>,
+    silent: HashMap<Id, (Target, AbortHandle)>,
     /// Tools are told to stop and still report.
     tools: HashMap<CallId, CancellationToken>,
     side: mpsc::Sender<Event>,
@@ -44,7 +44,7 @@ impl Tasks {
         Self {
             running: JoinSet::new(),
             fallback: HashMap::new(),
-            silent: Vec::new(),
+            silent: HashMap::new(),
             tools: HashMap::new(),
             side,
             grace,
@@ -76,17 +76,27 @@ impl Tasks {
         loop {
             match self.running.join_next_with_id().await? {
                 Ok((id, input)) => {
-                    self.fallback.remove(&id);
+                    self.forget(id, Some(&input));
                     return Some(input);
                 }
                 Err(error) => {
                     let fallback = self.fallback.remove(&error.id());
+                    self.forget(error.id(), fallback.as_ref());
                     // A cancelled task is silent; a panicking one is not.
                     if error.is_panic() && fallback.is_some() {
                         return fallback;
                     }
                 }
             }
+        }
+    }
+
+    /// Keeps nothing of a task that ended: a turn may have any number of them.
+    fn forget(&mut self, id: Id, input: Option<&Input>) {
+        self.fallback.remove(&id);
+        self.silent.remove(&id);
+        if let Some(Input::ToolFinished { call, .. }) = input {
+            self.tools.remove(call);
         }
     }
 
@@ -97,11 +107,11 @@ impl Tasks {
         {
             token.cancel();
         }
-        self.silent.retain(|(of, handle)| {
+        self.silent.retain(|_, (of, handle)| {
             if of == target {
                 handle.abort();
             }
-            of != target && !handle.is_finished()
+            of != target
         });
     }
 
@@ -114,7 +124,7 @@ impl Tasks {
         let handle = self.running.spawn(task);
         self.fallback.insert(handle.id(), fallback);
         if let Some(target) = target {
-            self.silent.push((target, handle));
+            self.silent.insert(handle.id(), (target, handle));
         }
     }
 
@@ -289,3 +299,6 @@ fn refusal(point: HookPoint, why: &str) -> HookAnswer {
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }
 }
+
+#[cfg(test)]
+mod tests;

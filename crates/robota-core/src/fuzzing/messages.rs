@@ -70,7 +70,7 @@ fn arguments(text: &str) {
 }
 
 /// A message's JSON without what says the same as its absence, and without the unknown fields
-/// of the parts that keep none: counts, references to blobs, and the parts of a result.
+/// of the parts that keep none: counts, and references to blobs.
 fn plain(mut value: Value) -> Value {
     let Some(message) = value.as_object_mut() else { return value };
     if message.get("state").is_none_or(|state| state == "complete") {
@@ -97,19 +97,19 @@ fn plain(mut value: Value) -> Value {
 fn plain_block(block: &mut Map<String, Value>) {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => drop_if(block, "signature", Value::is_null),
+        Some("tool_use") => {
+            // Arguments that would be read as something else are written in another way.
+            let input = block.get("input").and_then(|input| ToolInput::deserialize(input).ok());
+            if let Some(Ok(input)) = input.map(serde_json::to_value) {
+                block.insert("input".to_owned(), input);
+            }
+        }
         Some("image") => keep_known(block.get_mut("blob"), &["sha256", "bytes"]),
         Some("tool_result") => {
             drop_if(block, "is_error", |value| value == &Value::Bool(false));
             drop_if(block, "metadata", |value| value == &Value::Object(Map::new()));
             let parts = block.get_mut("content").and_then(Value::as_array_mut);
-            for part in parts.into_iter().flatten() {
-                if part["type"] == "text" {
-                    keep_known(Some(&mut *part), &["type", "text"]);
-                } else {
-                    keep_known(Some(&mut *part), &["type", "blob", "media_type"]);
-                    keep_known(part.get_mut("blob"), &["sha256", "bytes"]);
-                }
-            }
+            parts.into_iter().flatten().filter_map(Value::as_object_mut).for_each(plain_block);
         }
         _ => {}
     }
@@ -122,7 +122,7 @@ fn drop_if(object: &mut Map<String, Value>, key: &str, absent: impl Fn(&Value) -
 }
 
 fn keep_known(object: Option<&mut Value>, keys: &[&str]) {
-    if let Some(Value::Object(object)) = object {
+    if let Some(object) = object.and_then(Value::as_object_mut) {
         object.retain(|key, _| keys.contains(&key.as_str()));
     }
 }

@@ -140,14 +140,6 @@ fn a_key_that_comes_twice_reads_the_same_every_time() {
 }
 
 #[test]
-fn arguments_that_look_unreadable_are_so_live_and_in_the_journal() {
-    let input = ToolInput::parse(r#"{"$unparsed":"{","$error":"cut off"}"#);
-    assert_eq!(input.json(), None);
-    let envelope = called(input);
-    assert_eq!(Envelope::decode(&line(&envelope)), Ok(envelope));
-}
-
-#[test]
 fn the_last_number_there_is_folds_and_nothing_follows_it() {
     let mut state = State::default();
     state.apply(&closed(u64::MAX, u32::MAX)).unwrap();

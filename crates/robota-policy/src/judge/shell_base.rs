@@ -187,11 +187,14 @@ impl Shell<'_> {
             let raw = shown.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
             let plain = shown.iter().map(|w| w.rendered()).collect::<Vec<_>>().join(" ");
             let appended = shown.len() < view.words.len();
-            let rule = self.policy.allow.commands.iter().find(|rule| match &rule.matcher {
+            let texts = [raw, plain];
+            let [raw, plain] = &texts;
+            let candidates = self.policy.allow.commands_for(texts.iter());
+            let rule = candidates.into_iter().find(|rule| match &rule.matcher {
                 // An exact rule does not cover what xargs adds.
                 Matcher::Command(pattern) => {
                     !(appended && pattern.is_exact())
-                        && (pattern.matches(&raw) || pattern.matches(&plain))
+                        && (pattern.matches(raw) || pattern.matches(plain))
                 }
                 _ => false,
             });

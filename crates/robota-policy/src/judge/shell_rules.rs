@@ -49,7 +49,13 @@ impl Shell<'_> {
             let fold = !self.paths.case_sensitive(Path::new("/usr/bin"));
             let text = spellings(words, fold);
             for (rules, verdict) in lists {
-                for rule in &rules.commands {
+                // An unknown program may be any of them.
+                let candidates = if first.is_dynamic() {
+                    rules.commands.iter().collect()
+                } else {
+                    rules.commands_for(text.known.iter().chain(&text.prefixes))
+                };
+                for rule in candidates {
                     let Matcher::Command(pattern) = &rule.matcher else { continue };
                     if pattern.matches_any(&text) {
                         found.rule(verdict, rule, Some(&shown));

@@ -39,6 +39,15 @@ impl CommandPattern {
         })
     }
 
+    /// The program every matched text begins with, where the pattern spells it out.
+    pub(crate) fn first_word(&self) -> Option<&str> {
+        let prefix = self.stem.prefix();
+        match prefix.split_once(' ') {
+            Some((word, _)) => Some(word),
+            None => (!self.stem.has_star()).then_some(prefix),
+        }
+    }
+
     /// Whether the rule has any wildcard.
     pub(crate) fn is_exact(&self) -> bool {
         self.longer.is_none() && !self.stem.has_star()

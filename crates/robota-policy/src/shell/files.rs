@@ -113,11 +113,10 @@ fn value_of(args: &[Word], short: char, long: &str) -> Option<Word> {
     for (i, word) in args.iter().enumerate() {
         let Some(text) = word.value() else { continue };
         if let Some(rest) = text.strip_prefix("--") {
-            if let Some(value) = rest.strip_prefix(long).and_then(|r| r.strip_prefix('=')) {
-                return Some(Word::plain(value));
-            }
-            if rest == long {
-                return args.get(i + 1).cloned();
+            // Long options may be shortened: `--target-d=x`.
+            let (name, value) = rest.split_once('=').map_or((rest, None), |(n, v)| (n, Some(v)));
+            if name.len() >= 2 && long.starts_with(name) {
+                return value.map(Word::plain).or_else(|| args.get(i + 1).cloned());
             }
         } else if let Some(cluster) = text.strip_prefix('-')
             && let Some(at) = cluster.find(short)
@@ -228,6 +227,20 @@ fn copy(name: &str, shape: Shape, args: &[Word], mut operands: Vec<Word>, uses: 
     }
     uses.plain_edit = matches!(name, "cp" | "mv");
     uses.needs_leave = true;
+    // `cp -r x/. .` and `cp -rT x .` merge what is in `x`, whatever that is.
+    let merges = |word: &Word| {
+        word.value().is_some_and(|t| matches!(t.rsplit('/').next(), Some("." | "..")))
+    };
+    let whole = args.iter().any(|w| {
+        w.value().is_some_and(|t| {
+            (t.starts_with('-') && !t.starts_with("--") && t.contains('T'))
+                || t.starts_with("--no-t")
+        })
+    });
+    if uses.reads.iter().any(merges) || whole {
+        uses.plain_edit = false;
+        uses.writes.push(Word::unknown());
+    }
 }
 
 fn dd(args: &[Word], uses: &mut Uses) {

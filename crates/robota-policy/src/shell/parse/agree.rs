@@ -1,5 +1,6 @@
 //! Whether the grammar and the lexer see the same words in the same commands.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::{Cwd, Part, Script};
@@ -55,16 +56,16 @@ fn agrees(
     owned: &[(usize, usize, usize)],
     free: &[(usize, usize)],
 ) -> bool {
-    let owner = |token: &Token| {
-        owned.iter().find(|(start, end, _)| (*start, *end) == (token.start, token.end))
-    };
+    let owners: HashMap<(usize, usize), usize> =
+        owned.iter().map(|(start, end, part)| ((*start, *end), *part)).collect();
+    let words: HashSet<(usize, usize)> =
+        tokens.iter().filter(|t| t.kind == Kind::Word).map(|t| (t.start, t.end)).collect();
     let is_free =
         |start: usize, end: usize| free.iter().any(|(from, to)| *from <= start && end <= *to);
     // Every word of the grammar must be a word of the lexer.
-    let words_agree = owned.iter().all(|(start, end, _)| {
-        is_free(*start, *end)
-            || tokens.iter().any(|t| t.kind == Kind::Word && (t.start, t.end) == (*start, *end))
-    });
+    let words_agree = owned
+        .iter()
+        .all(|(start, end, _)| words.contains(&(*start, *end)) || is_free(*start, *end));
     if !words_agree {
         return false;
     }
@@ -74,8 +75,8 @@ fn agrees(
         match token.kind {
             Kind::Control => parted = true,
             Kind::Redirect => {}
-            Kind::Word => match owner(token) {
-                Some((_, _, part)) => {
+            Kind::Word => match owners.get(&(token.start, token.end)) {
+                Some(part) => {
                     // One command's words stand together; two commands are parted by something.
                     if (previous == Some(*part)) == parted && previous.is_some() {
                         return false;

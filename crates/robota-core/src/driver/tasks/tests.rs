@@ -1,0 +1,83 @@
+use serde_json::json;
+
+use super::*;
+use crate::approve::NobodyToAsk;
+use crate::gate::AllowEverything;
+use crate::hook::NoHooks;
+use crate::ids::CountingIds;
+use crate::message::ToolInput;
+use crate::provider::{DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError};
+use crate::tool::{ToolSet, ToolSpec};
+
+struct Nobody;
+
+#[async_trait::async_trait]
+impl Provider for Nobody {
+    fn name(&self) -> &str {
+        "nobody"
+    }
+
+    async fn stream(&self, _: ModelRequest, _: PayloadTap) -> Result<DeltaStream, ProviderError> {
+        Err(ProviderError::truncated())
+    }
+}
+
+/// Panics when its arguments say so.
+struct Fragile(ToolSpec);
+
+#[async_trait::async_trait]
+impl Tool for Fragile {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, input: serde_json::Value, _context: ToolContext) -> ToolOutcome {
+        assert!(input != json!("panic"), "told to");
+        ToolOutcome::ok("fine")
+    }
+}
+
+fn ports() -> Ports {
+    let spec = ToolSpec {
+        name: "fragile".to_owned(),
+        description: String::new(),
+        input_schema: json!({}),
+        class: Class::Inspect,
+    };
+    let tools: [Arc<dyn Tool>; 1] = [Arc::new(Fragile(spec))];
+    Ports {
+        provider: Arc::new(Nobody),
+        tools: ToolSet::new(tools).unwrap(),
+        gate: Arc::new(AllowEverything),
+        approver: Arc::new(NobodyToAsk),
+        hooks: Arc::new(NoHooks),
+        compactor: None,
+        ids: Arc::new(CountingIds::default()),
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_kept_of_tasks_that_ended() {
+    let (ports, state) = (ports(), State::default());
+    let (side, _side_events) = mpsc::channel(1);
+    let mut tasks = Tasks::new(side, Duration::from_secs(1));
+    for (round, argument) in ["go", "panic", "go"].into_iter().enumerate() {
+        let input = ToolInput::Json(json!(argument));
+        let call = CallId::from(format!("call-{round}"));
+        let tool_use = ToolUse::new(call.clone(), "id", "fragile", input);
+        tasks.start(Effect::Judge(tool_use.clone()), &ports, &state);
+        let question =
+            Question { call: tool_use.clone(), class: Class::Inspect, reason: String::new() };
+        tasks.start(Effect::AskPermission(question), &ports, &state);
+        tasks.start(Effect::Wait(Duration::ZERO), &ports, &state);
+        tasks.start(Effect::RunTool { tool_use, class: Class::Inspect }, &ports, &state);
+        tasks.start(Effect::Compact, &ports, &state);
+        tasks.cancel(&Target::Compaction);
+        let mut ended = 0;
+        while tasks.next().await.is_some() {
+            ended += 1;
+        }
+        assert_eq!(ended, 4, "all but the one that was cancelled");
+        assert!(tasks.fallback.is_empty() && tasks.silent.is_empty() && tasks.tools.is_empty());
+    }
+}
