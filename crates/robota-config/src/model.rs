@@ -10,10 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use robota_core::hook::{
     CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
 };
-pub use provider::{DEFAULT_TIMEOUT, LegacyProvider, ProviderProfile};
 pub use sandbox::{SandboxFilesystem, SandboxNetwork, SandboxSettings};
 
 /// One settings file, or all of them merged.
