@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::hook::NoticeKind;
 
-fn hook(extra: Value) -> HookDefinition {
+fn hook(extra: &Value) -> HookDefinition {
     let mut hook = json!({"type": "command", "command": "./check"});
     for (name, value) in extra.as_object().unwrap() {
         hook[name] = value.clone();
@@ -12,7 +12,7 @@ fn hook(extra: Value) -> HookDefinition {
 }
 
 fn read(event: HookEvent, exit: &HookExit) -> HookOutput {
-    HookOutput::read(event, &hook(json!({})), exit)
+    HookOutput::read(event, &hook(&json!({})), exit)
 }
 
 fn said(event: HookEvent, value: &Value) -> HookOutput {
@@ -113,7 +113,7 @@ fn core_22_other_codes_warn_and_cannot_allow() {
         }
         let strict = HookOutput::read(
             event,
-            &hook(json!({"onFailure": "block"})),
+            &hook(&json!({"onFailure": "block"})),
             &HookExit::code(1, "{}", "oops"),
         );
         assert_eq!(strict.block.is_some(), event.can_block(), "{event}");

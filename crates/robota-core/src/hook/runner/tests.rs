@@ -45,7 +45,7 @@ fn command(definition: &HookDefinition) -> &str {
     }
 }
 
-fn group(matcher: &str, hooks: Value) -> HookGroup {
+fn group(matcher: &str, hooks: &Value) -> HookGroup {
     serde_json::from_value(json!({"matcher": matcher, "hooks": hooks})).unwrap()
 }
 
@@ -86,10 +86,10 @@ async fn core_22_only_hooks_that_match_run_and_each_once() {
     let runner = runner.groups(
         HookEvent::PreToolUse,
         [
-            group("Bash", json!([played("0"), played("0~{}")])),
-            group("Bash|Edit", json!([played("0")])),
-            group("", json!([played("0"), {"type": "command", "command": "0", "timeout": 9}])),
-            group("Write", json!([played("2~~never")])),
+            group("Bash", &json!([played("0"), played("0~{}")])),
+            group("Bash|Edit", &json!([played("0")])),
+            group("", &json!([played("0"), {"type": "command", "command": "0", "timeout": 9}])),
+            group("Write", &json!([played("2~~never")])),
         ],
     );
     assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
@@ -112,10 +112,10 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
     ] {
         let (runner, _) = runner();
         let runner = runner
-            .groups(HookEvent::PreToolUse, [group("", json!([played("0"), hook.clone()]))])
-            .groups(HookEvent::UserPromptSubmit, [group("", json!([hook.clone()]))])
-            .groups(HookEvent::Stop, [group("", json!([hook.clone()]))])
-            .groups(HookEvent::SessionStart, [group("", json!([hook]))]);
+            .groups(HookEvent::PreToolUse, [group("", &json!([played("0"), hook.clone()]))])
+            .groups(HookEvent::UserPromptSubmit, [group("", &json!([hook.clone()]))])
+            .groups(HookEvent::Stop, [group("", &json!([hook.clone()]))])
+            .groups(HookEvent::SessionStart, [group("", &json!([hook]))]);
         let told = reason(pre(&runner, "Bash").await);
         assert!(told.contains(why), "{told}");
         let prompt = HookInput::UserPromptSubmit { content: vec![Block::text("Hi")] };
@@ -137,8 +137,8 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
 async fn core_22_a_matcher_that_cannot_be_read_is_reported_and_decides() {
     let (runner, _) = runner();
     let runner = runner
-        .groups(HookEvent::PreToolUse, [group("Bash(", json!([played("2~~no")]))])
-        .groups(HookEvent::SessionStart, [group("star(", json!([played("0~hello")]))]);
+        .groups(HookEvent::PreToolUse, [group("Bash(", &json!([played("2~~no")]))])
+        .groups(HookEvent::SessionStart, [group("star(", &json!([played("0~hello")]))]);
     assert_eq!(runner.problems().len(), 2);
     assert_eq!(reason(pre(&runner, "Read").await), "no");
     let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
@@ -158,7 +158,7 @@ impl HookCondition for OnlyRm {
 #[tokio::test]
 async fn core_22_a_condition_is_asked_where_there_is_a_call() {
     let hook = |rule: &str| json!({"type": "command", "command": "2~~no", "if": rule});
-    let at = |event, rule: &str| runner().0.groups(event, [group("", json!([hook(rule)]))]);
+    let at = |event, rule: &str| runner().0.groups(event, [group("", &json!([hook(rule)]))]);
     let pre_with = async |rule: &str| {
         pre(&at(HookEvent::PreToolUse, rule).condition(Arc::new(OnlyRm)), "Bash").await
     };
@@ -181,7 +181,7 @@ async fn core_22_nobody_waits_for_a_detached_hook() {
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let late = json!({"type": "command", "command": "2~~too late", "async": true});
     let runner = runner
-        .groups(HookEvent::PreToolUse, [group("", json!([late]))])
+        .groups(HookEvent::PreToolUse, [group("", &json!([late]))])
         .on_notice(move |notice| drop(sender.send(notice)));
     assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
     let notice = shown.recv().await.unwrap();
@@ -200,7 +200,7 @@ async fn core_22_hooks_are_told_the_mode_of_the_moment() {
     }
     let runner = HookRunner::new(HookContext::new("s", "/work"))
         .executor(HookKind::Command, Arc::new(Mode))
-        .groups(HookEvent::PreToolUse, [group("", json!([played("x")]))]);
+        .groups(HookEvent::PreToolUse, [group("", &json!([played("x")]))]);
     assert_eq!(reason(pre(&runner, "Bash").await), "null");
     runner.update_context(|context| {
         context.permission_mode = Some(crate::permission::Mode::Plan);
@@ -263,7 +263,7 @@ proptest! {
                 Ordered { order, ended: std::sync::Mutex::new(0), turn: Notify::new() };
             let runner = HookRunner::new(HookContext::new("s", "/"))
                 .executor(HookKind::Command, Arc::new(executor))
-                .groups(HookEvent::PreToolUse, [group("", json!(hooks))]);
+                .groups(HookEvent::PreToolUse, [group("", &json!(hooks))]);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
             runtime.unwrap().block_on(runner.run_point(call("Bash")))
         };
