@@ -3,7 +3,7 @@
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
 // What needs the inside of a crate lives there, behind its feature `fuzzing`.
-pub use robota_core::fuzzing::{events, messages, schemas, scripts, turns};
+pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
 use robota_core::permission::Mode;
 
 /// A target: its name and what to do with the bytes.
@@ -12,6 +12,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target, by the name of its file and of its corpus.
 pub const TARGETS: &[Target] = &[
     ("events", events),
+    ("hook_outputs", hook_outputs),
     ("messages", messages),
     ("mode", mode),
     ("schemas", schemas),

@@ -2,6 +2,7 @@
 //! that readers need no build; `gen --check` and `tidy` compare.
 
 pub mod checklist;
+pub mod events;
 
 use std::path::Path;
 
@@ -15,7 +16,11 @@ use crate::tree::Tree;
 pub type Generated = (&'static str, fn(&Tree) -> Result<String>);
 
 /// Every generated file. What needs no sources ignores the tree: `("docs/x.md", |_| Ok(x()))`.
-pub const GENERATED: &[Generated] = &[(checklist::PAGE, checklist::page)];
+pub const GENERATED: &[Generated] = &[
+    (checklist::PAGE, checklist::page),
+    (events::PAGE, events::page),
+    (events::SCHEMA, events::schema),
+];
 
 /// Writes every generated file that differs.
 pub fn write(root: &Path) -> Result<()> {

@@ -24,6 +24,152 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Show a whole run, offline and without a key: a read, an edit, a command, the journal.
     Demo(DemoArgs),
+    /// Explain what may run.
+    Permissions(PermissionsArgs),
+    /// Show and change settings.
+    Config(ConfigArgs),
+    /// Show what this folder's settings would do, and say whether they may.
+    Trust(TrustArgs),
+}
+
+/// What settings hold: the same for a run and for an explanation.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    /// Work in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Settings that override those of files: a file, or JSON.
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) settings: Option<String>,
+
+    /// Rules for what runs without a question, such as `Bash(git log *)`. May be repeated.
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES")]
+    pub(crate) allowed_tools: Vec<String>,
+
+    /// Rules for what never runs. May be repeated.
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES")]
+    pub(crate) disallowed_tools: Vec<String>,
+
+    /// Another folder that belongs to the workspace. May be repeated.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// Trust this folder's settings, for this run.
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
+/// `robota permissions`
+#[derive(Debug, Args)]
+pub(crate) struct PermissionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: PermissionsCommand,
+}
+
+/// What can be asked about permissions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    /// Say what would happen to a tool call, and why. Nothing is run.
+    Check(Box<CheckArgs>),
+}
+
+/// `robota permissions check`
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The tool, for example Bash.
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+    /// Its arguments, for example {"command": "ls"}.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// A rule of this session that allows. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// A rule of this session that asks. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) ask: Vec<String>,
+    /// A rule of this session that denies. May be repeated.
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// The permission mode.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read one case per line from standard input, print one verdict per line. No settings are
+    /// read: only what the case says counts.
+    #[arg(long, conflicts_with_all = ["tool", "input"])]
+    pub(crate) batch: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `robota config`
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+/// What can be done with settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print the value that holds.
+    Get {
+        /// For example permissions.allow.
+        key: String,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Write a value into a settings file; without a value the key is taken out.
+    Set {
+        /// For example model.
+        key: String,
+        /// JSON, or text.
+        value: Option<String>,
+        /// Which file: ~/.robota/settings.json, .robota/settings.json or
+        /// .robota/settings.local.json.
+        #[arg(long, value_enum, default_value_t = SetLayer::User)]
+        layer: SetLayer,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+    /// Say which file set a key, and what was dropped and why.
+    Explain {
+        /// For example permissions; all keys when left out.
+        key: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: SettingsArgs,
+    },
+}
+
+/// Which file `robota config set` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SetLayer {
+    /// The user's.
+    User,
+    /// The project's, for everybody.
+    Project,
+    /// The project's, for this user.
+    Local,
+}
+
+/// `robota trust`
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Trust them, as they are now.
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) yes: bool,
+    /// Trust them no longer.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 /// Options of the demonstration.
@@ -59,16 +205,15 @@ pub(crate) struct PrintArgs {
 
     /// What may run: plan, default, acceptEdits or bypassPermissions. Nobody is there to ask,
     /// so what would ask is denied.
-    #[arg(long, value_name = "MODE", default_value_t = Mode::Default)]
-    pub(crate) permission_mode: Mode,
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<Mode>,
 
-    /// At most this many model calls; 0 is no limit.
+    /// At most this many rounds of model and tools, then one call for a summary; 0 is no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_turns: u32,
 
-    /// Work in this folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 
     /// Write a trace of what happens inside to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use indexmap::IndexMap;
 use robota_core::approve::Approver;
 use robota_core::catalogue::Catalogue;
 use robota_core::clock::SystemClock;
 use robota_core::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
 use robota_core::event::{Delivery, FORMAT, ModeChanged, Opened, SessionCreated};
-use robota_core::gate::ModeGate;
+use robota_core::gate::Gate;
 use robota_core::hook::NoHooks;
 use robota_core::ids::{Ids as _, RandomIds, SessionId};
 use robota_core::journal::JournalStore as _;
@@ -24,6 +25,8 @@ use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
 use robota_exec::{Environment, Supervisor};
 use robota_store::FileStore;
 
+use crate::setup::Setup;
+
 /// The model that a script plays, unless one is named.
 const SCRIPTED_MODEL: &str = "scripted";
 
@@ -35,8 +38,12 @@ pub(crate) struct Parts {
     pub(crate) model: String,
     /// Where it works.
     pub(crate) cwd: PathBuf,
-    /// What may run.
+    /// The mode, for the journal.
     pub(crate) mode: Mode,
+    /// Judges every call.
+    pub(crate) gate: Arc<dyn Gate>,
+    /// What commands see of the environment.
+    pub(crate) environment: Environment,
     /// Who is asked.
     pub(crate) approver: Arc<dyn Approver>,
     /// At most this many model calls; zero is no limit.
@@ -80,11 +87,11 @@ impl Session {
         let mode = ModeChanged { mode: parts.mode };
         recorder.append(None, vec![created.into(), opened.into(), mode.into()]).await?;
 
-        let tools = robota_tools::toolset(&parts.cwd, Supervisor::new(), environment());
+        let tools = robota_tools::toolset(&parts.cwd, Supervisor::new(), parts.environment);
         let ports = Ports {
             provider: parts.provider,
             tools: ToolSet::new(tools)?,
-            gate: Arc::new(ModeGate(parts.mode)),
+            gate: parts.gate,
             approver: parts.approver,
             hooks: Arc::new(NoHooks),
             compactor: None,
@@ -118,8 +125,16 @@ impl Session {
 }
 
 /// The provider the user names.
-pub(crate) fn provider(name: Option<&str>) -> anyhow::Result<Arc<dyn Provider>> {
+pub(crate) fn provider(name: Option<&str>, setup: &Setup) -> anyhow::Result<Arc<dyn Provider>> {
     let Some(name) = name else {
+        if let Some(active) = setup.settings.provider()? {
+            anyhow::bail!(
+                "the settings choose the provider `{}` of type `{}`, which this version does not \
+                 have yet; known: --provider scripted:FILE (plays a script, docs/scripted.md)",
+                active.name,
+                active.kind
+            );
+        }
         anyhow::bail!(
             "no model is set up.\n\
              Set one with --provider: `--provider scripted:FILE` plays a script (docs/scripted.md).\n\
@@ -137,8 +152,13 @@ pub(crate) fn provider(name: Option<&str>) -> anyhow::Result<Arc<dyn Provider>> 
 }
 
 /// The model the user names, or the provider's own.
-pub(crate) fn model(name: Option<String>) -> String {
-    name.unwrap_or_else(|| SCRIPTED_MODEL.to_owned())
+pub(crate) fn model(name: Option<String>, setup: &Setup) -> String {
+    name.or_else(|| setup.settings.values.model.clone()).unwrap_or_else(scripted_model)
+}
+
+/// What a script is called.
+pub(crate) fn scripted_model() -> String {
+    SCRIPTED_MODEL.to_owned()
 }
 
 /// The folder to work in, as the operating system knows it.
@@ -148,20 +168,20 @@ pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf>
         #[expect(clippy::disallowed_methods, reason = "the program starts somewhere")]
         None => std::env::current_dir().context("the current folder is gone")?,
     };
-    let dir = dir
-        .canonicalize()
-        .with_context(|| format!("cannot work in {}", dir.display()))?;
+    let dir = dir.canonicalize().with_context(|| format!("cannot work in {}", dir.display()))?;
     anyhow::ensure!(dir.is_dir(), "cannot work in {}: it is not a folder", dir.display());
     Ok(dir)
 }
 
-/// What commands see of the environment: what the program sees.
+/// What commands see of the environment: what the program sees, changed by the `env` settings,
+/// where an empty value takes a variable out.
 #[expect(clippy::disallowed_methods, reason = "the program hands its environment on, once")]
-fn environment() -> Environment {
-    let variables = std::env::vars_os();
-    variables.fold(Environment::new(), |env: Environment, (name, value): (OsString, OsString)| {
-        env.with(name, value)
-    })
+pub(crate) fn environment(settings: &IndexMap<String, String>) -> Environment {
+    let kept = std::env::vars_os()
+        .filter(|(name, _)| !settings.iter().any(|(set, _)| name.as_os_str() == set.as_str()));
+    let set = settings.iter().filter(|(_, value)| !value.is_empty());
+    let set = set.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    kept.chain(set).fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
 /// Neutral facts only: what to do and when stands in the tools' own descriptions.

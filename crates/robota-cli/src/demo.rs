@@ -13,9 +13,12 @@ use robota_core::event::Envelope;
 use robota_core::permission::Mode;
 use robota_core::scripted::{Script, ScriptedProvider};
 
+use robota_policy::{Policy, PolicySpec, Workspace};
+use robota_session::PolicyGate;
+
 use crate::args::DemoArgs;
 use crate::compose::{self, Parts, Session};
-use crate::{Exit, output, signals};
+use crate::{Exit, output, setup, signals};
 
 const SCRIPT: &str = include_str!("demo/script.yaml");
 const PROMPT: &str = "check.sh fails. Find out why, fix it, and run it again.";
@@ -51,9 +54,11 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     let mut session = Session::create(Parts {
         provider: Arc::new(ScriptedProvider::new(script)),
-        model: compose::model(None),
+        model: compose::scripted_model(),
         cwd: cwd.clone(),
         mode: Mode::AcceptEdits,
+        gate: Arc::new(gate(&cwd)),
+        environment: compose::environment(&indexmap::IndexMap::new()),
         approver: Arc::new(ApproveTheCheck),
         max_rounds: 0,
         observer,
@@ -70,6 +75,14 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     show.plain("  robota -p \"…\" --provider scripted:FILE   a run of your own (docs/scripted.md)");
     show.plain("  robota --help");
     Ok(Exit::Ok)
+}
+
+/// The same gate as for any run; the throw-away project has no settings.
+fn gate(cwd: &Path) -> PolicyGate {
+    let workspace = Workspace::new(cwd, "/nonexistent");
+    let spec = setup::with_defaults(PolicySpec::new(workspace).mode(Mode::AcceptEdits));
+    let (policy, _) = Policy::new(&spec, &*setup::paths());
+    PolicyGate::new(policy, setup::paths())
 }
 
 fn make_project(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
@@ -92,8 +105,7 @@ fn make_project(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     };
     for (name, text) in FILES {
         let path = dir.join(name);
-        std::fs::write(&path, text)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(dir)
 }

@@ -5,11 +5,13 @@
 //! reads no file.
 
 mod args;
+mod commands;
 mod compose;
 mod debug;
 mod demo;
 mod output;
 mod print;
+mod setup;
 mod signals;
 mod stdin;
 
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use args::{Cli, Command};
+use args::{Cli, Command, PermissionsCommand};
 
 /// How the program can end. Scripts rely on these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,23 +71,34 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    run(cli).unwrap_or_else(|error| {
-        output::complain(&format!("{error:#}"));
-        Exit::Failure
-    })
-    .into()
+    run(cli)
+        .unwrap_or_else(|error| {
+            output::complain(&format!("{error:#}"));
+            Exit::Failure
+        })
+        .into()
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command {
+        None => on_runtime(print::run(cli.print)),
+        Some(Command::Demo(args)) => on_runtime(demo::run(args)),
+        Some(Command::Permissions(args)) => match args.command {
+            PermissionsCommand::Check(args) => commands::permissions::check(&args),
+        },
+        Some(Command::Config(args)) => commands::config::run(&args),
+        Some(Command::Trust(args)) => commands::trust::run(&args),
+    }
+}
+
+/// Only what runs an agent pays for a runtime.
+fn on_runtime(task: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(|error| anyhow::anyhow!("cannot start the runtime: {error}"))?;
-    let exit = match cli.command {
-        Some(Command::Demo(options)) => runtime.block_on(demo::run(options)),
-        None => runtime.block_on(print::run(cli.print)),
-    };
+    let exit = runtime.block_on(task);
     // A blocking read of a silent stdin must not keep the program alive.
     runtime.shutdown_background();
     exit

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use robota_core::approve::NobodyToAsk;
 use robota_core::driver::{Mailbox, Observer};
+use robota_session::PolicyGate;
 
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts, Session};
+use crate::setup::{self, Setup};
 use crate::{Exit, debug, output, signals, stdin};
 
 /// Runs it.
@@ -18,12 +20,14 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     };
-    let cwd = compose::working_directory(args.cwd.as_deref())?;
+    let setup = Setup::load(&args.settings, args.permission_mode)?;
+    setup.tell_problems();
+    let cwd = setup.places.cwd.clone();
     let _trace = match &args.debug {
         Some(file) => Some(debug::start(file.as_deref(), &cwd)?),
         None => None,
     };
-    let provider = compose::provider(args.provider.as_deref())?;
+    let provider = compose::provider(args.provider.as_deref(), &setup)?;
     let observer: Observer = match args.output_format {
         OutputFormat::Events => Arc::new(|envelope| output::line(&envelope.to_line())),
         OutputFormat::Text | OutputFormat::Json => Arc::new(|_| {}),
@@ -31,9 +35,11 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     let mut session = Session::create(Parts {
         provider,
-        model: compose::model(args.model),
+        model: compose::model(args.model, &setup),
         cwd,
-        mode: args.permission_mode,
+        mode: setup.settings.permissions.mode,
+        gate: Arc::new(PolicyGate::new(setup.policy.clone(), setup::paths())),
+        environment: compose::environment(&setup.settings.values.env),
         approver: Arc::new(NobodyToAsk),
         max_rounds: args.max_turns,
         observer,

@@ -113,8 +113,7 @@ fn cli_03_json_is_one_object() {
 
 #[test]
 fn cli_03_events_are_the_bytes_of_the_journal() {
-    let project =
-        Project::new("- tools: [{tool: Bash, input: {command: echo hi}}]\n- Done.");
+    let project = Project::new("- tools: [{tool: Bash, input: {command: echo hi}}]\n- Done.");
     let output =
         project.print(&["--output-format", "events", "--permission-mode", "bypassPermissions"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -128,7 +127,7 @@ fn cli_03_events_are_the_bytes_of_the_journal() {
 #[test]
 fn the_mode_decides_what_runs() {
     let edit = "{tool: Edit, input: {file_path: notes.txt, old_string: world, new_string: moon}}";
-    let bash = "{tool: Bash, input: {command: touch made}}";
+    let bash = "{tool: Bash, input: {command: sh -c 'touch made'}}";
     let read = "{tool: Read, input: {file_path: notes.txt}}";
     let script = format!("- tools: [{read}]\n- tools: [{edit}]\n- tools: [{bash}]\n- Done.");
     for (mode, edited, ran) in [
@@ -161,7 +160,8 @@ fn cli_03_failures_say_what_to_do() {
     assert_eq!(missing.status.code(), Some(1));
     assert!(stderr(&missing).contains("--provider") && stderr(&missing).contains("robota demo"));
 
-    let output = Project::new("- error: {kind: authentication, message: The key was refused.}").print(&[]);
+    let output =
+        Project::new("- error: {kind: authentication, message: The key was refused.}").print(&[]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
     assert!(stderr(&output).contains("The key was refused."), "{}", stderr(&output));
 
@@ -178,8 +178,7 @@ fn cli_03_failures_say_what_to_do() {
 
 #[test]
 fn cli_03_the_turn_limit_is_a_failure_with_an_answer() {
-    let project =
-        Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
+    let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- So far.");
     let output = project.print(&["--max-turns", "1"]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), "So far.\n"));
     assert!(stderr(&output).contains("--max-turns"));
@@ -222,6 +221,8 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
     let project = Project::new(
         "- tools: [{tool: Bash, input: {command: \"echo $$ > pid; sleep 1000 & wait\"}}]\n- Never.",
     );
+    let fifo = project.path("pid");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let child = project
         .command(&[
             "-p",
@@ -235,7 +236,7 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
         ])
         .spawn()
         .unwrap();
-    let output = interrupt_when_started(child);
+    let (output, pid) = interrupt_when_started(child, &fifo);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let journal = project.journal();
     let state = State::fold(&journal).unwrap();
@@ -245,29 +246,19 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
         &journal.last().unwrap().event,
         Event::TurnFinished(data) if data.end == TurnEnd::Interrupted
     ));
-    let pid = std::fs::read_to_string(project.path("pid")).unwrap();
     let gone = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
     assert!(!gone.status.success(), "the command still runs");
 }
 
-/// Sends SIGINT once the command has started, as its journal lines tell.
+/// Sends SIGINT once the command runs, which says so through a pipe, with its process id.
 #[cfg(unix)]
-fn interrupt_when_started(mut child: Child) -> Output {
-    use std::io::{BufRead as _, BufReader, Read as _};
-
-    let mut lines = BufReader::new(child.stdout.take().unwrap());
-    let mut seen = String::new();
-    while !seen.contains("\"type\":\"tool_started\"") {
-        assert_ne!(lines.read_line(&mut seen).unwrap(), 0, "it ended early: {seen}");
-    }
+fn interrupt_when_started(child: Child, fifo: &Path) -> (Output, String) {
+    // Opening waits for the writer: the command itself.
+    let pid = std::fs::read_to_string(fifo).unwrap();
     let interrupted =
         Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
-    let mut rest = Vec::new();
-    lines.read_to_end(&mut rest).unwrap();
-    let mut output = child.wait_with_output().unwrap();
-    output.stdout = rest;
-    output
+    (child.wait_with_output().unwrap(), pid)
 }
 
 #[test]
@@ -312,7 +303,16 @@ fn the_demonstration_does_what_it_says() {
     let output = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for expected in ["✓ Read", "✓ Edit", "-echo \"Helo", "+echo \"Hello", "✓ Bash", "all checks pass", "tool_started", "What to type next"] {
+    for expected in [
+        "✓ Read",
+        "✓ Edit",
+        "-echo \"Helo",
+        "+echo \"Hello",
+        "✓ Bash",
+        "all checks pass",
+        "tool_started",
+        "What to type next",
+    ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
     let fixed = std::fs::read_to_string(dir.join("greet.sh")).unwrap();

@@ -5,6 +5,7 @@
 
 mod bytes;
 mod events;
+mod hook_outputs;
 mod messages;
 mod schemas;
 #[cfg(feature = "scripted")]
@@ -13,6 +14,7 @@ mod turns;
 mod world;
 
 pub use events::events;
+pub use hook_outputs::hook_outputs;
 pub use messages::messages;
 pub use schemas::schemas;
 #[cfg(feature = "scripted")]

@@ -1,5 +1,36 @@
-//! Hooks: code or commands that the user puts at fixed points of a turn. What they may decide
-//! is typed per point, so that an answer that makes no sense there cannot be given.
+//! Hooks: code or commands that the user puts at fixed points. What they may decide is typed
+//! per point, so that an answer that makes no sense there cannot be given.
+//!
+//! [`Hooks`] is the port the driver uses at the four points of a turn. [`HookRunner`] is what
+//! stands behind it when hooks come from settings: it knows all thirteen [`HookEvent`]s, finds
+//! the definitions that match, runs them side by side through [`HookExecutor`]s, reads what
+//! each one says and puts it together. Hooks never fail open: where one decides, a hook that
+//! cannot run, crashes, hangs or cannot be understood refuses.
+
+mod decide;
+mod definition;
+mod event;
+mod execute;
+mod exit;
+mod matcher;
+mod merge;
+mod notice;
+mod output;
+mod payload;
+mod runner;
+
+pub use decide::EventDecision;
+pub use definition::{
+    CommandHook, HookCommon, HookDefinition, HookGroup, HttpHook, PromptHook, UnusableHook,
+};
+pub use event::{HookEvent, MatchedOn};
+pub use execute::{HookCondition, HookExecutor, HookKind};
+pub use exit::{HookEnd, HookExit};
+pub use matcher::{BadMatcher, Matcher};
+pub use notice::{HookNotice, NoticeKind};
+pub use output::{HookOutput, HookPermission, HookSays, MAX_STDOUT, MAX_TEXT};
+pub use payload::{CompactTrigger, HookContext, HookData, SessionSource};
+pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -130,11 +161,31 @@ pub enum PreToolDecision {
     Change {
         /// The arguments.
         input: Value,
+        /// What hooks say of them, once the gate has judged them.
+        then: AfterChange,
     },
     /// It does not run; this is its outcome.
     Answer {
         /// The outcome.
         outcome: ToolOutcome,
+    },
+}
+
+/// What hooks say of arguments that one of them changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum AfterChange {
+    /// Nothing: the gate decides.
+    #[default]
+    Judge,
+    /// As [`PreToolDecision::Allow`].
+    Allow {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// As [`PreToolDecision::Ask`].
+    Ask {
+        /// Why.
+        reason: String,
     },
 }
 

@@ -65,7 +65,7 @@ pub enum MessageState {
 /// interrupted one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire", into = "Wire")]
-#[schemars(with = "Wire")]
+#[schemars(with = "Wire", description = "One message.")]
 pub struct Message {
     /// Unique in its session.
     pub id: MessageId,
@@ -249,26 +249,37 @@ impl From<Vec<Block>> for Content {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Message")]
 struct Wire {
+    /// Unique in its session.
     id: MessageId,
+    /// Who speaks.
     role: Role,
+    /// Whether it is whole; it is when this is absent.
     #[serde(default, skip_serializing_if = "WireState::is_complete")]
     state: WireState,
+    /// What cut it short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted_by: Option<Cause>,
+    /// What it says.
     content: Vec<Block>,
+    /// Scalars about it, for people and tools; never sent to a model.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     metadata: Map<String, Value>,
+    /// What the model's service says it cost, for an assistant message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
 
+/// Whether a message is whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "MessageState")]
 enum WireState {
+    /// Whole.
     #[default]
     Complete,
+    /// Cut short. Only an assistant message can be.
     Interrupted,
 }
 

@@ -32,11 +32,13 @@
 //! # fn main() {}
 //! ```
 //!
-//! The other thing here is [`OsPaths`], the real file system behind the `Paths` port.
+//! [`CommandHooks`] runs the user's hooks that are commands. The other thing here is
+//! [`OsPaths`], the real file system behind the `Paths` port.
 
 mod capture;
 mod env;
 mod error;
+mod hook;
 mod outcome;
 mod paths;
 mod shell;
@@ -48,6 +50,7 @@ mod unix;
 pub use capture::{Captured, Limits};
 pub use env::Environment;
 pub use error::ExecError;
+pub use hook::CommandHooks;
 pub use outcome::{Exit, Outcome};
 pub use paths::OsPaths;
 pub use shell::ShellCommand;

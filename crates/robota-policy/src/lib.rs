@@ -1,4 +1,69 @@
-//! What may run: permission rules, path rules and shell analysis. Pure: facts about files come
-//! through the `Paths` port of [`robota_core`].
+//! What may run: permission rules, path rules and shell analysis.
 //!
-//! Nothing is here yet.
+//! Every tool call is judged here before it runs. The crate is pure: it asks nothing, runs
+//! nothing and reads nothing; facts about files come through the [`Paths`] port. So a verdict
+//! can be explained, tested and repeated.
+//!
+//! ```
+//! use robota_core::permission::{Class, Verdict};
+//! use robota_policy::{LexicalPaths, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
+//! use serde_json::json;
+//!
+//! let spec = PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
+//!     .rules(List::Allow, RuleSource::session(), ["Bash(git *)"])
+//!     .rules(List::Deny, RuleSource::session(), ["Bash(git push *)"]);
+//! let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+//! assert!(errors.is_empty());
+//!
+//! let verdict = |command: &str| {
+//!     let input = json!({ "command": command });
+//!     let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
+//!     policy.judge(&call, &LexicalPaths).verdict
+//! };
+//! assert_eq!(verdict("git commit -m 'a && b'"), Verdict::Allow);
+//! assert_eq!(verdict("git fetch; rm -r x"), Verdict::Ask);
+//! assert_eq!(verdict("sudo git push"), Verdict::Deny);
+//! ```
+//!
+//! # How a verdict is made
+//!
+//! 1. The *base*: what the mode says, or an allow rule. Reads and commands proven read-only
+//!    inside the workspace are free in every mode.
+//! 2. The verdict is the strictest of the base, deny rules, ask rules, protected files,
+//!    dangers and critical removals. In bypass mode only rules and critical removals remain.
+//!
+//! # Where things are
+//!
+//! - `rule`: the grammar of rules, both dialects, and what each kind matches;
+//! - `glob`, `workspace`, `web`: wildcards, real paths, real hosts;
+//! - `shell`: what a command would run: `parse` (the grammar's tree), `lexer` (the second
+//!   opinion), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
+//!   tables are in files of their own (`*_table.rs`);
+//! - `judge`: from a call to a [`Judgement`]; `suggest`: what "always" saves.
+//!
+//! [`Paths`]: robota_core::paths::Paths
+
+mod call;
+mod defaults;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
+mod glob;
+mod judge;
+mod policy;
+mod protect;
+mod rule;
+mod shell;
+mod suggest;
+mod verdict;
+mod web;
+mod workspace;
+
+pub use call::ToolCall;
+pub use defaults::DEFAULT_ALLOW;
+pub use policy::{Policy, PolicySpec};
+pub use rule::{List, Rule, RuleError, RuleSource};
+pub use suggest::{TOO_BROAD, too_broad};
+pub use verdict::{Judgement, Reason, RuleRef, Source, Suggestion};
+pub use workspace::{LexicalPaths, Workspace};
+
+use judge::is_sink as judge_sink;

@@ -1,9 +1,26 @@
 //! Durable sessions: one task owns one session, its journal is the truth.
 //!
-//! This crate will hold the `Session` actor (mailbox in, events out), the gate that
-//! applies `robota-policy`, recovery from a crash at any point of a turn, forks at safe
-//! points, compaction and replay. It drives the one driver of [`robota_core`]; it never
-//! grows a second.
+//! What exists today is the [`PolicyGate`]: the gate that puts `robota-policy` before every
+//! tool call of the driver in [`robota_core`].
 //!
-//! Nothing is here yet: sessions come with their own issue. What exists today is the
-//! ephemeral agent of [`robota_core`], which runs the same driver on a journal in memory.
+//! ```
+//! use std::sync::Arc;
+//!
+//! use robota_policy::{LexicalPaths, List, Policy, PolicySpec, RuleSource, Workspace};
+//! use robota_session::PolicyGate;
+//!
+//! let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"))
+//!     .rules(List::Deny, RuleSource::session(), ["Bash(git push *)"]);
+//! let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+//! assert!(errors.is_empty());
+//! let gate = PolicyGate::new(policy, Arc::new(LexicalPaths));
+//! # let _ = gate;
+//! ```
+//!
+//! The session actor (mailbox in, events out), recovery from a crash at any point of a turn,
+//! forks at safe points, compaction and replay come with their own issue. They will drive the
+//! one driver of [`robota_core`]; there is no second.
+
+mod gate;
+
+pub use gate::PolicyGate;

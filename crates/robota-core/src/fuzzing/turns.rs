@@ -11,7 +11,8 @@ use crate::compact::Compaction;
 use crate::error::{ErrorData, ErrorKind};
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    HookAnswer, HookPoint, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+    AfterChange, HookAnswer, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
+    StopDecision,
 };
 use crate::ids::CallId;
 use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
@@ -215,7 +216,15 @@ pub(super) fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
             2 => PreToolDecision::Allow { reason: None },
             _ => PreToolDecision::Answer { outcome: outcome(bytes) },
         }),
-        6 => HookAnswer::PreToolUse(PreToolDecision::Change { input: json!([bytes.text()]) }),
+        6 => {
+            let input = json!([bytes.text()]);
+            let then = match bytes.pick(3) {
+                0 => AfterChange::Judge,
+                1 => AfterChange::Allow { reason: None },
+                _ => AfterChange::Ask { reason },
+            };
+            HookAnswer::PreToolUse(PreToolDecision::Change { input, then })
+        }
         7 => HookAnswer::PostToolUse(PostToolDecision::Continue),
         8 => HookAnswer::PostToolUse(PostToolDecision::Replace { outcome: outcome(bytes) }),
         _ => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),

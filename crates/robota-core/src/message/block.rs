@@ -282,7 +282,10 @@ impl ToolResult {
 /// does not know is a value, not an error.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[schemars(rename = "Block")]
+#[schemars(
+    rename = "Block",
+    description = "One part of a message. A block of a type that a reader does not know is kept as it is."
+)]
 enum Known {
     Text(Text),
     Thinking(Thinking),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gate::Judgement;
+use crate::hook::AfterChange;
 use crate::message::{ToolUse, given};
 use crate::permission::Class;
 use crate::state::{CallStage, OpenCall};
@@ -18,6 +19,9 @@ pub(super) struct CallState {
     pub(super) input: Option<Value>,
     /// Hooks run once, also when they changed the arguments and the gate judges again.
     pub(super) pre_hooks_done: bool,
+    /// What the hook that changed the arguments says of them.
+    #[serde(default)]
+    pub(super) then: AfterChange,
     pub(super) stage: Stage,
 }
 
@@ -44,7 +48,13 @@ pub(super) enum Stage {
 
 impl CallState {
     pub(super) fn new(tool_use: ToolUse) -> Self {
-        Self { tool_use, input: None, pre_hooks_done: false, stage: Stage::Judging }
+        Self {
+            tool_use,
+            input: None,
+            pre_hooks_done: false,
+            then: AfterChange::Judge,
+            stage: Stage::Judging,
+        }
     }
 
     pub(super) fn is_done(&self) -> bool {

@@ -12,7 +12,9 @@ use crate::event::{
     ToolFinished, ToolResultAdded, ToolStarted, TurnEnd,
 };
 use crate::gate::{Judgement, Source};
-use crate::hook::{HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision};
+use crate::hook::{
+    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+};
 use crate::ids::{CallId, MessageId};
 use crate::message::ToolResult;
 use crate::permission::{Class, Verdict};
@@ -40,6 +42,8 @@ impl Turn {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
             Judged::Judgement(judgement) => {
+                let said = std::mem::take(&mut self.calls[at].then);
+                let Some(judgement) = self.heard(at, judgement, said, out) else { return };
                 let settled = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
                 if settled {
                     self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
@@ -159,7 +163,7 @@ impl Turn {
     fn pre_hooked(
         &mut self,
         at: usize,
-        mut judgement: Judgement,
+        judgement: Judgement,
         decision: PreToolDecision,
         out: &mut Out,
     ) {
@@ -168,11 +172,11 @@ impl Turn {
             PreToolDecision::Allow { reason } => ("allow", reason.clone()),
             PreToolDecision::Ask { reason } => ("ask", Some(reason.clone())),
             PreToolDecision::Deny { reason } => ("deny", Some(reason.clone())),
-            PreToolDecision::Change { .. } => ("change", None),
+            PreToolDecision::Change { then, .. } => ("change", reason_of(then)),
             PreToolDecision::Answer { .. } => ("answer", None),
         };
         let input = match &decision {
-            PreToolDecision::Change { input } => Some(input.clone()),
+            PreToolDecision::Change { input, .. } => Some(input.clone()),
             _ => None,
         };
         out.emit(HookFinished {
@@ -184,20 +188,10 @@ impl Turn {
             outcome: None,
         });
         self.calls[at].pre_hooks_done = true;
-        match decision {
-            PreToolDecision::Continue => {}
-            PreToolDecision::Allow { reason } => {
-                if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
-                    let reason = reason.unwrap_or_else(|| "a hook allows it".to_owned());
-                    self.allow(at, DecidedBy::Hook, judgement.class, reason, out);
-                    return;
-                }
-            }
-            PreToolDecision::Ask { reason } => {
-                judgement.verdict = judgement.verdict.max(Verdict::Ask);
-                judgement.source = Source::Rule;
-                judgement.reason = reason;
-            }
+        let said = match decision {
+            PreToolDecision::Continue => AfterChange::Judge,
+            PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
+            PreToolDecision::Ask { reason } => AfterChange::Ask { reason },
             PreToolDecision::Deny { reason } => {
                 let text = format!("Blocked by hook: {reason}");
                 out.emit(PermissionDecided {
@@ -210,8 +204,9 @@ impl Turn {
                 self.finish_call(at, ToolOutcome::not_run("blocked_by_hook", text), out);
                 return;
             }
-            PreToolDecision::Change { input } => {
+            PreToolDecision::Change { input, then } => {
                 self.calls[at].input = Some(input);
+                self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
                 let call = &self.calls[at];
                 out.push(Effect::Judge(with_input(&call.tool_use, call.input.as_ref())));
@@ -221,9 +216,36 @@ impl Turn {
                 self.finish_call(at, ToolOutcome { ran: Ran::No, ..outcome }, out);
                 return;
             }
-        }
+        };
+        let Some(judgement) = self.heard(at, judgement, said, out) else { return };
         self.calls[at].stage = Stage::Judged(judgement);
         self.move_judged(at, out);
+    }
+
+    /// The judgement after what hooks said of the call; none when that settled it.
+    fn heard(
+        &mut self,
+        at: usize,
+        mut judgement: Judgement,
+        said: AfterChange,
+        out: &mut Out,
+    ) -> Option<Judgement> {
+        match said {
+            AfterChange::Judge => {}
+            AfterChange::Allow { reason } => {
+                if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
+                    let reason = reason.unwrap_or_else(|| "a hook allows it".to_owned());
+                    self.allow(at, DecidedBy::Hook, judgement.class, reason, out);
+                    return None;
+                }
+            }
+            AfterChange::Ask { reason } => {
+                judgement.verdict = judgement.verdict.max(Verdict::Ask);
+                judgement.source = Source::Rule;
+                judgement.reason = reason;
+            }
+        }
+        Some(judgement)
     }
 
     fn post_hooked(
@@ -382,5 +404,13 @@ impl Turn {
                 self.conclude(end, None, out);
             }
         }
+    }
+}
+
+fn reason_of(then: &AfterChange) -> Option<String> {
+    match then {
+        AfterChange::Judge => None,
+        AfterChange::Allow { reason } => reason.clone(),
+        AfterChange::Ask { reason } => Some(reason.clone()),
     }
 }

@@ -8,8 +8,8 @@ use crate::approve::Answer;
 use crate::event::{DecidedBy, Event, TurnEnd};
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use crate::permission::Verdict;
 use crate::tool::{Ran, ToolOutcome};
@@ -29,6 +29,10 @@ fn before_hook(verdict: Verdict, source: Source) -> Run {
     assert!(!run.jobs.iter().any(|job| matches!(job, Job::Hook(_))), "not before the answer ends");
     run.end();
     run
+}
+
+fn ask_from(source: Source) -> Judged {
+    Judged::Judgement(Judgement { source, ..judgement(Verdict::Ask, "bash") })
 }
 
 fn pre(run: &mut Run, decision: PreToolDecision) {
@@ -97,7 +101,10 @@ fn core_22_a_pre_hook_does_not_lift_an_ask_of_a_rule() {
 #[test]
 fn core_22_changed_arguments_are_judged_again_and_hooks_are_not() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
-    pre(&mut run, PreToolDecision::Change { input: json!({ "command": "rm" }) });
+    pre(
+        &mut run,
+        PreToolDecision::Change { input: json!({ "command": "rm" }), then: AfterChange::Judge },
+    );
     assert!(run.running().is_empty());
     let Some(Job::Judge(again)) = run.jobs.first().cloned() else { panic!("{:?}", run.jobs) };
     assert_eq!(again.input.json(), Some(&json!({ "command": "rm" })));
@@ -118,21 +125,49 @@ fn core_22_changed_arguments_are_judged_again_and_hooks_are_not() {
 #[test]
 fn core_22_arguments_changed_to_nothing_are_nothing_and_not_the_old_ones() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
-    pre(&mut run, PreToolDecision::Change { input: json!(null) });
+    pre(&mut run, PreToolDecision::Change { input: json!(null), then: AfterChange::Judge });
     run.judge(Verdict::Allow);
     let Some(Job::Tool { tool_use, .. }) = run.jobs.first() else { panic!("{:?}", run.jobs) };
     assert_eq!(tool_use.input.json(), Some(&json!(null)));
 }
 
 #[test]
+fn core_22_a_hook_that_changes_arguments_may_ask_or_allow_too() {
+    let change = |then| PreToolDecision::Change { input: json!({ "command": "ls" }), then };
+    let ask = || change(AfterChange::Ask { reason: "look first".to_owned() });
+    let allow = || change(AfterChange::Allow { reason: None });
+
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, ask());
+    assert!(run.running().is_empty());
+    run.judge(Verdict::Allow);
+    assert!(is_asked(&run), "allowed by the gate, asked for by the hook: {:?}", run.jobs);
+
+    let mut run = before_hook(Verdict::Ask, Source::Mode);
+    pre(&mut run, allow());
+    run.judge_with(|_| ask_from(Source::Mode));
+    assert_eq!(run.running(), ["bash"], "an ask of the mode is lifted");
+
+    let mut run = before_hook(Verdict::Ask, Source::Mode);
+    pre(&mut run, allow());
+    run.judge_with(|_| ask_from(Source::Rule));
+    assert!(is_asked(&run) && run.running().is_empty(), "one of a rule is not");
+
+    let mut run = before_hook(Verdict::Allow, Source::Mode);
+    pre(&mut run, allow());
+    run.judge(Verdict::Deny);
+    assert!(run.results()[0].1.starts_with("Permission denied: "));
+}
+
+#[test]
 fn core_22_changed_arguments_may_be_denied_or_wrong() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
-    pre(&mut run, PreToolDecision::Change { input: json!(3) });
+    pre(&mut run, PreToolDecision::Change { input: json!(3), then: AfterChange::Judge });
     run.judge_with(|_| Judged::Invalid("`3` is no object".to_owned()));
     assert!(run.results()[0].1.contains("`3` is no object"));
 
     let mut run = before_hook(Verdict::Allow, Source::Mode);
-    pre(&mut run, PreToolDecision::Change { input: json!({}) });
+    pre(&mut run, PreToolDecision::Change { input: json!({}), then: AfterChange::Judge });
     run.judge(Verdict::Deny);
     assert!(run.results()[0].1.starts_with("Permission denied: "));
     assert_eq!(run.ran(), Vec::<String>::new());

@@ -16,8 +16,8 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::{Event, MessageInjected};
 use crate::gate::Source;
 use crate::hook::{
-    HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use crate::ids::{CallId, CountingIds};
 use crate::message::{Block, Cause, Message, Role, ToolInput};
@@ -216,12 +216,17 @@ impl Choices {
             ])),
             HookPoint::PreToolUse => {
                 let (input, outcome) = (self.json(), self.outcome());
+                let then = self.of(&[
+                    AfterChange::Judge,
+                    AfterChange::Allow { reason: None },
+                    AfterChange::Ask { reason: reason.clone() },
+                ]);
                 HookAnswer::PreToolUse(self.of(&[
                     PreToolDecision::Continue,
                     PreToolDecision::Allow { reason: None },
                     PreToolDecision::Ask { reason: reason.clone() },
                     PreToolDecision::Deny { reason },
-                    PreToolDecision::Change { input },
+                    PreToolDecision::Change { input, then },
                     PreToolDecision::Answer { outcome },
                 ]))
             }

@@ -1,0 +1,108 @@
+//! `robota config get|set|explain`: which value holds, which file set it, what was dropped.
+
+use anyhow::Context as _;
+use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
+use robota_core::clock::SystemClock;
+use serde_json::{Value, json};
+
+use crate::args::{ConfigArgs, ConfigCommand, SetLayer, SettingsArgs};
+use crate::setup::Setup;
+use crate::{Exit, output};
+
+/// Runs one of the three.
+pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Exit> {
+    match &args.command {
+        ConfigCommand::Get { key, settings } => get(key, settings),
+        ConfigCommand::Set { key, value, layer, settings } => {
+            set(key, value.as_deref(), *layer, settings)
+        }
+        ConfigCommand::Explain { key, json, settings } => explain(key.as_deref(), *json, settings),
+    }
+}
+
+fn key(text: &str) -> anyhow::Result<KeyPath> {
+    KeyPath::parse(text)
+        .with_context(|| format!("`{text}` is not a key; one looks like permissions.allow"))
+}
+
+fn get(name: &str, settings: &SettingsArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(settings, None)?;
+    let key = key(name)?;
+    match setup.settings.get(&key) {
+        Some(Value::String(text)) => output::line(&text),
+        Some(value) => output::line(&format!("{value:#}")),
+        None => {
+            output::complain(&format!("`{key}` is not set"));
+            return Ok(Exit::Failure);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+fn set(
+    name: &str,
+    value: Option<&str>,
+    layer: SetLayer,
+    settings: &SettingsArgs,
+) -> anyhow::Result<Exit> {
+    let setup = Setup::load(settings, None)?;
+    let key = key(name)?;
+    // What is not JSON is text: `robota config set model some-model` needs no quotes.
+    let value = value.map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)));
+    let layer = match layer {
+        SetLayer::User => Layer::UserRobota,
+        SetLayer::Project => Layer::ProjectRobota,
+        SetLayer::Local => Layer::ProjectRobotaLocal,
+    };
+    let mut trust = TrustStore::load(&setup.places);
+    let mut writer =
+        SettingsWriter { places: &setup.places, trust: &mut trust, clock: &SystemClock };
+    let written = writer.set(layer, &key, value.as_ref())?;
+    output::line(&format!("{}: `{key}` written", written.file.display()));
+    if !written.counts {
+        output::note("robota: it counts once you trust this folder (robota trust)");
+    }
+    Ok(Exit::Ok)
+}
+
+fn explain(name: Option<&str>, as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(settings, None)?;
+    let key = match name {
+        Some(name) => key(name)?,
+        None => KeyPath::default(),
+    };
+    let explanations = setup.settings.explain(&key);
+    let dropped: Vec<_> = setup.settings.dropped(&key).collect();
+    let problems: Vec<_> = setup.settings.problems(&key).collect();
+    if as_json {
+        output::line(
+            &json!({
+                "trust": setup.settings.trust,
+                "set": explanations,
+                "dropped": dropped,
+                "problems": problems,
+            })
+            .to_string(),
+        );
+        return Ok(Exit::Ok);
+    }
+    if explanations.is_empty() && dropped.is_empty() && problems.is_empty() {
+        output::line(&format!("{} is not set anywhere", name.unwrap_or("anything")));
+    }
+    for explanation in explanations {
+        output::line(&format!("{} = {}", explanation.key, explanation.value));
+        for origin in &explanation.set_by {
+            output::line(&format!("  set by {origin}"));
+        }
+        for (value, origin) in &explanation.overridden {
+            output::line(&format!("  overrides {value} from {origin}"));
+        }
+    }
+    for dropped in dropped {
+        output::line(&format!("dropped: {dropped}"));
+    }
+    for problem in problems {
+        output::line(&format!("problem: {problem}"));
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,51 @@
+//! `robota trust`: what a folder's settings would do, and whether they may.
+
+use robota_config::{Files, Trust, TrustStore};
+use robota_core::clock::SystemClock;
+
+use crate::args::TrustArgs;
+use crate::setup::Setup;
+use crate::{Exit, output};
+
+/// Shows, grants or revokes trust in a folder.
+pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&args.settings, None)?;
+    let mut store = TrustStore::load(&setup.places);
+    if let Some(problem) = store.problem() {
+        output::complain(problem);
+    }
+    let folder = setup.places.cwd.display().to_string();
+    if args.revoke {
+        let was = store.revoke(&setup.places.cwd)?;
+        output::line(&if was {
+            format!("{folder} is no longer trusted.")
+        } else {
+            format!("{folder} was not trusted.")
+        });
+        return Ok(Exit::Ok);
+    }
+    let subject = Files::read(&setup.places).trust_subject();
+    let status = store.status_of(&subject);
+    if subject.items.is_empty() {
+        output::line(&format!("{folder} has no settings that need trust."));
+        return Ok(Exit::Ok);
+    }
+    output::line(&format!("These settings of {folder} can run or redirect something:"));
+    for item in &subject.items {
+        output::line(&format!("  {}: `{}` = {}", item.origin, item.key, item.value));
+    }
+    match status {
+        Trust::Trusted => output::line("You trust them, as they are."),
+        Trust::NotNeeded | Trust::Unknown | Trust::Changed if args.yes => {
+            store.grant(&subject, &SystemClock)?;
+            output::line("Trusted. You will be asked again when they change.");
+        }
+        Trust::Changed => {
+            output::line("They changed since you trusted them. To trust them: robota trust --yes");
+        }
+        Trust::NotNeeded | Trust::Unknown => {
+            output::line("They do not count. To trust them: robota trust --yes");
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,135 @@
+//! Settings, trust and the policy they make: the same for a run and for an explanation.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use robota_config::{
+    Environment, Files, Places, Settings, SettingsArgument, Severity, Trust, TrustStore, rule_check,
+};
+use robota_core::permission::Mode;
+use robota_exec::OsPaths;
+use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource};
+use serde_json::{Map, Value, json};
+
+use crate::args::SettingsArgs;
+use crate::{compose, output};
+
+/// What is set up for one folder.
+pub(crate) struct Setup {
+    /// Where things are.
+    pub(crate) places: Places,
+    /// The settings that hold.
+    pub(crate) settings: Settings,
+    /// The rules they make.
+    pub(crate) policy: Policy,
+}
+
+impl Setup {
+    /// Reads the settings for a folder, with what the arguments add.
+    pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
+        let cwd = compose::working_directory(args.cwd.as_deref())?;
+        let environment = Environment::of_process();
+        let mut places = Places::from_env(&environment).unwrap_or_default();
+        places.cwd = cwd;
+        places.settings = args.settings.as_deref().map(SettingsArgument::from);
+        places.flags = flags(args, mode)?;
+        if let Some(SettingsArgument::File(file)) = &places.settings {
+            anyhow::ensure!(file.exists(), "--settings: there is no file {}", file.display());
+            // Named from where the program was called, not from where it works.
+            let file = std::path::absolute(file).context("--settings")?;
+            places.settings = Some(SettingsArgument::File(file));
+        }
+        let files = Files::read(&places);
+        let store = TrustStore::load(&places);
+        let trust = if args.trust { Trust::Trusted } else { store.status(&files) };
+        let settings = Settings::from_files(&files, trust, &rule_check(&places));
+        // Rules that cannot be read are in the report already.
+        let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
+        Ok(Self { places, settings, policy })
+    }
+
+    /// Tells what is wrong and what does not count, once, in as few lines as it takes.
+    pub(crate) fn tell_problems(&self) {
+        for problem in &self.settings.report.problems {
+            if problem.severity == Severity::Error {
+                output::complain(&problem.to_string());
+            } else {
+                output::note(&format!("robota: {problem}"));
+            }
+        }
+        let dropped = self.settings.report.dropped.len();
+        if dropped > 0 {
+            let why = match self.settings.trust {
+                Trust::Changed => "this folder's settings changed since you trusted them",
+                Trust::Unknown => "this folder is not trusted",
+                Trust::Trusted | Trust::NotNeeded => "see `robota config explain`",
+            };
+            output::note(&format!(
+                "robota: {dropped} setting{} do{} not count: {why}. `robota trust` shows them.",
+                if dropped == 1 { "" } else { "s" },
+                if dropped == 1 { "es" } else { "" },
+            ));
+        }
+    }
+}
+
+/// Settings made from arguments.
+fn flags(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Map<String, Value>> {
+    let mut permissions = Map::new();
+    let lists = [("allow", &args.allowed_tools), ("deny", &args.disallowed_tools)];
+    for (key, given) in lists {
+        let rules: Vec<String> = given.iter().flat_map(|text| split_rules(text)).collect();
+        if !rules.is_empty() {
+            permissions.insert(key.to_owned(), json!(rules));
+        }
+    }
+    if let Some(mode) = mode {
+        permissions.insert("defaultMode".to_owned(), json!(mode));
+    }
+    let mut directories = Vec::new();
+    for dir in &args.add_dir {
+        let dir = compose::working_directory(Some(dir)).context("--add-dir")?;
+        directories.push(dir.display().to_string());
+    }
+    if !directories.is_empty() {
+        permissions.insert("additionalDirectories".to_owned(), json!(directories));
+    }
+    let mut flags = Map::new();
+    if !permissions.is_empty() {
+        flags.insert("permissions".to_owned(), Value::Object(permissions));
+    }
+    Ok(flags)
+}
+
+/// `Bash(git log *),Edit Read` is three rules: what is in parentheses is not split.
+fn split_rules(text: &str) -> Vec<String> {
+    let mut rules = vec![String::new()];
+    let mut depth = 0_usize;
+    for letter in text.chars() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (letter == ',' || letter.is_whitespace()) {
+            rules.push(String::new());
+        } else if let Some(rule) = rules.last_mut() {
+            rule.push(letter);
+        }
+    }
+    rules.retain(|rule| !rule.is_empty());
+    rules
+}
+
+/// The rules every session starts with, for a policy that no settings make.
+pub(crate) fn with_defaults(spec: PolicySpec) -> PolicySpec {
+    spec.rules(List::Allow, RuleSource::flag("built in"), DEFAULT_ALLOW.iter().copied())
+}
+
+/// The file system that policies ask.
+pub(crate) fn paths() -> Arc<OsPaths> {
+    Arc::new(OsPaths)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,273 @@
+//! JSON with positions: what stands on which line, which keys stand twice, and which bytes to
+//! replace so that a file keeps everything else as its owner wrote it.
+
+use std::ops::Range;
+
+use serde_json::{Map, Number, Value};
+
+/// Deeper nesting is refused: settings need six levels, and recursion needs a bound.
+const DEEPEST: usize = 100;
+
+/// A parsed file.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    pub(crate) text: String,
+    pub(crate) root: Node,
+    line_starts: Vec<usize>,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(String),
+    Array(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// One key of an object with its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Member {
+    pub(crate) key: String,
+    pub(crate) key_at: usize,
+    pub(crate) node: Node,
+}
+
+/// Where a text stops being JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SyntaxError {
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+impl Document {
+    /// Reads a whole file. A byte order mark before it is no part of it.
+    pub(crate) fn parse(text: String) -> Result<Self, SyntaxError> {
+        let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let mut parser = Parser { text: &text, at: start };
+        let root = parser.document().map_err(|(at, message)| SyntaxError {
+            line: text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1,
+            message,
+        })?;
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
+        Ok(Self { text, root, line_starts })
+    }
+
+    /// The line of a byte, counted from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= at)
+    }
+}
+
+impl Node {
+    /// The value without its positions; of a key that stands twice, the last counts.
+    pub(crate) fn to_value(&self) -> Value {
+        match &self.kind {
+            Kind::Null => Value::Null,
+            Kind::Bool(value) => Value::Bool(*value),
+            Kind::Number(value) => Value::Number(value.clone()),
+            Kind::String(value) => Value::String(value.clone()),
+            Kind::Array(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Kind::Object(members) => {
+                let mut map = Map::new();
+                for member in members {
+                    map.insert(member.key.clone(), member.node.to_value());
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// The member of that key; the last, if there are several.
+    pub(crate) fn member(&self, key: &str) -> Option<&Member> {
+        match &self.kind {
+            Kind::Object(members) => members.iter().rev().find(|member| member.key == key),
+            _ => None,
+        }
+    }
+
+    /// What it is, in a word.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "null",
+            Kind::Bool(_) => "a boolean",
+            Kind::Number(_) => "a number",
+            Kind::String(_) => "a string",
+            Kind::Array(_) => "a list",
+            Kind::Object(_) => "an object",
+        }
+    }
+}
+
+type Parsed<T> = Result<T, (usize, String)>;
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Parsed<Node> {
+        self.space();
+        if self.peek().is_none() {
+            return self.fail("the file is empty");
+        }
+        let root = self.value(0)?;
+        self.space();
+        if self.peek().is_some() {
+            return self.fail("something follows the end of the settings");
+        }
+        Ok(root)
+    }
+
+    fn value(&mut self, depth: usize) -> Parsed<Node> {
+        if depth > DEEPEST {
+            return self.fail("it is nested too deeply");
+        }
+        let start = self.at;
+        let kind = match self.peek() {
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.array(depth)?,
+            Some(b'"') => Kind::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
+            Some(b'/' | b'#') => return self.fail("comments are not part of JSON"),
+            Some(_) => self.word()?,
+            None => return self.fail("the file ends too early"),
+        };
+        Ok(Node { span: start..self.at, kind })
+    }
+
+    fn object(&mut self, depth: usize) -> Parsed<Kind> {
+        let mut members = Vec::new();
+        self.at += 1;
+        self.space();
+        if self.take(b'}') {
+            return Ok(Kind::Object(members));
+        }
+        loop {
+            self.space();
+            let key_at = self.at;
+            match self.peek() {
+                Some(b'"') => {}
+                Some(b'}') => return self.fail("there is a comma before this `}`"),
+                Some(b'/' | b'#') => return self.fail("comments are not part of JSON"),
+                Some(_) => return self.fail("a key in double quotes is due here"),
+                None => return self.fail("the file ends too early"),
+            }
+            let key = self.string()?;
+            self.space();
+            if !self.take(b':') {
+                return self.fail("`:` is due here");
+            }
+            self.space();
+            let node = self.value(depth + 1)?;
+            members.push(Member { key, key_at, node });
+            self.space();
+            if self.take(b'}') {
+                return Ok(Kind::Object(members));
+            }
+            if !self.take(b',') {
+                return self.fail("`,` or `}` is due here");
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Parsed<Kind> {
+        let mut items = Vec::new();
+        self.at += 1;
+        self.space();
+        if self.take(b']') {
+            return Ok(Kind::Array(items));
+        }
+        loop {
+            self.space();
+            if self.peek() == Some(b']') {
+                return self.fail("there is a comma before this `]`");
+            }
+            items.push(self.value(depth + 1)?);
+            self.space();
+            if self.take(b']') {
+                return Ok(Kind::Array(items));
+            }
+            if !self.take(b',') {
+                return self.fail("`,` or `]` is due here");
+            }
+        }
+    }
+
+    /// The token's end is found here, what it means by `serde_json`: one reading of escapes.
+    fn string(&mut self) -> Parsed<String> {
+        let start = self.at;
+        let mut end = start + 1;
+        loop {
+            match self.text.as_bytes().get(end) {
+                Some(b'"') => break,
+                Some(b'\\') => end += 2,
+                Some(b'\n') => return self.fail("a string must end on its line"),
+                Some(_) => end += 1,
+                None => return self.fail("a string has no end"),
+            }
+        }
+        self.at = end + 1;
+        let token = self.text.get(start..=end).unwrap_or_default();
+        serde_json::from_str(token)
+            .map_err(|_| (start, "a string has a character or an escape that JSON forbids".into()))
+    }
+
+    fn number(&mut self) -> Parsed<Number> {
+        let start = self.at;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+            .count();
+        self.at = start + length;
+        let token = self.text.get(start..self.at).unwrap_or_default();
+        serde_json::from_str(token).map_err(|_| (start, "this is not a number of JSON".into()))
+    }
+
+    fn word(&mut self) -> Parsed<Kind> {
+        let words =
+            [("null", Kind::Null), ("true", Kind::Bool(true)), ("false", Kind::Bool(false))];
+        for (word, kind) in words {
+            if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+                self.at += word.len();
+                return Ok(kind);
+            }
+        }
+        self.fail("a value is due here")
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn fail<T>(&self, message: &str) -> Parsed<T> {
+        Err((self.at, message.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! The provider in use: which profile, and what is in it.
+
+use std::time::Duration;
+
+use robota_core::env_ref::{Lookup, SecretSource};
+use robota_core::provider::definition::ProviderConfig;
+
+use crate::error::ConfigError;
+use crate::model::{DEFAULT_TIMEOUT, ProviderProfile};
+use crate::path::KeyPath;
+use crate::settings::Settings;
+
+/// The provider in use, its key not looked up yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ActiveProvider {
+    /// The profile's name; `provider` for the one of older versions.
+    pub name: String,
+    /// Which kind of provider.
+    pub kind: String,
+    /// Which model; absent for the kind's default.
+    pub model: Option<String>,
+    /// How long it may be silent.
+    pub timeout: Duration,
+    /// The profile as it stands.
+    pub profile: ProviderProfile,
+}
+
+impl Settings {
+    /// The provider in use: the profile `currentProvider` names, else the `provider` of older
+    /// versions, else none, and the caller's default holds.
+    ///
+    /// # Errors
+    /// When the profile does not exist or has no type.
+    pub fn provider(&self) -> Result<Option<ActiveProvider>, ConfigError> {
+        let (name, kind, profile) = match (&self.values.current_provider, &self.values.provider) {
+            (Some(name), _) => {
+                let profile = self.values.providers.get(name).ok_or_else(|| self.missing(name))?;
+                (name.clone(), profile.kind.clone(), profile)
+            }
+            (None, Some(legacy)) => {
+                let kind = legacy.profile.kind.clone().or_else(|| legacy.name.clone());
+                ("provider".to_owned(), kind, &legacy.profile)
+            }
+            (None, None) => return Ok(None),
+        };
+        let kind = kind.ok_or_else(|| ConfigError::NoType { name: name.clone() })?;
+        Ok(Some(ActiveProvider {
+            name,
+            kind,
+            model: profile.model.clone().or_else(|| self.values.model.clone()),
+            timeout: profile
+                .timeout
+                .map_or(DEFAULT_TIMEOUT, |millis| Duration::from_millis(millis.get())),
+            profile: profile.clone(),
+        }))
+    }
+
+    fn missing(&self, name: &str) -> ConfigError {
+        let key = KeyPath(vec!["currentProvider".to_owned()]);
+        let set_by = self.explain(&key).into_iter().flat_map(|explanation| explanation.set_by);
+        ConfigError::NoProfile {
+            name: name.to_owned(),
+            origin: set_by.map(|origin| origin.to_string()).next().unwrap_or_default(),
+            known: self.values.providers.keys().cloned().collect(),
+        }
+    }
+}
+
+impl ActiveProvider {
+    /// What the provider's factory gets, with the key looked up.
+    ///
+    /// # Errors
+    /// When `apiKey` is a reference that leads nowhere, or blank.
+    pub fn config(&self, lookup: Lookup<'_>) -> Result<ProviderConfig, ConfigError> {
+        let api_key = match &self.profile.api_key {
+            Some(text) => {
+                let key = SecretSource::parse(text).and_then(|source| source.resolve(lookup));
+                let fail = |source| ConfigError::ApiKey { name: self.name.clone(), source };
+                Some(key.map_err(fail)?)
+            }
+            None => None,
+        };
+        Ok(ProviderConfig {
+            provider_type: self.kind.clone(),
+            model: self.model.clone(),
+            api_key,
+            base_url: self.profile.base_url.clone(),
+            timeout: Some(self.timeout),
+            options: self.profile.options.clone(),
+        })
+    }
+}

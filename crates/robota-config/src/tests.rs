@@ -1,0 +1,118 @@
+//! Tests of what has no file of its own.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::keys::{Effect, KEYS, Merge, Strict};
+use crate::{Environment, KeyPath, Layer, Places, SettingsArgument, schema};
+
+#[test]
+fn paths_are_read_and_written_alike() {
+    for text in ["model", "permissions.allow", "env.\"A.B\"", "env.\"a b\".x", "enabledPlugins.a@b"]
+    {
+        assert_eq!(KeyPath::parse(text).unwrap().to_string(), text);
+    }
+    for wrong in ["", ".", "a.", ".a", "a..b", "\"a", "\"a\"b", "\"\""] {
+        assert_eq!(KeyPath::parse(wrong), None, "{wrong}");
+    }
+    let path = KeyPath(vec!["a".to_owned(), "\u{1b}[2J".to_owned()]);
+    assert_eq!(path.to_string(), "a.\"\\u001b[2J\"");
+    assert_eq!(KeyPath::parse(&path.to_string()), Some(path));
+}
+
+#[test]
+fn no_key_of_the_table_is_inside_another_or_stands_twice() {
+    for (at, rule) in KEYS.iter().enumerate() {
+        for other in &KEYS[at + 1..] {
+            assert_ne!(rule.path, other.path);
+            for (inner, outer) in [(rule, other), (other, rule)] {
+                let below = format!("{}.", outer.path);
+                assert!(!inner.path.starts_with(&below), "{} in {}", inner.path, outer.path);
+            }
+        }
+    }
+}
+
+/// Every key of the table is in the schema, so that no editor calls it a mistake.
+#[test]
+fn the_schema_knows_every_key() {
+    let schema = schema();
+    let root = schema.as_value();
+    for rule in KEYS {
+        let mut at = root;
+        for step in rule.path.split('.') {
+            at = resolve(root, at);
+            at = match step {
+                "*" => &at["additionalProperties"],
+                name => &at["properties"][name],
+            };
+            assert!(!at.is_null(), "{}: no `{step}`", rule.path);
+        }
+    }
+}
+
+fn resolve<'a>(root: &'a Value, at: &'a Value) -> &'a Value {
+    let reference = at["$ref"].as_str().or_else(|| at["anyOf"][0]["$ref"].as_str());
+    match reference.and_then(|reference| reference.strip_prefix('#')) {
+        Some(pointer) => root.pointer(pointer).unwrap(),
+        None => at,
+    }
+}
+
+#[test]
+fn the_page_shows_the_table() {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md"))
+            .unwrap();
+    let mut table = String::from("| key | several files | from a checkout |\n|---|---|---|\n");
+    for rule in KEYS {
+        let merge = match rule.merge {
+            Merge::Highest => "highest",
+            Merge::Union => "union",
+            Merge::Concat => "concatenated",
+            Merge::Deep => "deep",
+            Merge::Sticky(_) => "sticky",
+            Merge::Mode => "mode",
+        };
+        let effect = match rule.effect {
+            Effect::Tightens => "at once",
+            Effect::TightensWhen(Strict::True) => "`true` at once, else with trust",
+            Effect::TightensWhen(Strict::False) => "`false` at once, else with trust",
+            Effect::TightensWhen(Strict::Disable) => "`\"disable\"` at once, else with trust",
+            Effect::Grants => "with trust",
+            Effect::UserOnly => "never",
+            Effect::Mode => "stricter at once, looser with trust",
+        };
+        table.push_str(&format!("| `{}` | {merge} | {effect} |\n", rule.path));
+    }
+    assert!(page.contains(&table), "docs/settings.md must have this table:\n{table}");
+}
+
+#[test]
+fn places_know_their_files_and_anchors() {
+    let mut places = Places::new("/home/u", "/proj/p");
+    assert_eq!(places.anchor(Layer::UserRobota), Path::new("/home/u/.robota"));
+    assert_eq!(places.anchor(Layer::ProjectClaude), Path::new("/proj/p"));
+    assert_eq!(places.anchor(Layer::Argument), Path::new("/proj/p"));
+    places.settings = Some(SettingsArgument::from("conf/x.json"));
+    assert_eq!(places.anchor(Layer::Argument), Path::new("/proj/p/conf"));
+    places.claude_dir = Some("/elsewhere".into());
+    assert_eq!(places.file(Layer::UserClaude).unwrap(), Path::new("/elsewhere/settings.json"));
+    places.home = None;
+    assert_eq!(places.file(Layer::UserRobota), None);
+    assert_eq!(places.trust_file(), None);
+}
+
+#[test]
+fn the_places_of_a_process_come_from_its_environment() {
+    let pairs = [("HOME", "/home/x"), ("CLAUDE_CONFIG_DIR", ""), ("TOKEN", "s3cret")];
+    let environment =
+        Environment::from_iter(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let places = Places::from_env(&environment).unwrap();
+    assert_eq!(places.home.as_deref(), Some(Path::new("/home/x")));
+    assert_eq!(places.claude_dir, None);
+    assert!(places.cwd.is_absolute());
+    assert!(!format!("{environment:?}").contains("s3cret"));
+    assert!(Environment::of_process().get("PATH").is_some());
+}

@@ -1,0 +1,25 @@
+//! Replacing a file whole: whoever reads it, and whatever happens to us, finds the old content
+//! or the new.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// Replaces the content of a file. It keeps its mode unless one is given; a new one is 0600.
+pub(crate) fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mode = match mode {
+        Some(mode) => mode,
+        None => path.metadata().map_or(0o600, |facts| facts.permissions().mode() & 0o777),
+    };
+    let mut fresh = tempfile::Builder::new().prefix(".robota-").tempfile_in(folder)?;
+    fresh.as_file().set_permissions(Permissions::from_mode(mode))?;
+    fresh.write_all(content)?;
+    fresh.as_file().sync_all()?;
+    fresh.persist(path).map_err(|error| error.error)?;
+    File::open(folder)?.sync_all()
+}

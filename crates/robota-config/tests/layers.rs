@@ -1,0 +1,365 @@
+//! Layers and how they merge.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{World, allowed, key, problems, texts};
+use robota_config::model::HookDefinition;
+use robota_config::{ConfigError, Environment, Layer, Reason, SettingsArgument, Severity, Trust};
+use robota_core::error::{Diagnose, ErrorKind};
+use robota_core::permission::Mode;
+use serde_json::{Value, json};
+
+#[test]
+fn sdk_11_six_layers_and_two_above_them_the_highest_wins() {
+    let mut world = World::new();
+    let mut expected = None;
+    let layers = Layer::FILES;
+    for layer in layers {
+        world.write(layer, &json!({"model": layer.name(), "env": {layer.name(): "1"}}).to_string());
+        expected = Some(layer.name().to_owned());
+        assert_eq!(world.load_as(Trust::Trusted).values.model, expected);
+    }
+    assert_eq!(world.load_as(Trust::Trusted).values.env.len(), layers.len(), "env is per key");
+    world.places.settings = Some(SettingsArgument::from(r#" {"model": "argument"}"#));
+    assert_eq!(world.load_as(Trust::Trusted).values.model.as_deref(), Some("argument"));
+    world.places.flags.insert("model".to_owned(), json!("flag"));
+    let settings = world.load_as(Trust::Trusted);
+    assert_eq!(settings.values.model.as_deref(), Some("flag"));
+
+    let explained = &settings.explain(&key("model"))[0];
+    assert_eq!(explained.set_by[0].layer, Layer::Flags);
+    let order: Vec<_> = explained.overridden.iter().map(|(_, origin)| origin.layer).collect();
+    let mut all = layers.to_vec();
+    all.push(Layer::Argument);
+    assert_eq!(order, all);
+    assert!(expected.is_some());
+}
+
+#[test]
+fn nothing_at_all_is_fine() {
+    let settings = World::new().load();
+    assert!(settings.report.is_empty(), "{:?}", settings.report);
+    assert_eq!(settings.permissions.mode, Mode::Default);
+    assert!(settings.provider().unwrap().is_none());
+    assert_eq!(settings.trust, Trust::NotNeeded);
+}
+
+#[test]
+fn sdk_11_lists_are_united_with_their_origins() {
+    let world = World::with(&[
+        (Layer::UserRobota, r#"{"permissions":{"deny":["A","B","A"]}}"#),
+        (Layer::UserClaude, "{\"permissions\":{\n\"deny\":[\"B\",\n\"C\"],\"allow\":[\"X\"]}}"),
+        (Layer::ProjectClaude, r#"{"permissions":{"deny":[],"allow":["Y"]}}"#),
+    ]);
+    let settings = world.load_as(Trust::Trusted);
+    assert_eq!(
+        texts(&settings.permissions.deny),
+        ["A", "B", "B", "C"],
+        "a path in each `B` is its own"
+    );
+    assert_eq!(allowed(&settings), ["X", "Y"]);
+    let c = &settings.permissions.deny[3];
+    assert_eq!((c.origin.layer, c.origin.line), (Layer::UserClaude, Some(3)));
+    let places = settings.explain(&key("permissions.deny"))[0].set_by.clone();
+    assert_eq!(places[0].layer, Layer::UserRobota);
+}
+
+#[test]
+fn sdk_11_hooks_of_all_layers_are_kept() {
+    let hook = |command: &str| {
+        json!({"hooks": {"PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": command, "timeout": 5}]},
+        ]}})
+        .to_string()
+    };
+    let world = World::with(&[
+        (Layer::UserRobota, &hook("one")),
+        (Layer::UserClaude, &hook("two")),
+        (Layer::ProjectClaude, &hook("three")),
+    ]);
+    let commands = |trust| {
+        let settings = world.load_as(trust);
+        settings.hooks["PreToolUse"]
+            .iter()
+            .map(|sourced| match &sourced.group.hooks[0] {
+                HookDefinition::Command(hook) => hook.command.clone(),
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(commands(Trust::Trusted), ["one", "two", "three"]);
+    assert_eq!(commands(Trust::Unknown), ["one", "two"]);
+    let settings = world.load_as(Trust::Unknown);
+    assert_eq!(
+        settings.hooks["PreToolUse"][0].group.hooks[0].timeout(),
+        Some(Duration::from_secs(5))
+    );
+}
+
+#[test]
+fn a_hook_that_is_not_well_formed_is_kept_and_reported() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        "{\"hooks\": {\"PreToolUse\": [\n\
+         {\"matcher\": \"Bash\", \"hooks\": [\n{\"type\": \"command\"},\n{\"type\": \"mcp_tool\", \"server\": \"s\"}]},\n\
+         {\"matcher\": 7, \"hooks\": []},\n\"echo\"],\n\"Stop\": {}}}",
+    )]);
+    let settings = world.load();
+    let groups = &settings.hooks["PreToolUse"];
+    assert!(
+        matches!(&groups[0].group.hooks[0], HookDefinition::Unusable(hook) if hook.reason.contains("command"))
+    );
+    assert!(
+        matches!(&groups[0].group.hooks[1], HookDefinition::Unusable(hook) if hook.kind.as_deref() == Some("mcp_tool"))
+    );
+    assert_eq!(groups[1].group.matcher, None, "for everything rather than for nothing");
+    assert!(matches!(&groups[2].group.hooks[0], HookDefinition::Unusable(_)));
+    assert!(matches!(&settings.hooks["Stop"][0].group.hooks[0], HookDefinition::Unusable(_)));
+    let lines: Vec<_> = settings.report.problems.iter().map(|p| p.origin.line.unwrap()).collect();
+    assert_eq!(lines, [3, 4, 5, 6, 7, 7], "{:?}", problems(&settings));
+}
+
+#[test]
+fn sdk_11_provider_profiles_merge_per_field() {
+    let world = World::with(&[
+        (
+            Layer::UserRobota,
+            r#"{"currentProvider": "a", "providers": {
+                "a": {"type": "openai", "model": "m1", "apiKey": "$ENV:KEY", "options": {"x": {"y": 1, "z": [1]}}}}}"#,
+        ),
+        (
+            Layer::UserClaude,
+            r#"{"providers": {"a": {"model": "m2", "timeout": 5000, "options": {"x": {"z": [2]}}}}}"#,
+        ),
+    ]);
+    let provider = world.load().provider().unwrap().unwrap();
+    let environment = Environment::from_iter([("KEY".to_owned(), "k-123456789".to_owned())]);
+    let config = provider.config(&environment.lookup()).unwrap();
+    assert_eq!(config.provider_type, "openai");
+    assert_eq!(config.model.as_deref(), Some("m2"));
+    assert_eq!(config.api_key.unwrap().expose(), "k-123456789");
+    assert_eq!(config.timeout, Some(Duration::from_secs(5)));
+    assert_eq!(Value::Object(config.options), json!({"x": {"y": 1, "z": [2]}}));
+    assert!(!format!("{provider:?}").contains("KEY"));
+
+    let nothing = Environment::default();
+    let error = provider.config(&nothing.lookup()).unwrap_err();
+    assert!(error.to_data().message.contains("`KEY` is not set"));
+}
+
+#[test]
+fn sdk_11_provider_mistakes_are_configuration_errors() {
+    let fails =
+        |text: &str| World::with(&[(Layer::UserRobota, text)]).load().provider().unwrap_err();
+    let missing = fails(r#"{"currentProvider": "b", "providers": {"a": {"type": "t"}}}"#);
+    assert_eq!(missing.kind(), ErrorKind::Configuration);
+    assert_eq!(missing.hint().unwrap(), "use one of: a");
+    assert!(missing.to_string().contains("settings.json:1"), "{missing}");
+    let untyped = fails(r#"{"currentProvider": "a", "providers": {"a": {"model": "m"}}}"#);
+    assert!(matches!(untyped, ConfigError::NoType { .. }));
+    assert!(matches!(fails(r#"{"provider": {"model": "m"}}"#), ConfigError::NoType { .. }));
+}
+
+#[test]
+fn sdk_11_the_legacy_provider_counts_when_no_profile_is_in_use() {
+    let legacy = r#"{"provider": {"name": "anthropic", "model": "m", "apiKey": "k"}}"#;
+    let world = World::with(&[(Layer::UserRobota, legacy)]);
+    let provider = world.load().provider().unwrap().unwrap();
+    assert_eq!((provider.kind.as_str(), provider.model.as_deref()), ("anthropic", Some("m")));
+    assert_eq!(provider.timeout, Duration::from_secs(120), "the default");
+    world.write(
+        Layer::UserClaude,
+        r#"{"model": "m9", "currentProvider": "a", "providers": {"a": {"type": "t"}}}"#,
+    );
+    let provider = world.load().provider().unwrap().unwrap();
+    assert_eq!((provider.kind.as_str(), provider.model.as_deref()), ("t", Some("m9")));
+}
+
+#[test]
+fn sdk_11_references_are_replaced_in_api_keys_only() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        r#"{"currentProvider": "a", "providers": {"a": {"type": "t", "baseURL": "$ENV:URL", "apiKey": "$ENV:KEY"}}}"#,
+    )]);
+    let settings = world.load();
+    let environment =
+        Environment::from_iter(["URL", "KEY"].map(|name| (name.to_owned(), "secret".to_owned())));
+    let config = settings.provider().unwrap().unwrap().config(&environment.lookup()).unwrap();
+    assert_eq!(config.base_url.as_deref(), Some("$ENV:URL"));
+    assert_eq!(problems(&settings).len(), 1, "{:?}", problems(&settings));
+    assert!(problems(&settings)[0].contains("`providers.a.baseURL`"));
+}
+
+#[test]
+fn unknown_keys_are_kept_and_warned_of_once() {
+    let world = World::with(&[
+        (
+            Layer::UserRobota,
+            r#"{"$schema": "x", "colour": "blue", "sandbox": {"credentials": {}}}"#,
+        ),
+        (Layer::UserClaude, r#"{"colour": "red", "permissions": {"new": 1}}"#),
+    ]);
+    let settings = world.load();
+    assert_eq!(settings.values.other["colour"], "red");
+    assert_eq!(settings.report.problems.len(), 3, "{:?}", problems(&settings));
+    assert!(settings.report.problems.iter().all(|p| p.severity == Severity::Warning));
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_named_and_the_rest_counts() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        "{\n\"model\": 7,\n\"language\": \"de\",\n\"providers\": {\"a\": {\n\"timeout\": -1, \"type\": \"t\"}},\n\
+         \"statusLine\": {\"type\": \"command\",\n\"command\": 3},\n\"autoCompactThreshold\": 1.5,\n\"env\": []}",
+    )]);
+    let settings = world.load();
+    assert_eq!(settings.values.language.as_deref(), Some("de"));
+    assert_eq!(settings.values.providers["a"].kind.as_deref(), Some("t"));
+    assert_eq!(settings.values.providers["a"].timeout, None);
+    let found: Vec<_> = settings
+        .report
+        .problems
+        .iter()
+        .map(|p| (p.origin.line.unwrap(), p.key.clone().unwrap().to_string()))
+        .collect();
+    let expected = [
+        (2, "model"),
+        (5, "providers.a.timeout"),
+        (7, "statusLine.command"),
+        (8, "autoCompactThreshold"),
+        (9, "env"),
+    ];
+    assert_eq!(found, expected.map(|(line, key)| (line, key.to_owned())));
+    assert!(settings.permissions.unreadable.is_empty(), "none of these forbids anything");
+}
+
+#[test]
+fn sandbox_and_other_keys_have_types() {
+    let world = World::with(&[(
+        Layer::UserClaude,
+        r#"{"sandbox": {"enabled": true, "filesystem": {"denyRead": ["~/.ssh"]}, "network": {"deniedDomains": ["x.y"]}},
+            "autoCompactThreshold": false, "enabledPlugins": {"a@b": true}, "cleanupPeriodDays": 3,
+            "fallbackModel": ["a", "b"], "defaultTrustLevel": "full", "model": null}"#,
+    )]);
+    let settings = world.load();
+    assert!(settings.report.is_empty(), "{:?}", settings.report);
+    let sandbox = settings.values.sandbox.unwrap();
+    assert_eq!(sandbox.enabled, Some(true));
+    assert_eq!(sandbox.filesystem.unwrap().deny_read, ["~/.ssh"]);
+    assert_eq!(settings.values.auto_compact_threshold.unwrap().0, None);
+    assert_eq!(settings.permissions.mode, Mode::AcceptEdits);
+}
+
+#[test]
+fn the_mode_goes_before_its_friendly_name_and_higher_layers_before_both() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        r#"{"permissions": {"defaultMode": "plan"}, "defaultTrustLevel": "full"}"#,
+    )]);
+    assert_eq!(world.load().permissions.mode, Mode::Plan);
+    world.write(Layer::UserClaude, r#"{"defaultTrustLevel": "full"}"#);
+    assert_eq!(world.load().permissions.mode, Mode::AcceptEdits);
+    let explained = &world.load().explain(&key("permissions.defaultMode"))[0];
+    assert_eq!(explained.set_by[0].layer, Layer::UserClaude);
+    assert_eq!(explained.value, "acceptEdits");
+}
+
+#[test]
+fn a_mode_of_another_program_never_loosens() {
+    for (low, unknown, expected) in [
+        ("plan", "dontAsk", Mode::Plan),
+        ("acceptEdits", "dontAsk", Mode::Default),
+        ("bypassPermissions", "auto", Mode::Default),
+        ("acceptEdits", "manual", Mode::Default),
+    ] {
+        let mode = |name: &str| json!({"permissions": {"defaultMode": name}}).to_string();
+        let world =
+            World::with(&[(Layer::UserRobota, &mode(low)), (Layer::UserClaude, &mode(unknown))]);
+        assert_eq!(world.load().permissions.mode, expected, "{low} then {unknown}");
+    }
+}
+
+#[test]
+fn bypass_stays_off_once_anybody_says_so() {
+    let world = World::with(&[
+        (Layer::UserRobota, r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#),
+        (Layer::ProjectClaude, r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#),
+    ]);
+    let settings = world.load();
+    assert_eq!(settings.permissions.mode, Mode::Default);
+    assert!(settings.permissions.bypass_disabled);
+    assert_eq!(settings.report.dropped[0].reason, Reason::BypassDisabled);
+}
+
+#[test]
+fn in_the_home_folder_the_users_files_are_the_users() {
+    let mut world = World::with(&[(Layer::UserRobota, r#"{"permissions": {"allow": ["X"]}}"#)]);
+    world.places.cwd = world.places.home.clone().unwrap();
+    let settings = world.load();
+    assert_eq!(allowed(&settings), ["X"]);
+    assert!(settings.report.is_empty(), "{:?}", settings.report);
+}
+
+#[test]
+fn a_settings_argument_that_is_not_there_is_said_so() {
+    let mut world = World::new();
+    world.places.settings = Some(SettingsArgument::from("nowhere.json"));
+    let settings = world.load();
+    assert!(problems(&settings)[0].contains("there is no such file"));
+    assert_eq!(settings.permissions.unreadable.len(), 1);
+}
+
+#[test]
+fn explanations_show_no_secrets() {
+    let world = World::with(&[
+        (
+            Layer::UserRobota,
+            r#"{"env": {"A": "s3cret"}, "providers": {"a": {"apiKey": "s3cret", "options": {"headers": {"x": "s3cret"}}}}}"#,
+        ),
+        (
+            Layer::UserClaude,
+            r#"{"env": {"A": "s3cret2"}, "providers": {"a": {"apiKey": "$ENV:A_KEY"}}}"#,
+        ),
+        (
+            Layer::ProjectClaude,
+            r#"{"env": {"A": "s3cret"}, "providers": {"a": {"apiKey": "s3cret"}}, "mcpServers": {"m": {"env": {"B": "s3cret"}}}}"#,
+        ),
+    ]);
+    let settings = world.load();
+    let shown = serde_json::to_string(&[
+        json!(settings.explain(&key("env"))),
+        json!(settings.explain(&key("providers"))),
+        json!(settings.report),
+        json!(
+            robota_config::Files::read(&world.places)
+                .trust_subject()
+                .items
+                .iter()
+                .filter(|item| item.key != key("env.A"))
+                .collect::<Vec<_>>()
+        ),
+    ])
+    .unwrap();
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert!(shown.contains("$ENV:A_KEY"));
+    assert_eq!(settings.get(&key("env.A")), Some(json!("s3cret2")));
+}
+
+#[test]
+fn rules_are_checked_by_whoever_knows_them() {
+    let world = World::with(&[(
+        Layer::UserRobota,
+        "{\"permissions\": {\"allow\": [\"good\",\n\"bad\"], \"deny\": [\"bad\"]}}",
+    )]);
+    let files = robota_config::Files::read(&world.places);
+    let settings = robota_config::Settings::from_files(&files, Trust::Unknown, &|_, rule| {
+        if rule == "bad" { Err("no `(`".to_owned()) } else { Ok(()) }
+    });
+    assert_eq!(allowed(&settings), ["good"]);
+    assert_eq!(texts(&settings.permissions.deny), ["bad"], "never dropped");
+    assert_eq!(settings.report.problems.len(), 2);
+    assert!(problems(&settings)[0].contains("settings.json:2: `permissions.allow`"));
+}

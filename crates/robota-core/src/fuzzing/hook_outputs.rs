@@ -1,0 +1,58 @@
+//! What a hook prints.
+
+use crate::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput, MAX_TEXT};
+
+/// How a hook ended (the first byte) and what it printed, twice over: both are read at every
+/// event, the same every time and within bounds; a failure refuses at a gate; and the two
+/// together are never looser than either.
+pub fn hook_outputs(data: &[u8]) {
+    let (end, said) = data.split_first().map_or((&0, data), |(end, said)| (end, said));
+    let mut halves = said.splitn(2, |byte| *byte == 0);
+    let exits: Vec<_> = halves.by_ref().map(|stdout| exit(*end, stdout)).collect();
+    let hook = HookDefinition::unusable(serde_json::Value::Null, "fuzzed".to_owned());
+    for event in HookEvent::ALL {
+        let outputs: Vec<_> =
+            exits.iter().map(|exit| HookOutput::read(event, &hook, exit)).collect();
+        for (exit, output) in exits.iter().zip(&outputs) {
+            check(event, exit, output);
+            assert_eq!(*output, HookOutput::read(event, &hook, exit));
+        }
+        let all = HookOutput::merge(event, outputs.clone());
+        for output in &outputs {
+            assert!(all.block.is_some() || output.block.is_none(), "a block stays");
+            assert!(all.stop.is_some() || output.stop.is_none(), "a stop stays");
+            let says = |output: &HookOutput| output.permission.as_ref().map(|it| it.says);
+            assert!(says(&all) >= says(output), "the strictest wins");
+        }
+    }
+}
+
+fn exit(end: u8, stdout: &[u8]) -> HookExit {
+    match end {
+        250 => HookExit { stdout: stdout.to_vec(), ..HookExit::silent(HookEnd::Signal(9)) },
+        251 => HookExit { stdout: stdout.to_vec(), ..HookExit::silent(HookEnd::TimedOut) },
+        252 => HookExit::failed(String::from_utf8_lossy(stdout)),
+        253 => HookExit { stdout_cut: true, ..HookExit::code(0, stdout, "") },
+        code => HookExit::code(i32::from(code), stdout, stdout),
+    }
+}
+
+fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
+    let failed = match exit.end {
+        HookEnd::Code(code) => matches!(code, 2 | 126 | 127 | 129..=192),
+        HookEnd::Signal(_) | HookEnd::TimedOut | HookEnd::Failed(_) => true,
+    };
+    assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must refuse");
+    assert!(event.can_block() || output.block.is_none(), "{event}: nothing to block");
+    if exit.end != HookEnd::Code(0) {
+        let allows =
+            matches!(&output.permission, Some(said) if said.says == crate::hook::HookSays::Allow);
+        assert!(!allows, "only a hook that went well may allow");
+    }
+    // A reason may stand inside a sentence.
+    let most = MAX_TEXT + 300;
+    let notices = output.notices.iter().map(|notice| &notice.text);
+    for text in notices.chain(&output.block).chain(&output.stop).chain(&output.context) {
+        assert!(text.chars().count() <= most, "{} characters", text.chars().count());
+    }
+}

@@ -1,0 +1,106 @@
+//! From what hooks said to what the event can make of it.
+
+use serde_json::Value;
+
+use super::{
+    AfterChange, HookEvent, HookNotice, HookOutput, HookPermission, HookSays, PostToolDecision,
+    PreToolDecision, PromptDecision, StopDecision,
+};
+use crate::message::ResultBlock;
+use crate::tool::ToolOutcome;
+
+/// What hooks decided at an event that is no point of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventDecision {
+    /// Nothing stands in the way.
+    Continue {
+        /// Words for the model.
+        context: Option<String>,
+    },
+    /// What was about to happen does not: no summary, no worktree; a subagent goes on, with the
+    /// reason as its next words.
+    Block {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl HookOutput {
+    /// At PreToolUse.
+    #[must_use]
+    pub fn into_pre_tool(self) -> PreToolDecision {
+        if let Some(reason) = self.stop.or(self.block) {
+            return PreToolDecision::Deny { reason };
+        }
+        let then = match self.permission {
+            None => AfterChange::Judge,
+            Some(HookPermission { says: HookSays::Allow, reason }) => AfterChange::Allow { reason },
+            Some(HookPermission { says: HookSays::Ask | HookSays::Defer, reason }) => {
+                let reason = reason.unwrap_or_else(|| "a hook wants you to be asked".to_owned());
+                AfterChange::Ask { reason }
+            }
+        };
+        match (self.updated_input, then) {
+            (Some(input), then) => PreToolDecision::Change { input: Value::Object(input), then },
+            (None, AfterChange::Judge) => PreToolDecision::Continue,
+            (None, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
+            (None, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
+        }
+    }
+
+    /// At PostToolUse, of a call that came to `outcome`.
+    #[must_use]
+    pub fn into_post_tool(self, outcome: &ToolOutcome) -> PostToolDecision {
+        if let Some(reason) = self.stop.or(self.block) {
+            return PostToolDecision::Block { reason };
+        }
+        if self.updated_output.is_none() && self.context.is_none() {
+            return PostToolDecision::Continue;
+        }
+        let mut outcome = outcome.clone();
+        match self.updated_output {
+            None => {}
+            Some(Value::String(text)) => outcome.content = vec![ResultBlock::text(text)],
+            Some(value) => outcome.content = vec![ResultBlock::text(value.to_string())],
+        }
+        outcome.content.extend(self.context.map(ResultBlock::text));
+        PostToolDecision::Replace { outcome }
+    }
+
+    /// At UserPromptSubmit.
+    #[must_use]
+    pub fn into_prompt(self) -> PromptDecision {
+        match self.stop.or(self.block) {
+            Some(reason) => PromptDecision::Block { reason },
+            None => PromptDecision::Continue { context: self.context },
+        }
+    }
+
+    /// At Stop. "All work is to stop" wins over "go on".
+    #[must_use]
+    pub fn into_stop(self) -> StopDecision {
+        match (self.stop, self.block) {
+            (None, Some(reason)) => StopDecision::Continue { reason },
+            (Some(_), _) | (None, None) => StopDecision::Finish,
+        }
+    }
+
+    /// At any other event.
+    #[must_use]
+    pub fn into_event(self, event: HookEvent) -> EventDecision {
+        let stop = self.stop.filter(|_| event.is_gate());
+        match stop.or(self.block) {
+            Some(reason) => EventDecision::Block { reason },
+            None => EventDecision::Continue { context: self.context },
+        }
+    }
+
+    /// What hooks said that this event has no place for.
+    pub(super) fn unheard(&self, event: HookEvent) -> Option<HookNotice> {
+        let homeless = matches!(event, HookEvent::PreToolUse | HookEvent::Stop);
+        (homeless && self.context.is_some()).then(|| {
+            let text = format!("additionalContext of {event} hooks does not reach the model");
+            HookNotice::warning(event, text)
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! The events that hooks can stand at.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::HookPoint;
+
+/// Something that happens, at which hooks can stand.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum HookEvent {
+    /// A tool call was judged and not denied.
+    PreToolUse,
+    /// A tool call ran.
+    PostToolUse,
+    /// A session begins, or goes on in a new process.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+    /// A turn is about to end with an answer.
+    Stop,
+    /// A turn ended with an error.
+    StopFailure,
+    /// A conversation is about to be summarised.
+    PreCompact,
+    /// A conversation was summarised.
+    PostCompact,
+    /// An input was accepted and is not a message yet.
+    UserPromptSubmit,
+    /// A subagent begins.
+    SubagentStart,
+    /// A subagent is about to end.
+    SubagentStop,
+    /// A worktree is made.
+    WorktreeCreate,
+    /// A worktree is removed.
+    WorktreeRemove,
+}
+
+/// What a group's matcher is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatchedOn {
+    /// The tool's name.
+    Tool,
+    /// Where a session came from.
+    Source,
+    /// Why a session ended.
+    Reason,
+    /// What made a turn fail.
+    Error,
+    /// Who wanted a summary.
+    Trigger,
+    /// The kind of subagent.
+    AgentType,
+    /// Nothing: a matcher here is ignored.
+    Nothing,
+}
+
+impl HookEvent {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::PreToolUse,
+        Self::PostToolUse,
+        Self::SessionStart,
+        Self::SessionEnd,
+        Self::Stop,
+        Self::StopFailure,
+        Self::PreCompact,
+        Self::PostCompact,
+        Self::UserPromptSubmit,
+        Self::SubagentStart,
+        Self::SubagentStop,
+        Self::WorktreeCreate,
+        Self::WorktreeRemove,
+    ];
+
+    /// The name used in settings and told to hooks.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::SessionStart => "SessionStart",
+            Self::SessionEnd => "SessionEnd",
+            Self::Stop => "Stop",
+            Self::StopFailure => "StopFailure",
+            Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::SubagentStart => "SubagentStart",
+            Self::SubagentStop => "SubagentStop",
+            Self::WorktreeCreate => "WorktreeCreate",
+            Self::WorktreeRemove => "WorktreeRemove",
+        }
+    }
+
+    /// Whether something is held back until hooks have spoken. Here a hook that fails refuses.
+    #[must_use]
+    pub fn is_gate(self) -> bool {
+        match self {
+            Self::PreToolUse
+            | Self::PostToolUse
+            | Self::UserPromptSubmit
+            | Self::PreCompact
+            | Self::WorktreeCreate => true,
+            Self::SessionStart
+            | Self::SessionEnd
+            | Self::Stop
+            | Self::StopFailure
+            | Self::PostCompact
+            | Self::SubagentStart
+            | Self::SubagentStop
+            | Self::WorktreeRemove => false,
+        }
+    }
+
+    /// Whether a hook's "block" means anything. At the end of an agent's work it means "go on",
+    /// which a hook must say itself: one that fails there lets the work end.
+    #[must_use]
+    pub fn can_block(self) -> bool {
+        self.is_gate() || matches!(self, Self::Stop | Self::SubagentStop)
+    }
+
+    /// Whether plain text on standard output is context for the model.
+    #[must_use]
+    pub fn takes_text(self) -> bool {
+        matches!(self, Self::UserPromptSubmit | Self::SessionStart)
+    }
+
+    /// Whether any code but 0 is a failure that refuses, and not only 2.
+    #[must_use]
+    pub(super) fn every_code_counts(self) -> bool {
+        self == Self::WorktreeCreate
+    }
+
+    /// What a matcher is compared with.
+    #[must_use]
+    pub fn matched_on(self) -> MatchedOn {
+        match self {
+            Self::PreToolUse | Self::PostToolUse => MatchedOn::Tool,
+            Self::SessionStart => MatchedOn::Source,
+            Self::SessionEnd => MatchedOn::Reason,
+            Self::StopFailure => MatchedOn::Error,
+            Self::PreCompact | Self::PostCompact => MatchedOn::Trigger,
+            Self::SubagentStart | Self::SubagentStop => MatchedOn::AgentType,
+            Self::UserPromptSubmit | Self::Stop | Self::WorktreeCreate | Self::WorktreeRemove => {
+                MatchedOn::Nothing
+            }
+        }
+    }
+}
+
+impl From<HookPoint> for HookEvent {
+    fn from(point: HookPoint) -> Self {
+        match point {
+            HookPoint::UserPromptSubmit => Self::UserPromptSubmit,
+            HookPoint::PreToolUse => Self::PreToolUse,
+            HookPoint::PostToolUse => Self::PostToolUse,
+            HookPoint::Stop => Self::Stop,
+        }
+    }
+}
+
+impl fmt::Display for HookEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for HookEvent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|event| event.name() == text).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|event| event.name()).collect();
+            let text = text.escape_debug();
+            format!("there is no hook event `{text}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+use super::*;
+
+fn matches(event: HookEvent, matcher: &str, target: &str) -> bool {
+    let (matcher, bad) = Matcher::read(event, Some(matcher));
+    assert_eq!(bad, None);
+    matcher.matches(target)
+}
+
+#[test]
+fn core_22_matchers_are_lists_of_names_or_expressions() {
+    for (matcher, target, fits) in [
+        ("", "Bash", true),
+        ("*", "Bash", true),
+        ("|", "Bash", true),
+        ("Bash", "Bash", true),
+        ("Bash", "bash", false),
+        ("Bash", "BashOutput", false),
+        ("Edit|Write", "Write", true),
+        ("Edit, Write", "Write", true),
+        ("Edit | Write", "MultiEdit", false),
+        ("mcp__memory", "mcp__memory__read", false),
+        ("mcp__memory__.*", "mcp__memory__read", true),
+        ("mcp__.*__write.*", "mcp__files__write_file", true),
+        ("Edit.*", "MultiEdit", true),
+        ("^Edit.*", "MultiEdit", false),
+        ("^(Edit|Write)$", "Write", true),
+        (".*", "", true),
+    ] {
+        assert_eq!(matches(HookEvent::PreToolUse, matcher, target), fits, "{matcher} {target}");
+    }
+    assert!(Matcher::read(HookEvent::PreToolUse, None).0.matches("Bash"));
+    assert!(matches(HookEvent::SessionStart, "startup|resume", "resume"));
+    assert!(!matches(HookEvent::SessionStart, "startup|resume", "clear"));
+}
+
+#[test]
+fn core_22_events_without_a_target_ignore_matchers() {
+    for event in HookEvent::ALL.into_iter().filter(|it| it.matched_on() == MatchedOn::Nothing) {
+        assert!(matches(event, "Bash", "") && matches(event, "(", ""), "{event}");
+    }
+}
+
+#[test]
+fn core_22_a_matcher_that_cannot_be_read_matches_everything_where_hooks_decide() {
+    let huge = "(a{1000}){1000}".repeat(3);
+    for text in ["(", "Bash(", "(?!Bash).*", "(a)\\1", huge.as_str()] {
+        for event in HookEvent::ALL {
+            if event.matched_on() == MatchedOn::Nothing {
+                continue;
+            }
+            let (matcher, bad) = Matcher::read(event, Some(text));
+            assert_eq!(matcher.matches("Bash"), event.is_gate(), "{event} {text}");
+            let told = bad.expect("it is reported").to_string();
+            let counts = if event.is_gate() { "run always" } else { "never run" };
+            assert!(told.contains(event.name()) && told.ends_with(counts), "{told}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::hook::{
+    AfterChange, HookEvent, HookOutput, HookPermission, HookSays, PreToolDecision, PromptDecision,
+    StopDecision,
+};
+
+fn output(says: HookSays, reason: &str) -> HookOutput {
+    let permission = Some(HookPermission { says, reason: Some(reason.to_owned()) });
+    HookOutput { permission, ..HookOutput::default() }
+}
+
+fn input(value: &Value) -> HookOutput {
+    HookOutput { updated_input: value.as_object().cloned(), ..HookOutput::default() }
+}
+
+fn merged(outputs: Vec<HookOutput>) -> PreToolDecision {
+    HookOutput::merge(HookEvent::PreToolUse, outputs).into_pre_tool()
+}
+
+#[test]
+fn core_22_the_strictest_answer_wins_with_the_first_reason() {
+    let text = str::to_owned;
+    let block = HookOutput { block: Some(text("no")), ..HookOutput::default() };
+    let (allow, ask) = (output(HookSays::Allow, "a"), output(HookSays::Ask, "q1"));
+    let (again, defer) = (output(HookSays::Ask, "q2"), output(HookSays::Defer, "later"));
+    let nothing = HookOutput::default();
+    assert_eq!(merged(vec![]), PreToolDecision::Continue);
+    assert_eq!(
+        merged(vec![nothing, allow.clone()]),
+        PreToolDecision::Allow { reason: Some(text("a")) }
+    );
+    assert_eq!(
+        merged(vec![allow.clone(), ask.clone(), again.clone()]),
+        PreToolDecision::Ask { reason: text("q1") }
+    );
+    assert_eq!(merged(vec![again, defer, ask]), PreToolDecision::Ask { reason: text("later") });
+    assert_eq!(merged(vec![allow, block]), PreToolDecision::Deny { reason: text("no") });
+}
+
+#[test]
+fn core_22_changed_arguments_keep_what_other_hooks_said() {
+    let (ls, rm) = (json!({"command": "ls"}), json!({"command": "rm"}));
+    assert_eq!(
+        merged(vec![input(&ls), output(HookSays::Ask, "sure?"), input(&ls)]),
+        PreToolDecision::Change {
+            input: ls.clone(),
+            then: AfterChange::Ask { reason: "sure?".to_owned() }
+        }
+    );
+    let PreToolDecision::Deny { reason } = merged(vec![input(&ls), input(&rm)]) else {
+        panic!("two hooks cannot both have their way")
+    };
+    assert!(reason.contains("changed the arguments"), "{reason}");
+}
+
+#[test]
+fn core_22_contexts_are_joined_and_stop_beats_go_on() {
+    let context =
+        |text: &str| HookOutput { context: Some(text.to_owned()), ..HookOutput::default() };
+    let all = HookOutput::merge(HookEvent::UserPromptSubmit, [context("a"), context("b")]);
+    assert_eq!(all.into_prompt(), PromptDecision::Continue { context: Some("a\nb".to_owned()) });
+    let stop = HookOutput { stop: Some("enough".to_owned()), ..HookOutput::default() };
+    let go_on = HookOutput { block: Some("more".to_owned()), ..HookOutput::default() };
+    let both = HookOutput::merge(HookEvent::Stop, [go_on.clone(), stop]);
+    assert_eq!(both.into_stop(), StopDecision::Finish);
+    assert_eq!(go_on.into_stop(), StopDecision::Continue { reason: "more".to_owned() });
+}
+
+/// How much a decision holds back.
+fn strictness(decision: &PreToolDecision) -> u8 {
+    match decision {
+        PreToolDecision::Deny { .. } => 2,
+        PreToolDecision::Ask { .. }
+        | PreToolDecision::Change { then: AfterChange::Ask { .. }, .. } => 1,
+        PreToolDecision::Continue
+        | PreToolDecision::Allow { .. }
+        | PreToolDecision::Change { .. }
+        | PreToolDecision::Answer { .. } => 0,
+    }
+}
+
+fn any_output() -> impl Strategy<Value = HookOutput> {
+    let says = prop_oneof![Just(HookSays::Allow), Just(HookSays::Ask), Just(HookSays::Defer)];
+    let changed = prop::option::weighted(0.3, 0..2_u8);
+    (
+        prop::option::weighted(0.1, "[a-z]{1,3}"),
+        prop::option::weighted(0.1, "[a-z]{1,3}"),
+        prop::option::of((says, prop::option::of("[a-z]{1,3}"))),
+        changed,
+    )
+        .prop_map(|(stop, block, permission, changed)| HookOutput {
+            stop,
+            block,
+            permission: permission.map(|(says, reason)| HookPermission { says, reason }),
+            updated_input: changed.map(|to| Map::from_iter([("to".to_owned(), to.into())])),
+            ..HookOutput::default()
+        })
+}
+
+proptest! {
+    #[test]
+    fn core_22_several_answers_are_never_looser_than_one_of_them(
+        outputs in prop::collection::vec(any_output(), 0..6),
+    ) {
+        let all = strictness(&merged(outputs.clone()));
+        for one in &outputs {
+            prop_assert!(all >= strictness(&merged(vec![one.clone()])));
+        }
+        // Who comes first gives the reason; what is decided does not depend on it.
+        let mut reversed = outputs;
+        reversed.reverse();
+        prop_assert_eq!(all, strictness(&merged(reversed)));
+    }
+}

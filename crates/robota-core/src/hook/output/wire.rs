@@ -1,0 +1,45 @@
+//! The JSON a hook may print. Fields nobody knows are ignored; a known field that holds
+//! something else than it may makes the whole unreadable, since it may have meant "no".
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Wire {
+    pub(super) r#continue: Option<bool>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) decision: Option<Decision>,
+    pub(super) reason: Option<String>,
+    pub(super) system_message: Option<String>,
+    pub(super) hook_specific_output: Option<Specific>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Decision {
+    Block,
+    Approve,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Specific {
+    pub(super) hook_event_name: Option<String>,
+    pub(super) permission_decision: Option<Permission>,
+    pub(super) permission_decision_reason: Option<String>,
+    pub(super) updated_input: Option<Map<String, Value>>,
+    #[serde(alias = "updatedMCPToolOutput")]
+    pub(super) updated_tool_output: Option<Value>,
+    pub(super) additional_context: Option<String>,
+    pub(super) worktree_path: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Permission {
+    Allow,
+    Deny,
+    Ask,
+    Defer,
+}

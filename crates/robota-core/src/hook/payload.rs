@@ -1,0 +1,282 @@
+//! What a hook is told: one JSON object.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{HookEvent, HookInput};
+use crate::message::Block;
+use crate::permission::Mode;
+use crate::tool::ToolOutcome;
+
+/// What every hook of a session is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HookContext {
+    /// The session.
+    pub session_id: String,
+    /// Where what was said is written, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript_path: Option<String>,
+    /// The directory the session works in.
+    pub cwd: String,
+    /// The permission mode, as it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<Mode>,
+    /// Which subagent this is, in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// What kind of agent this is, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_type: Option<String>,
+}
+
+impl HookContext {
+    /// A session in a directory.
+    pub fn new(session_id: impl Into<String>, cwd: impl Into<String>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            transcript_path: None,
+            cwd: cwd.into(),
+            permission_mode: None,
+            agent_id: None,
+            agent_type: None,
+        }
+    }
+}
+
+/// Where a session came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionSource {
+    /// It is new.
+    Startup,
+    /// It was resumed.
+    Resume,
+    /// Its conversation was cleared.
+    Clear,
+    /// Its conversation was summarised.
+    Compact,
+    /// It is a copy of another.
+    Fork,
+}
+
+impl SessionSource {
+    /// As hooks are told.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Resume => "resume",
+            Self::Clear => "clear",
+            Self::Compact => "compact",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+/// Who wanted a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactTrigger {
+    /// The user.
+    Manual,
+    /// The context window was nearly full.
+    Auto,
+}
+
+impl CompactTrigger {
+    /// As hooks are told.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+/// What happened: the event, and what its hooks are told besides the [`HookContext`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "hook_event_name")]
+#[expect(missing_docs, reason = "the fields are those of the JSON; docs/hooks.md describes them")]
+pub enum HookData {
+    /// A tool call was judged and not denied.
+    PreToolUse { tool_name: String, tool_input: Value, tool_use_id: String },
+    /// A tool call ran. `tool_output` is `tool_response` as text.
+    PostToolUse {
+        tool_name: String,
+        tool_input: Value,
+        tool_use_id: String,
+        tool_response: Value,
+        tool_output: String,
+    },
+    /// A session begins, or goes on in a new process.
+    SessionStart {
+        source: SessionSource,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A session ends.
+    SessionEnd { reason: String },
+    /// A turn is about to end with an answer.
+    Stop { stop_hook_active: bool, last_assistant_message: String },
+    /// A turn ended with an error.
+    StopFailure {
+        error: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_details: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_assistant_message: Option<String>,
+    },
+    /// A conversation is about to be summarised.
+    PreCompact { trigger: CompactTrigger, custom_instructions: String },
+    /// A conversation was summarised.
+    PostCompact { trigger: CompactTrigger, compact_summary: String },
+    /// An input was accepted and is not a message yet.
+    UserPromptSubmit { prompt: String },
+    /// A subagent begins.
+    SubagentStart { agent_id: String, agent_type: String },
+    /// A subagent is about to end.
+    SubagentStop {
+        agent_id: String,
+        agent_type: String,
+        stop_hook_active: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        agent_transcript_path: Option<String>,
+        last_assistant_message: String,
+    },
+    /// A worktree is made.
+    WorktreeCreate { name: String },
+    /// A worktree is removed.
+    WorktreeRemove { worktree_path: String },
+}
+
+impl HookData {
+    /// The event.
+    #[must_use]
+    pub fn event(&self) -> HookEvent {
+        match self {
+            Self::PreToolUse { .. } => HookEvent::PreToolUse,
+            Self::PostToolUse { .. } => HookEvent::PostToolUse,
+            Self::SessionStart { .. } => HookEvent::SessionStart,
+            Self::SessionEnd { .. } => HookEvent::SessionEnd,
+            Self::Stop { .. } => HookEvent::Stop,
+            Self::StopFailure { .. } => HookEvent::StopFailure,
+            Self::PreCompact { .. } => HookEvent::PreCompact,
+            Self::PostCompact { .. } => HookEvent::PostCompact,
+            Self::UserPromptSubmit { .. } => HookEvent::UserPromptSubmit,
+            Self::SubagentStart { .. } => HookEvent::SubagentStart,
+            Self::SubagentStop { .. } => HookEvent::SubagentStop,
+            Self::WorktreeCreate { .. } => HookEvent::WorktreeCreate,
+            Self::WorktreeRemove { .. } => HookEvent::WorktreeRemove,
+        }
+    }
+
+    /// What a matcher is compared with; empty at events that have nothing to match.
+    #[must_use]
+    pub fn target(&self) -> &str {
+        match self {
+            Self::PreToolUse { tool_name, .. } | Self::PostToolUse { tool_name, .. } => tool_name,
+            Self::SessionStart { source, .. } => source.name(),
+            Self::SessionEnd { reason } => reason,
+            Self::StopFailure { error, .. } => error,
+            Self::PreCompact { trigger, .. } | Self::PostCompact { trigger, .. } => trigger.name(),
+            Self::SubagentStart { agent_type, .. } | Self::SubagentStop { agent_type, .. } => {
+                agent_type
+            }
+            Self::UserPromptSubmit { .. }
+            | Self::Stop { .. }
+            | Self::WorktreeCreate { .. }
+            | Self::WorktreeRemove { .. } => "",
+        }
+    }
+
+    /// The tool and its arguments, at a tool's event.
+    #[must_use]
+    pub fn call(&self) -> Option<(&str, &Value)> {
+        match self {
+            Self::PreToolUse { tool_name, tool_input, .. }
+            | Self::PostToolUse { tool_name, tool_input, .. } => Some((tool_name, tool_input)),
+            _ => None,
+        }
+    }
+
+    /// The whole object that a hook is told.
+    #[must_use]
+    pub fn to_json(&self, context: &HookContext) -> Value {
+        let mut fields = object(serde_json::to_value(context));
+        fields.extend(object(serde_json::to_value(self)));
+        // Second names, for hooks that were written for the first ones.
+        let also: &[(&str, &str)] = match self {
+            Self::UserPromptSubmit { .. } => &[("prompt", "user_message")],
+            Self::Stop { .. } => &[("last_assistant_message", "response")],
+            Self::StopFailure { .. } => &[("error", "reason")],
+            _ => &[],
+        };
+        for (name, second) in also {
+            if let Some(value) = fields.get(*name).cloned() {
+                fields.insert((*second).to_owned(), value);
+            }
+        }
+        Value::Object(fields)
+    }
+}
+
+/// Plain data cannot fail to be written; were it so, the hook would miss fields.
+fn object(value: Result<Value, serde_json::Error>) -> Map<String, Value> {
+    match value {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) | Err(_) => Map::new(),
+    }
+}
+
+impl From<&HookInput> for HookData {
+    fn from(input: &HookInput) -> Self {
+        match input {
+            HookInput::UserPromptSubmit { content } => {
+                Self::UserPromptSubmit { prompt: words(content) }
+            }
+            HookInput::PreToolUse { tool_use, .. } => Self::PreToolUse {
+                tool_name: tool_use.name.clone(),
+                tool_input: tool_use.input.json().cloned().unwrap_or_default(),
+                tool_use_id: tool_use.call.to_string(),
+            },
+            HookInput::PostToolUse { tool_use, outcome } => Self::PostToolUse {
+                tool_name: tool_use.name.clone(),
+                tool_input: tool_use.input.json().cloned().unwrap_or_default(),
+                tool_use_id: tool_use.call.to_string(),
+                tool_response: response(outcome),
+                tool_output: outcome.text(),
+            },
+            HookInput::Stop { text, active } => {
+                Self::Stop { stop_hook_active: *active, last_assistant_message: text.clone() }
+            }
+        }
+    }
+}
+
+fn words(content: &[Block]) -> String {
+    let texts: Vec<_> = content
+        .iter()
+        .filter_map(|block| match block {
+            Block::Text(part) => Some(part.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    texts.join("\n")
+}
+
+fn response(outcome: &ToolOutcome) -> Value {
+    let mut fields = Map::new();
+    fields.insert("success".to_owned(), outcome.ok.into());
+    fields.insert("output".to_owned(), outcome.text().into());
+    if let Some(code) = &outcome.error_code {
+        fields.insert("error_code".to_owned(), json!(code));
+    }
+    if !outcome.metadata.is_empty() {
+        fields.insert("metadata".to_owned(), outcome.metadata.clone().into());
+    }
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests;

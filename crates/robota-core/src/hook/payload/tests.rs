@@ -1,0 +1,154 @@
+use super::*;
+use crate::message::{ToolInput, ToolUse};
+use crate::permission::Verdict;
+
+fn context() -> HookContext {
+    HookContext {
+        transcript_path: Some("/t.jsonl".to_owned()),
+        permission_mode: Some(Mode::AcceptEdits),
+        ..HookContext::new("s", "/work")
+    }
+}
+
+/// Every event once.
+fn samples() -> Vec<(HookData, Value, &'static str)> {
+    let text = str::to_owned;
+    vec![
+        (
+            HookData::PreToolUse {
+                tool_name: text("Bash"),
+                tool_input: json!({"command": "ls"}),
+                tool_use_id: text("c"),
+            },
+            json!({"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "c"}),
+            "Bash",
+        ),
+        (
+            HookData::PostToolUse {
+                tool_name: text("Bash"),
+                tool_input: json!({}),
+                tool_use_id: text("c"),
+                tool_response: json!({"success": true}),
+                tool_output: text("out"),
+            },
+            json!({"tool_name": "Bash", "tool_input": {}, "tool_use_id": "c",
+                   "tool_response": {"success": true}, "tool_output": "out"}),
+            "Bash",
+        ),
+        (
+            HookData::SessionStart { source: SessionSource::Fork, model: Some(text("m")) },
+            json!({"source": "fork", "model": "m"}),
+            "fork",
+        ),
+        (HookData::SessionEnd { reason: text("clear") }, json!({"reason": "clear"}), "clear"),
+        (
+            HookData::Stop { stop_hook_active: true, last_assistant_message: text("Bye") },
+            json!({"stop_hook_active": true, "last_assistant_message": "Bye", "response": "Bye"}),
+            "",
+        ),
+        (
+            HookData::StopFailure {
+                error: text("rate_limit"),
+                error_details: None,
+                last_assistant_message: None,
+            },
+            json!({"error": "rate_limit", "reason": "rate_limit"}),
+            "rate_limit",
+        ),
+        (
+            HookData::PreCompact {
+                trigger: CompactTrigger::Auto,
+                custom_instructions: String::new(),
+            },
+            json!({"trigger": "auto", "custom_instructions": ""}),
+            "auto",
+        ),
+        (
+            HookData::PostCompact {
+                trigger: CompactTrigger::Manual,
+                compact_summary: text("short"),
+            },
+            json!({"trigger": "manual", "compact_summary": "short"}),
+            "manual",
+        ),
+        (
+            HookData::UserPromptSubmit { prompt: text("Hi") },
+            json!({"prompt": "Hi", "user_message": "Hi"}),
+            "",
+        ),
+        (
+            HookData::SubagentStart { agent_id: text("a"), agent_type: text("Explore") },
+            json!({"agent_id": "a", "agent_type": "Explore"}),
+            "Explore",
+        ),
+        (
+            HookData::SubagentStop {
+                agent_id: text("a"),
+                agent_type: text("Explore"),
+                stop_hook_active: false,
+                agent_transcript_path: Some(text("/a.jsonl")),
+                last_assistant_message: text("Found"),
+            },
+            json!({"agent_id": "a", "agent_type": "Explore", "stop_hook_active": false,
+                   "agent_transcript_path": "/a.jsonl", "last_assistant_message": "Found"}),
+            "Explore",
+        ),
+        (HookData::WorktreeCreate { name: text("w") }, json!({"name": "w"}), ""),
+        (
+            HookData::WorktreeRemove { worktree_path: text("/w") },
+            json!({"worktree_path": "/w"}),
+            "",
+        ),
+    ]
+}
+
+#[test]
+fn core_22_each_event_tells_its_fields_and_those_of_the_session() {
+    let samples = samples();
+    let mut events: Vec<_> = samples.iter().map(|(data, ..)| data.event()).collect();
+    events.sort();
+    assert_eq!(events, HookEvent::ALL);
+    for (data, fields, target) in samples {
+        let mut expected = json!({
+            "session_id": "s", "transcript_path": "/t.jsonl", "cwd": "/work",
+            "permission_mode": "acceptEdits", "hook_event_name": data.event().name(),
+        });
+        for (name, value) in fields.as_object().unwrap() {
+            expected[name] = value.clone();
+        }
+        assert_eq!(data.to_json(&context()), expected);
+        assert_eq!(data.target(), target, "{}", data.event());
+        let nothing = data.event().matched_on() == crate::hook::MatchedOn::Nothing;
+        assert_eq!(target.is_empty(), nothing, "{}", data.event());
+    }
+}
+
+#[test]
+fn core_22_points_of_a_turn_are_told_as_events() {
+    let tool_use =
+        ToolUse::new("c".into(), "id", "Read", ToolInput::Json(json!({"path": "/secret"})));
+    let outcome = ToolOutcome::failed("denied", "no").with_metadata("lines", 3);
+    for (input, field, value) in [
+        (
+            HookInput::UserPromptSubmit { content: vec![Block::text("a"), Block::text("b")] },
+            "prompt",
+            json!("a\nb"),
+        ),
+        (
+            HookInput::PreToolUse { tool_use: tool_use.clone(), verdict: Verdict::Ask },
+            "tool_input",
+            json!({"path": "/secret"}),
+        ),
+        (
+            HookInput::PostToolUse { tool_use, outcome },
+            "tool_response",
+            json!({"success": false, "output": "no", "error_code": "denied",
+                   "metadata": {"lines": 3}}),
+        ),
+        (HookInput::Stop { text: "t".to_owned(), active: true }, "stop_hook_active", json!(true)),
+    ] {
+        let data = HookData::from(&input);
+        assert_eq!(data.event(), HookEvent::from(input.point()));
+        assert_eq!(data.to_json(&context())[field], value);
+    }
+}

@@ -1,0 +1,273 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::*;
+use crate::hook::{PreToolDecision, PromptDecision, SessionSource, StopDecision};
+use crate::message::{Block, ToolInput, ToolUse};
+use crate::permission::Verdict;
+
+/// Plays hooks: the command says how it ends, as `code:stdout:stderr`.
+#[derive(Default)]
+struct Played {
+    runs: AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl HookExecutor for Played {
+    async fn execute(
+        &self,
+        definition: &HookDefinition,
+        payload: &str,
+        _timeout: Duration,
+    ) -> HookExit {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        assert!(serde_json::from_str::<Value>(payload).unwrap().is_object());
+        let command = command(definition);
+        if command == "panic" {
+            panic!("as the test wants");
+        }
+        if command == "hang" {
+            return std::future::pending().await;
+        }
+        let mut parts = command.splitn(3, '~');
+        let code = parts.next().unwrap().parse().unwrap();
+        HookExit::code(code, parts.next().unwrap_or(""), parts.next().unwrap_or(""))
+    }
+}
+
+fn command(definition: &HookDefinition) -> &str {
+    match definition {
+        HookDefinition::Command(hook) => &hook.command,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn group(matcher: &str, hooks: Value) -> HookGroup {
+    serde_json::from_value(json!({"matcher": matcher, "hooks": hooks})).unwrap()
+}
+
+fn played(command: &str) -> Value {
+    json!({"type": "command", "command": command})
+}
+
+fn runner() -> (HookRunner, Arc<Played>) {
+    let executor = Arc::new(Played::default());
+    let runner = HookRunner::new(HookContext::new("s", "/work"))
+        .executor(HookKind::Command, executor.clone());
+    (runner, executor)
+}
+
+fn call(name: &str) -> HookInput {
+    let input = ToolInput::Json(json!({"command": "rm"}));
+    let tool_use = ToolUse::new("c".into(), "id", name, input);
+    HookInput::PreToolUse { tool_use, verdict: Verdict::Allow }
+}
+
+async fn pre(runner: &HookRunner, tool: &str) -> PreToolDecision {
+    match runner.run(call(tool)).await {
+        HookAnswer::PreToolUse(decision) => decision,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn reason(decision: PreToolDecision) -> String {
+    match decision {
+        PreToolDecision::Deny { reason } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn core_22_only_hooks_that_match_run_and_each_once() {
+    let (runner, executor) = runner();
+    let runner = runner.groups(
+        HookEvent::PreToolUse,
+        [
+            group("Bash", json!([played("0"), played("0~{}")])),
+            group("Bash|Edit", json!([played("0")])),
+            group("", json!([played("0"), {"type": "command", "command": "0", "timeout": 9}])),
+            group("Write", json!([played("2~~never")])),
+        ],
+    );
+    assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
+    assert_eq!(executor.runs.load(Ordering::SeqCst), 3, "a copy is one hook, another timeout not");
+    assert_eq!(reason(pre(&runner, "Write").await), "never");
+    assert!(runner.has(HookPoint::PreToolUse) && !runner.has(HookPoint::PostToolUse));
+}
+
+#[tokio::test(start_paused = true)]
+async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
+    for (hook, why) in [
+        (json!({"type": "http", "url": "http://x"}), "hooks of kind `http` yet"),
+        (json!({"type": "prompt", "prompt": "ok?"}), "hooks of kind `prompt` yet"),
+        (json!({"type": "agent", "prompt": "ok?"}), "hooks of kind `agent` yet"),
+        (json!({"type": "mcp_tool"}), "kind `mcp_tool` cannot be run"),
+        (json!({"type": "command"}), "missing field `command`"),
+        (json!("echo"), "a hook is an object"),
+        (played("panic"), "it panicked"),
+        (played("hang"), "its time was up"),
+    ] {
+        let (runner, _) = runner();
+        let runner = runner
+            .groups(HookEvent::PreToolUse, [group("", json!([played("0"), hook.clone()]))])
+            .groups(HookEvent::UserPromptSubmit, [group("", json!([hook.clone()]))])
+            .groups(HookEvent::Stop, [group("", json!([hook.clone()]))])
+            .groups(HookEvent::SessionStart, [group("", json!([hook]))]);
+        let told = reason(pre(&runner, "Bash").await);
+        assert!(told.contains(why), "{told}");
+        let prompt = HookInput::UserPromptSubmit { content: vec![Block::text("Hi")] };
+        assert!(matches!(
+            runner.run(prompt).await,
+            HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })
+        ));
+        let stop = runner.run_point(HookInput::Stop { text: String::new(), active: false }).await;
+        assert_eq!(stop.answer, HookAnswer::Stop(StopDecision::Finish));
+        assert!(stop.notices[0].text.contains(why), "{stop:?}");
+        let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+        let report = runner.run_event(start).await;
+        assert_eq!(report.decision, EventDecision::Continue { context: None });
+        assert!(report.notices[0].text.contains(why), "{report:?}");
+    }
+}
+
+#[tokio::test]
+async fn core_22_a_matcher_that_cannot_be_read_is_reported_and_decides() {
+    let (runner, _) = runner();
+    let runner = runner
+        .groups(HookEvent::PreToolUse, [group("Bash(", json!([played("2~~no")]))])
+        .groups(HookEvent::SessionStart, [group("star(", json!([played("0~hello")]))]);
+    assert_eq!(runner.problems().len(), 2);
+    assert_eq!(reason(pre(&runner, "Read").await), "no");
+    let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+    let report = runner.run_event(start).await;
+    assert_eq!(report.decision, EventDecision::Continue { context: None });
+}
+
+struct OnlyRm;
+
+impl HookCondition for OnlyRm {
+    fn holds(&self, rule: &str, tool: &str, input: &Value) -> Option<bool> {
+        assert_eq!(input, &json!({"command": "rm"}));
+        (rule != "(").then(|| rule == format!("{tool}(rm)"))
+    }
+}
+
+#[tokio::test]
+async fn core_22_a_condition_is_asked_where_there_is_a_call() {
+    let hook = |rule: &str| json!({"type": "command", "command": "2~~no", "if": rule});
+    let at = |event, rule: &str| runner().0.groups(event, [group("", json!([hook(rule)]))]);
+    let pre_with = async |rule: &str| {
+        pre(&at(HookEvent::PreToolUse, rule).condition(Arc::new(OnlyRm)), "Bash").await
+    };
+    assert_eq!(reason(pre_with("Bash(rm)").await), "no");
+    assert_eq!(pre_with("Bash(ls)").await, PreToolDecision::Continue);
+    assert_eq!(reason(pre_with("(").await), "no", "a rule nobody can read does not let pass");
+    let unread = at(HookEvent::PreToolUse, "Bash(ls)");
+    assert_eq!(reason(pre(&unread, "Bash").await), "no", "nobody reads it, so it runs");
+    let prompt = at(HookEvent::UserPromptSubmit, "Bash(ls)");
+    let answer = prompt.run(HookInput::UserPromptSubmit { content: vec![] }).await;
+    assert!(matches!(answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
+    let stop = at(HookEvent::Stop, "Bash(ls)");
+    let answer = stop.run(HookInput::Stop { text: String::new(), active: false }).await;
+    assert_eq!(answer, HookAnswer::Stop(StopDecision::Finish));
+}
+
+#[tokio::test]
+async fn core_22_nobody_waits_for_a_detached_hook() {
+    let (runner, _) = runner();
+    let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
+    let late = json!({"type": "command", "command": "2~~too late", "async": true});
+    let runner = runner
+        .groups(HookEvent::PreToolUse, [group("", json!([late]))])
+        .on_notice(move |notice| drop(sender.send(notice)));
+    assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
+    let notice = shown.recv().await.unwrap();
+    assert!(notice.text.contains("too late"), "{notice:?}");
+}
+
+#[tokio::test]
+async fn core_22_hooks_are_told_the_mode_of_the_moment() {
+    struct Mode;
+    #[async_trait::async_trait]
+    impl HookExecutor for Mode {
+        async fn execute(&self, _: &HookDefinition, payload: &str, _: Duration) -> HookExit {
+            let told: Value = serde_json::from_str(payload).unwrap();
+            HookExit::code(2, "", told["permission_mode"].to_string())
+        }
+    }
+    let runner = HookRunner::new(HookContext::new("s", "/work"))
+        .executor(HookKind::Command, Arc::new(Mode))
+        .groups(HookEvent::PreToolUse, [group("", json!([played("x")]))]);
+    assert_eq!(reason(pre(&runner, "Bash").await), "null");
+    runner.update_context(|context| {
+        context.permission_mode = Some(crate::permission::Mode::Plan);
+    });
+    assert_eq!(reason(pre(&runner, "Bash").await), "\"plan\"");
+}
+
+/// Lets hooks end in the order it is told.
+struct Ordered {
+    order: Vec<usize>,
+    ended: std::sync::Mutex<usize>,
+    turn: Notify,
+}
+
+#[async_trait::async_trait]
+impl HookExecutor for Ordered {
+    async fn execute(&self, definition: &HookDefinition, _: &str, _: Duration) -> HookExit {
+        let (at, word) = command(definition).split_once(' ').unwrap();
+        let at: usize = at.parse().unwrap();
+        loop {
+            let turn = self.turn.notified();
+            tokio::pin!(turn);
+            turn.as_mut().enable();
+            if self.order[*self.ended.lock().unwrap()] == at {
+                break;
+            }
+            turn.await;
+        }
+        *self.ended.lock().unwrap() += 1;
+        self.turn.notify_waiters();
+        let json = match word {
+            "none" => json!({}),
+            "context" => json!({"systemMessage": format!("m{at}")}),
+            "change" => json!({"hookSpecificOutput": {"updatedInput": {"at": at}}}),
+            word => json!({"hookSpecificOutput": {
+                "permissionDecision": word, "permissionDecisionReason": format!("r{at}")}}),
+        };
+        HookExit::code(0, json.to_string(), "")
+    }
+}
+
+fn words() -> impl Strategy<Value = Vec<&'static str>> {
+    let word = prop::sample::select(vec!["none", "context", "change", "allow", "ask", "deny"]);
+    prop::collection::vec(word, 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn core_22_who_finishes_first_changes_nothing(
+        (words, order) in words().prop_flat_map(|words| {
+            let order: Vec<usize> = (0..words.len()).collect();
+            (Just(words), Just(order).prop_shuffle())
+        }),
+    ) {
+        let run = |order: Vec<usize>| {
+            let hooks: Vec<_> =
+                words.iter().enumerate().map(|(at, word)| played(&format!("{at} {word}"))).collect();
+            let executor =
+                Ordered { order, ended: std::sync::Mutex::new(0), turn: Notify::new() };
+            let runner = HookRunner::new(HookContext::new("s", "/"))
+                .executor(HookKind::Command, Arc::new(executor))
+                .groups(HookEvent::PreToolUse, [group("", json!(hooks))]);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+            runtime.unwrap().block_on(runner.run_point(call("Bash")))
+        };
+        let (shuffled, in_order) = (run(order), run((0..words.len()).collect()));
+        prop_assert_eq!(shuffled, in_order);
+    }
+}

@@ -1,0 +1,248 @@
+//! Hooks that are real commands, through the real runner and driver. Limits that must not strike
+//! are an hour, limits that must strike are a moment; nothing waits for time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg(unix)]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use robota_core::event::TurnEnd;
+use robota_core::gate::AllowEverything;
+use robota_core::hook::{
+    EventDecision, HookContext, HookData, HookEvent, HookGroup, HookKind, HookNotice, HookRunner,
+    SessionSource,
+};
+use robota_core::permission::{Class, Verdict};
+use robota_exec::{CommandHooks, Environment, Supervisor};
+use robota_testkit::{FnTool, RecordingGate, Run, ScriptedGate, fn_tool};
+use serde_json::{Value, json};
+
+fn commands(dir: &Path) -> CommandHooks {
+    let environment = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+    CommandHooks::new(Supervisor::new(), dir, "s-1", environment)
+}
+
+fn groups(groups: Value) -> Vec<HookGroup> {
+    serde_json::from_value(groups).unwrap()
+}
+
+/// One group without a matcher, of hooks that are these commands, with an hour each.
+fn each(commands: &[&str]) -> Vec<HookGroup> {
+    let hooks: Vec<_> = commands
+        .iter()
+        .map(|command| json!({"type": "command", "command": command, "timeout": 3600}))
+        .collect();
+    groups(json!([{ "hooks": hooks }]))
+}
+
+fn runner(dir: &Path) -> HookRunner {
+    HookRunner::new(HookContext::new("s-1", dir.display().to_string()))
+        .executor(HookKind::Command, Arc::new(commands(dir)))
+}
+
+fn temp() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+const ONE_CALL: &str = "
+- tools: [{tool: shell, input: {command: rm}}]
+- {text: Done.}
+";
+
+fn shell() -> FnTool {
+    fn_tool("shell", Class::Execute, |input| async move { input["command"].to_string() })
+}
+
+#[tokio::test]
+async fn core_22_a_hook_that_denies_keeps_a_tool_from_running() {
+    let dir = temp();
+    let check = r#"grep -q '"command":"rm"' && echo "no rm here" >&2 && exit 2; exit 0"#;
+    let hooks = groups(json!([{
+        "matcher": "shell|other",
+        "hooks": [{"type": "command", "command": check, "timeout": 3600}],
+    }]));
+    let tool = shell();
+    let ran = Run::script(ONE_CALL)
+        .tool(tool.clone())
+        .gate(AllowEverything)
+        .hooks(runner(dir.path()).groups(HookEvent::PreToolUse, hooks))
+        .prompt("Go.")
+        .await;
+    assert_eq!(tool.inputs(), Vec::<Value>::new());
+    assert_eq!(ran.report.end, TurnEnd::Complete);
+    assert!(ran.log().contains("Blocked by hook: no rm here"), "{}", ran.log());
+}
+
+#[tokio::test]
+async fn core_22_arguments_a_hook_changed_are_judged_again() {
+    let dir = temp();
+    let change = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}'"#;
+    let gate = RecordingGate::new(ScriptedGate::new(Verdict::Allow));
+    let tool = shell();
+    let ran = Run::script(ONE_CALL)
+        .tool(tool.clone())
+        .gate(gate.clone())
+        .hooks(runner(dir.path()).groups(HookEvent::PreToolUse, each(&[change])))
+        .prompt("Go.")
+        .await;
+    assert_eq!(ran.text, "Done.");
+    let judged: Vec<_> =
+        gate.judged().into_iter().map(|(call, _)| call.input.json().unwrap().clone()).collect();
+    assert_eq!(judged, [json!({"command": "rm"}), json!({"command": "ls"})]);
+    assert_eq!(tool.inputs(), [json!({"command": "ls"})]);
+}
+
+#[tokio::test]
+async fn core_22_an_input_is_blocked_with_the_words_of_the_hook() {
+    let dir = temp();
+    let hooks = runner(dir.path())
+        .groups(HookEvent::UserPromptSubmit, each(&["echo fine", "echo 'not today' >&2; exit 2"]));
+    let ran = Run::script("- {text: Never said.}").hooks(hooks).prompt("Go.").await;
+    assert_eq!(ran.report.end, TurnEnd::Blocked);
+    assert_eq!(ran.text, "Blocked by hook: not today");
+    assert_eq!(ran.requests.len(), 0);
+}
+
+#[tokio::test]
+async fn sess_15_what_a_prompt_hook_prints_joins_the_prompt() {
+    let dir = temp();
+    let hooks = runner(dir.path())
+        .groups(HookEvent::UserPromptSubmit, each(&["echo It is Monday.", "echo It rains."]));
+    let ran = Run::script("- {text: I see.}").hooks(hooks).prompt("Go.").await;
+    assert_eq!(ran.text, "I see.");
+    let first = ran.state.view.messages[0].text();
+    assert!(first.contains("It is Monday.\nIt rains.") && first.contains("Go."), "{first}");
+}
+
+#[tokio::test]
+async fn sess_15_a_stop_hook_keeps_a_turn_going_once() {
+    let dir = temp();
+    let stop = r#"grep -q '"stop_hook_active":true' || echo '{"decision": "block", "reason": "Run the tests."}'"#;
+    let hooks = runner(dir.path()).groups(HookEvent::Stop, each(&[stop]));
+    let ran = Run::script(
+        "
+- {text: Finished.}
+- {text: Tested., expect: {last: Run the tests.}}
+",
+    )
+    .hooks(hooks)
+    .prompt("Go.")
+    .await;
+    assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Tested."));
+    assert_eq!(ran.requests.len(), 2);
+}
+
+#[tokio::test]
+async fn core_22_a_post_tool_hook_withholds_or_adds() {
+    let dir = temp();
+    let run = |command: &str| {
+        Run::script(ONE_CALL)
+            .tool(shell())
+            .gate(AllowEverything)
+            .hooks(runner(dir.path()).groups(HookEvent::PostToolUse, each(&[command])))
+            .prompt("Go.")
+    };
+    let ran = run("grep -q '\"success\":true' && echo secret >&2; exit 2").await;
+    assert!(ran.log().contains("Blocked by hook: secret"), "{}", ran.log());
+    let add = r#"echo '{"hookSpecificOutput": {"additionalContext": "mind the gap"}}'"#;
+    let ran = run(add).await;
+    let results: Vec<_> =
+        ran.state.view.messages.iter().flat_map(|message| message.tool_results()).collect();
+    assert_eq!(results[0].content.len(), 2, "{results:?}");
+}
+
+/// What a PreToolUse hook comes to that is this command.
+async fn pre(dir: &Path, hook: Value) -> EventDecision {
+    let data = HookData::PreToolUse {
+        tool_name: "shell".to_owned(),
+        tool_input: json!({"command": "rm"}),
+        tool_use_id: "c".to_owned(),
+    };
+    let hooks = groups(json!([{ "hooks": [hook] }]));
+    runner(dir).groups(HookEvent::PreToolUse, hooks).run_event(data).await.decision
+}
+
+async fn refusal(dir: &Path, hook: Value) -> String {
+    match pre(dir, hook.clone()).await {
+        EventDecision::Block { reason } => reason,
+        decision @ EventDecision::Continue { .. } => panic!("{hook}: {decision:?}"),
+    }
+}
+
+#[tokio::test]
+async fn core_22_a_hook_that_does_not_do_its_work_blocks() {
+    let dir = temp();
+    let command = |text: &str| json!({"type": "command", "command": text, "timeout": 3600});
+    let flood = "printf '{'; head -c 3000000 /dev/zero | tr '\\0' ' '; printf '}'";
+    for (text, why) in [
+        ("kill -KILL $$", "signal 9"),
+        ("bash -c 'kill -KILL $$'; exit $?", "signal 9"),
+        ("no-such-program-here", "was not found (code 127)"),
+        ("/etc/passwd", "may not be run (code 126)"),
+        ("echo '{\"decision\": '", "cannot be read"),
+        ("echo '{\"decision\": \"blck\"}'", "cannot be read"),
+        ("printf '{\"reason\": \"\\377\"}'", "cannot be read"),
+        (flood, "longer than"),
+    ] {
+        let reason = refusal(dir.path(), command(text)).await;
+        assert!(reason.contains(why), "{text}: {reason}");
+    }
+    let missing = json!({"type": "command", "command": "no-such-program", "args": ["x"]});
+    assert!(refusal(dir.path(), missing).await.contains("cannot find the program"));
+    let shell = json!({"type": "command", "command": "x", "shell": "powershell"});
+    assert!(refusal(dir.path(), shell).await.contains("only bash"));
+    assert!(matches!(pre(dir.path(), command("exit 1")).await, EventDecision::Continue { .. }));
+}
+
+#[tokio::test]
+async fn core_22_a_hook_whose_time_is_up_is_ended_and_blocks() {
+    let dir = temp();
+    // It would wait for ever, and so would its child.
+    let command = "cat /dev/zero | tail -c 1";
+    let hook = json!({"type": "command", "command": command, "timeout": 0.001});
+    assert!(refusal(dir.path(), hook).await.contains("its time was up"));
+}
+
+#[tokio::test]
+async fn core_22_a_hook_is_told_what_happened_and_where() {
+    let dir = temp();
+    let root = dir.path().canonicalize().unwrap();
+    let line = r#"cat > told; pwd > place; printf '%s %s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_SESSION_ID" > who"#;
+    let start = HookData::SessionStart { source: SessionSource::Resume, model: None };
+    let report =
+        runner(&root).groups(HookEvent::SessionStart, each(&[line])).run_event(start).await;
+    assert_eq!(report.notices, []);
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let told: Value = serde_json::from_str(&read("told")).unwrap();
+    assert_eq!(told["hook_event_name"], "SessionStart");
+    assert_eq!((&told["source"], &told["session_id"]), (&json!("resume"), &json!("s-1")));
+    assert_eq!(read("place").trim_end(), root.display().to_string());
+    assert_eq!(read("who"), format!("{} s-1", root.display()));
+}
+
+#[tokio::test]
+async fn core_22_a_program_with_arguments_needs_no_shell() {
+    let dir = temp();
+    let hooks = groups(json!([{"hooks": [{
+        "type": "command", "command": "printf", "args": ["%s", "$(id) ${CLAUDE_PROJECT_DIR}"],
+    }]}]));
+    let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
+    let report = runner(dir.path()).groups(HookEvent::SessionStart, hooks).run_event(start).await;
+    let context = Some(format!("$(id) {}", dir.path().display()));
+    assert_eq!(report.decision, EventDecision::Continue { context });
+}
+
+#[tokio::test]
+async fn core_22_notices_of_a_turn_are_shown() {
+    let dir = temp();
+    let shown: Arc<Mutex<Vec<HookNotice>>> = Arc::default();
+    let keep = shown.clone();
+    let hooks = runner(dir.path())
+        .groups(HookEvent::Stop, each(&["exit 3", r#"echo '{"systemMessage": "well done"}'"#]))
+        .on_notice(move |notice| keep.lock().unwrap().push(notice));
+    let ran = Run::script("- {text: Done.}").hooks(hooks).prompt("Go.").await;
+    assert_eq!(ran.report.end, TurnEnd::Complete);
+    let texts: Vec<_> = shown.lock().unwrap().iter().map(|notice| notice.text.clone()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains("code 3") && texts[1] == "well done", "{texts:?}");
+}

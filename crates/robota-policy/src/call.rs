@@ -1,0 +1,87 @@
+//! A tool call as the policy sees it, and the names tools go by.
+
+use robota_core::permission::Class;
+use serde_json::Value;
+
+/// One call to be judged.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    /// The tool's name.
+    pub tool: &'a str,
+    /// Its arguments.
+    pub input: &'a Value,
+    /// What the tool says it does. For tools the policy knows, what the call *really* does is
+    /// found from its arguments.
+    pub class: Class,
+}
+
+/// Tools that share rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Family {
+    /// Everything that runs a shell command.
+    Shell,
+    /// Everything that changes a file. Writing can do whatever editing can, so they share.
+    Edit,
+    /// Everything that shows what is in files.
+    Read,
+}
+
+impl Family {
+    /// The family a tool belongs to.
+    pub(crate) fn of_tool(name: &str) -> Option<Self> {
+        match name {
+            "Bash" | "Shell" | "BackgroundProcess" | "ExecuteCommand" => Some(Self::Shell),
+            "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => Some(Self::Edit),
+            "Read" | "Grep" | "Glob" | "LS" | "NotebookRead" => Some(Self::Read),
+            _ => None,
+        }
+    }
+
+    /// The family a rule of this name binds. `Grep` and `Glob` have rules of their own.
+    pub(crate) fn of_rule(name: &str) -> Option<Self> {
+        match name {
+            "Grep" | "Glob" => None,
+            other => Self::of_tool(other),
+        }
+    }
+}
+
+/// One name for what has two.
+pub(crate) fn canonical(name: &str) -> &str {
+    match name {
+        "Task" => "Agent",
+        "Shell" | "BackgroundProcess" | "ExecuteCommand" => "Bash",
+        other => other,
+    }
+}
+
+/// Fields that rules match by their meaning, never as a parameter.
+pub(crate) const PRIMARY_FIELDS: &[&str] =
+    &["command", "file_path", "filePath", "path", "notebook_path", "notebookPath", "url", "domain"];
+
+/// Parameters of shell tools that a rule may name.
+pub(crate) const SHELL_PARAMETERS: &[&str] = &[
+    "run_in_background",
+    "runInBackground",
+    "timeout",
+    "description",
+    "dangerouslyDisableSandbox",
+    "stdin",
+];
+
+/// Names under which a tool may take a file.
+pub(crate) const PATH_FIELDS: &[&str] =
+    &["file_path", "filePath", "path", "notebook_path", "notebookPath"];
+
+/// Names under which a shell tool may take its folder.
+pub(crate) const CWD_FIELDS: &[&str] = &["workingDirectory", "working_directory", "cwd", "workdir"];
+
+/// A scalar as rules compare it.
+pub(crate) fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,158 @@
+//! From a call to a verdict. The strictest of what the mode says, what rules say, what is
+//! protected and what is dangerous.
+
+mod call;
+mod file;
+mod shell;
+mod shell_base;
+mod shell_rules;
+
+pub(crate) use shell_rules::is_sink;
+
+use robota_core::paths::Paths;
+use robota_core::permission::{Class, Mode, Verdict};
+
+use crate::call::{Family, ToolCall};
+use crate::policy::Policy;
+use crate::suggest;
+use crate::verdict::{Findings, Judgement, Source};
+
+/// What a call would do and what the mode and the allow rules say about it, before anything
+/// that can only tighten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// Looks, inside the workspace.
+    Look,
+    /// Looks elsewhere, at the network, or anywhere while free reads are off: asks in every
+    /// mode but bypass.
+    LookOutside,
+    /// An allow rule covers a look elsewhere; it holds in plan mode too.
+    LookAllowed,
+    /// An allow rule covers it.
+    Allowed(Class),
+    /// The mode decides.
+    ByMode(Class),
+    /// The mode would decide by class, but the file lies outside the workspace.
+    OutsideWrite,
+    /// Several of these: what each mode says (in the order of [`Mode::ALL`]), and the class.
+    Mixed([Verdict; 4], Class),
+}
+
+impl Base {
+    pub(crate) fn class(self) -> Class {
+        match self {
+            Self::Look => Class::Inspect,
+            Self::LookOutside | Self::LookAllowed => Class::Execute,
+            Self::Allowed(class) | Self::ByMode(class) => class,
+            Self::OutsideWrite => Class::Modify,
+            Self::Mixed(_, class) => class,
+        }
+    }
+
+    pub(crate) fn verdict(self, mode: Mode) -> Verdict {
+        match (self, mode) {
+            (Self::Mixed(verdicts, _), mode) => {
+                let at = Mode::ALL.iter().position(|other| *other == mode).unwrap_or(0);
+                verdicts[at]
+            }
+            (_, Mode::BypassPermissions) => Verdict::Allow,
+            (Self::Look | Self::LookAllowed, _) => Verdict::Allow,
+            (Self::LookOutside, _) => Verdict::Ask,
+            (Self::Allowed(Class::Inspect), _) => Verdict::Allow,
+            (Self::Allowed(_) | Self::ByMode(_) | Self::OutsideWrite, Mode::Plan) => Verdict::Deny,
+            (Self::Allowed(_), _) => Verdict::Allow,
+            (Self::ByMode(class), mode) => mode.verdict(class),
+            (Self::OutsideWrite, _) => Verdict::Ask,
+        }
+    }
+}
+
+impl Base {
+    /// Both at once: in every mode the stricter verdict, and the class that does more.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let verdicts = |base: Self| Mode::ALL.map(|mode| base.verdict(mode));
+        let rank = |class: Class| match class {
+            Class::Inspect => 0,
+            Class::Modify => 1,
+            Class::Execute => 2,
+        };
+        let (a, b) = (verdicts(self), verdicts(other));
+        let both: [Verdict; 4] = std::array::from_fn(|i| a[i].max(b[i]));
+        let class =
+            if rank(self.class()) >= rank(other.class()) { self.class() } else { other.class() };
+        // Where one says it all, keep it: it explains itself better.
+        if both == a && class == self.class() {
+            self
+        } else if both == b && class == other.class() {
+            other
+        } else {
+            Self::Mixed(both, class)
+        }
+    }
+}
+
+impl Policy {
+    /// Judges a call: what it would do, whether it may, and why.
+    ///
+    /// Nothing is run and nothing is asked; the same call under the same policy and the same
+    /// files always gets the same verdict.
+    #[must_use]
+    pub fn judge(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+        let mut judgement = self.judge_plainly(call, paths);
+        if judgement.verdict == Verdict::Ask
+            && matches!(judgement.source, Source::Mode | Source::Unproven)
+        {
+            judgement.suggestion = suggest::suggest(self, call, paths);
+        }
+        judgement
+    }
+
+    /// Without looking for what "always" would save.
+    pub(crate) fn judge_plainly(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+        let mut found = Findings::default();
+        self.whole_call_rules(call, &mut found);
+        let base = match Family::of_tool(call.tool) {
+            Some(Family::Shell) => self.shell(call, paths, &mut found),
+            Some(Family::Edit) => self.edit_call(call, paths, &mut found),
+            Some(Family::Read) => self.read_call(call, paths, &mut found),
+            None => self.other_call(call, &mut found),
+        };
+        self.explain_base(base, &mut found);
+        found.into_judgement(base.class())
+    }
+
+    fn explain_base(&self, base: Base, found: &mut Findings) {
+        let verdict = base.verdict(self.mode);
+        let mode = self.mode;
+        let text = match base {
+            Base::Look => "it only looks, inside the workspace".into(),
+            Base::LookOutside if !self.free_reads => {
+                format!("it looks, and no rule allows it ({mode} mode, free reads are off)")
+            }
+            Base::LookOutside => format!("it looks outside the workspace ({mode} mode)"),
+            Base::LookAllowed | Base::Allowed(_) if verdict == Verdict::Allow => {
+                "every part of it is allowed".into()
+            }
+            Base::LookAllowed | Base::Allowed(_) => format!("{mode} mode changes nothing"),
+            Base::Mixed(..) => match verdict {
+                Verdict::Allow => "every part of it is allowed".into(),
+                Verdict::Ask => format!("a part of it is not allowed by any rule ({mode} mode)"),
+                Verdict::Deny => format!("{mode} mode changes nothing"),
+            },
+            Base::OutsideWrite => format!("it writes outside the workspace ({mode} mode)"),
+            Base::ByMode(class) => {
+                let what = match class {
+                    Class::Inspect => "looks",
+                    Class::Modify => "changes files",
+                    Class::Execute => "runs something",
+                };
+                match verdict {
+                    Verdict::Allow => format!("it {what}, which {mode} mode allows"),
+                    Verdict::Ask => format!("it {what}, and no rule allows it ({mode} mode)"),
+                    Verdict::Deny => format!("it {what}, and {mode} mode changes nothing"),
+                }
+            }
+        };
+        found.add(verdict, Source::Mode, text, None);
+    }
+}

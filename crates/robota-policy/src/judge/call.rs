@@ -1,0 +1,127 @@
+//! Rules over whole calls, and the tools that are neither files nor shells.
+
+use robota_core::permission::Verdict;
+
+use super::Base;
+use crate::call::{self, Family, ToolCall};
+use crate::policy::{Policy, Rules};
+use crate::rule::{Matcher, Rule};
+use crate::verdict::{Findings, Source};
+use crate::web::Target;
+
+impl Policy {
+    /// Deny and ask rules that need nothing but the call's name and parameters.
+    pub(super) fn whole_call_rules(&self, call: &ToolCall<'_>, found: &mut Findings) {
+        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
+            for rule in &rules.calls {
+                if call_matches(rule, call, false) {
+                    found.rule(verdict, rule, None);
+                }
+            }
+        }
+    }
+
+    /// The allow rule for the whole call, if there is one.
+    pub(super) fn whole_call_allowed(&self, call: &ToolCall<'_>) -> Option<&Rule> {
+        self.allow.calls.iter().find(|rule| call_matches(rule, call, true))
+    }
+
+    pub(super) fn other_call(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
+        match call::canonical(call.tool) {
+            "WebFetch" => self.web_fetch(call, found),
+            "WebSearch" => match self.whole_call_allowed(call) {
+                Some(rule) => {
+                    found.rule(Verdict::Allow, rule, None);
+                    Base::LookAllowed
+                }
+                None => Base::LookOutside,
+            },
+            _ => match self.whole_call_allowed(call) {
+                Some(rule) => {
+                    found.rule(Verdict::Allow, rule, None);
+                    Base::Allowed(call.class)
+                }
+                None => Base::ByMode(call.class),
+            },
+        }
+    }
+
+    fn web_fetch(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
+        let Some(url) = call.input.get("url").and_then(serde_json::Value::as_str) else {
+            found.add(Verdict::Ask, Source::Input, "the call has no `url`", None);
+            return Base::LookOutside;
+        };
+        let target = match Target::parse(url) {
+            Ok(target) => target,
+            Err(problem) => {
+                found.add(Verdict::Deny, Source::Input, problem, Some(url));
+                return Base::LookOutside;
+            }
+        };
+        let host = |rules: &Rules| -> Option<Rule> {
+            let hit = |rule: &&Rule| match &rule.matcher {
+                Matcher::Host(pattern) => pattern.matches(&target),
+                _ => false,
+            };
+            rules.calls.iter().find(hit).cloned()
+        };
+        if let Some(rule) = host(&self.deny) {
+            found.rule(Verdict::Deny, &rule, Some(&target.host));
+        }
+        if let Some(rule) = host(&self.ask) {
+            found.rule(Verdict::Ask, &rule, Some(&target.host));
+        }
+        match self.whole_call_allowed(call).cloned().or_else(|| host(&self.allow)) {
+            Some(rule) => {
+                found.rule(Verdict::Allow, &rule, Some(&target.host));
+                Base::LookAllowed
+            }
+            None => Base::LookOutside,
+        }
+    }
+}
+
+/// Whether a rule over calls matches. For allow rules every doubt is a no.
+pub(super) fn call_matches(rule: &Rule, call: &ToolCall<'_>, allow: bool) -> bool {
+    let name = call::canonical(call.tool);
+    match &rule.matcher {
+        Matcher::Family(family) => Family::of_tool(call.tool) == Some(*family),
+        Matcher::Name(wild) => wild.matches(name) || wild.matches(call.tool),
+        Matcher::Named { tool, name: want, boundary } => {
+            if name != *tool {
+                return false;
+            }
+            let fields: &[&str] = match *tool {
+                "Agent" => &["subagent_type", "subagentType", "agent", "agentType", "type", "name"],
+                _ => &["skill", "name", "command"],
+            };
+            let given: Vec<String> = fields
+                .iter()
+                .filter_map(|field| call.input.get(field).and_then(call::scalar))
+                .collect();
+            let hit = |text: &String| {
+                want.matches(text)
+                    || (*boundary
+                        && text.split_whitespace().next().is_some_and(|w| want.matches(w)))
+            };
+            if allow { !given.is_empty() && given.iter().all(hit) } else { given.iter().any(hit) }
+        }
+        Matcher::Parameter { tool, name: param, value } => {
+            (tool.matches(name) || tool.matches(call.tool))
+                && call.input.get(param).and_then(call::scalar).is_some_and(|v| value.matches(&v))
+        }
+        Matcher::Argument { tool, value } => {
+            if tool != name && tool != call.tool {
+                return false;
+            }
+            let Some(fields) = call.input.as_object() else { return false };
+            let mut texts = fields.values().filter_map(call::scalar);
+            if allow {
+                fields.len() == 1 && texts.next().is_some_and(|text| value.matches(&text))
+            } else {
+                texts.any(|text| value.matches(&text))
+            }
+        }
+        Matcher::Command(_) | Matcher::File { .. } | Matcher::Host(_) => false,
+    }
+}

@@ -1,0 +1,286 @@
+//! Reading and changing files, by whatever tool.
+
+use robota_core::paths::{PathKind, Paths};
+use robota_core::permission::{Class, Mode, Verdict};
+use serde_json::Value;
+
+use super::Base;
+use crate::call::{Family, PATH_FIELDS, ToolCall};
+use crate::policy::{Policy, Rules};
+use crate::protect::protected;
+use crate::rule::{List, Matcher, Rule};
+use crate::verdict::{Findings, Source};
+use crate::workspace::FileRef;
+
+impl Policy {
+    /// The rule of this list about reading the file.
+    pub(crate) fn read_rule<'p>(
+        &self,
+        rules: &'p Rules,
+        file: &FileRef,
+        tool: &str,
+    ) -> Option<&'p Rule> {
+        let whole =
+            rules.calls.iter().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
+        whole.or_else(|| {
+            rules.files.iter().find(|rule| match &rule.matcher {
+                Matcher::File { reads: true, only, pattern } => {
+                    only.as_deref().is_none_or(|only| only == tool)
+                        && if rule.list == List::Allow {
+                            pattern.covers(file)
+                        } else {
+                            pattern.touches(file)
+                        }
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// The rule of this list about changing the file.
+    pub(crate) fn edit_rule<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
+        let whole =
+            rules.calls.iter().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
+        whole.or_else(|| {
+            rules.files.iter().find(|rule| match &rule.matcher {
+                Matcher::File { reads: false, pattern, .. } => {
+                    if rule.list == List::Allow {
+                        pattern.covers(file)
+                    } else {
+                        pattern.touches(file)
+                    }
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// Deny and ask rules about reading a file.
+    pub(super) fn forbid_read(&self, file: &FileRef, tool: &str, found: &mut Findings) {
+        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
+            if let Some(rule) = self.read_rule(rules, file, tool) {
+                found.rule(verdict, rule, Some(file.shown()));
+            }
+        }
+        self.unknown_target(file, found);
+    }
+
+    /// Deny and ask rules about changing a file; a Read deny counts too. Protected files ask.
+    pub(super) fn forbid_edit(&self, file: &FileRef, found: &mut Findings) {
+        for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
+            if let Some(rule) = self.edit_rule(rules, file) {
+                found.rule(verdict, rule, Some(file.shown()));
+            }
+        }
+        if let Some(rule) = self.read_rule(&self.deny, file, "Read") {
+            found.rule(Verdict::Deny, rule, Some(file.shown()));
+        }
+        self.unknown_target(file, found);
+        if self.mode != Mode::BypassPermissions
+            && let Some(name) = file.names().find_map(protected)
+        {
+            found.add(
+                Verdict::Ask,
+                Source::Protected,
+                format!("`{name}` decides what other programs run; no rule pre-approves a change"),
+                Some(file.shown()),
+            );
+        }
+    }
+
+    fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
+        if file.target.is_none() {
+            found.add(
+                Verdict::Ask,
+                Source::Unproven,
+                "where this path leads cannot be known",
+                Some(file.shown()),
+            );
+        }
+    }
+
+    /// What the mode and the allow rules say about reading a file.
+    pub(super) fn read_base(&self, file: &FileRef, tool: &str) -> Base {
+        if self.free_reads && self.roots.holds(file) {
+            return Base::Look;
+        }
+        if file.name == "/dev/null" {
+            return Base::Look;
+        }
+        match self.read_rule(&self.allow, file, tool) {
+            Some(_) => Base::LookAllowed,
+            None => Base::LookOutside,
+        }
+    }
+
+    /// What the mode and the allow rules say about changing a file.
+    pub(super) fn edit_base(&self, file: &FileRef) -> Base {
+        if self.edit_rule(&self.allow, file).is_some() {
+            return Base::Allowed(Class::Modify);
+        }
+        if self.roots.holds(file) { Base::ByMode(Class::Modify) } else { Base::OutsideWrite }
+    }
+
+    pub(super) fn edit_call(
+        &self,
+        call: &ToolCall<'_>,
+        paths: &dyn Paths,
+        found: &mut Findings,
+    ) -> Base {
+        let files = self.given_files(call.input, paths, found);
+        if files.is_empty() {
+            found.add(Verdict::Ask, Source::Input, "the call names no file", None);
+            return Base::ByMode(Class::Modify);
+        }
+        let mut base = None;
+        for file in &files {
+            self.forbid_edit(file, found);
+            if let Some(rule) = self.edit_rule(&self.allow, file) {
+                found.rule(Verdict::Allow, rule, Some(file.shown()));
+            }
+            let this = self.edit_base(file);
+            base = Some(base.map_or(this, |other: Base| other.and(this)));
+        }
+        base.unwrap_or(Base::ByMode(Class::Modify))
+    }
+
+    pub(super) fn read_call(
+        &self,
+        call: &ToolCall<'_>,
+        paths: &dyn Paths,
+        found: &mut Findings,
+    ) -> Base {
+        let mut files = self.given_files(call.input, paths, found);
+        match call.tool {
+            "Glob" => {
+                // A pattern may lead away by itself: `/etc/*`, `../**`.
+                if let Some(pattern) = call.input.get("pattern").and_then(Value::as_str) {
+                    let stem = literal_stem(pattern);
+                    let away = pattern.starts_with(['/', '~']);
+                    let dirs: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+                    if dirs.is_empty() || away {
+                        files.push(FileRef::look(&self.workspace.resolve(&stem), paths));
+                    }
+                    for dir in dirs {
+                        let dir = std::path::Path::new(&dir);
+                        files.push(FileRef::look(&dir.join(stem.trim_start_matches('/')), paths));
+                    }
+                    // `a*/../..` climbs after the wildcard, `{/etc,src}` leads elsewhere.
+                    let rest = &pattern[stem.len().min(pattern.len())..];
+                    if rest.contains("..") || rest.contains("{/") || rest.contains(",/") {
+                        found.add(
+                            Verdict::Ask,
+                            Source::Unproven,
+                            "where the pattern leads cannot be known",
+                            Some(pattern),
+                        );
+                    }
+                }
+            }
+            "Grep" | "LS" if files.is_empty() => {
+                files.push(FileRef::look(&self.workspace.cwd, paths));
+            }
+            _ => {}
+        }
+        if files.is_empty() {
+            found.add(Verdict::Ask, Source::Input, "the call names no file", None);
+            return Base::LookOutside;
+        }
+        let mut base = Base::Look;
+        for file in &files {
+            self.forbid_read(file, call.tool, found);
+            let mut this = self.read_base(file, call.tool);
+            let rule = self.read_rule(&self.allow, file, call.tool);
+            if this != Base::Look
+                && let Some(rule) = rule.or_else(|| self.whole_call_allowed(call))
+            {
+                found.rule(Verdict::Allow, rule, Some(file.shown()));
+                this = Base::LookAllowed;
+            }
+            base = base.and(this);
+        }
+        base
+    }
+
+    /// Every file a call names, under every name its field may have.
+    fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
+        let mut files = Vec::new();
+        for field in PATH_FIELDS {
+            match input.get(field) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) if text.contains('\0') => {
+                    found.add(Verdict::Deny, Source::Input, "the path contains a NUL", None);
+                }
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(Value::String(text)) => {
+                    files.push(FileRef::look(&self.workspace.resolve(text), paths));
+                }
+                Some(_) => {
+                    let text = format!("`{field}` is not text");
+                    found.add(Verdict::Ask, Source::Input, text, None);
+                }
+            }
+        }
+        files
+    }
+
+    /// Whether a Read rule of this list could match something really lying below the folder.
+    pub(super) fn rule_below<'p>(
+        &self,
+        rules: &'p Rules,
+        folder: &FileRef,
+        paths: &dyn Paths,
+    ) -> Option<&'p Rule> {
+        let candidates: Vec<&Rule> = rules
+            .files
+            .iter()
+            .filter(|rule| match &rule.matcher {
+                Matcher::File { reads: true, only: None, pattern } => {
+                    pattern.may_match_below(folder)
+                }
+                _ => false,
+            })
+            .collect();
+        let first = *candidates.first()?;
+        let target = folder.target.as_deref()?;
+        if paths.kind(std::path::Path::new(target)) != PathKind::Dir {
+            return None;
+        }
+        let mut todo = vec![std::path::PathBuf::from(target)];
+        let mut budget = 2_000usize;
+        while let Some(dir) = todo.pop() {
+            for name in paths.entries(&dir) {
+                budget = match budget.checked_sub(1) {
+                    Some(left) => left,
+                    // Too much to look at: it cannot be shown that nothing is there.
+                    None => return Some(first),
+                };
+                let path = dir.join(&name);
+                let file = FileRef::look(&path, paths);
+                let hit = candidates.iter().find(|rule| match &rule.matcher {
+                    Matcher::File { pattern, .. } => pattern.touches(&file),
+                    _ => false,
+                });
+                if let Some(rule) = hit {
+                    return Some(rule);
+                }
+                if paths.kind(&path) == PathKind::Dir && name != ".git" && name != "node_modules" {
+                    todo.push(path);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The folder before the first wildcard of a glob.
+fn literal_stem(pattern: &str) -> String {
+    let wild = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    if wild == pattern.len() {
+        return pattern.to_owned();
+    }
+    match pattern[..wild].rfind('/') {
+        Some(slash) => pattern[..=slash].to_owned(),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,284 @@
+//! What is proven, allowed by a rule, or left to the mode: the part of the verdict that can
+//! be anything but forbidding.
+
+use robota_core::permission::{Class, Verdict};
+
+use super::Base;
+use super::shell::Shell;
+use super::shell_rules::is_sink;
+use crate::call::ToolCall;
+use crate::rule::{Matcher, Rule};
+use crate::shell::{Part, RedirectKind, Word, assign, expand, files, readonly, wrappers};
+use crate::verdict::{Findings, Source};
+use crate::workspace::FileRef;
+
+impl Shell<'_> {
+    pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
+        let whole = self.policy.whole_call_allowed(call);
+        let proven = self.script.doubts.is_empty();
+        if self.script.parts.is_empty() && proven {
+            return Base::Look;
+        }
+        let mut base = Base::Look;
+        if !proven {
+            // Only a rule for all commands covers what cannot be taken apart.
+            for doubt in self.script.doubts.iter().filter(|doubt| !doubt.hard) {
+                if whole.is_none() && !self.policy.lax() {
+                    found.add(Verdict::Ask, Source::Unproven, doubt.why.clone(), None);
+                }
+            }
+            base = match whole {
+                Some(_) => Base::Allowed(Class::Execute),
+                None => Base::ByMode(Class::Execute),
+            };
+        }
+        if let Some(rule) = whole {
+            found.rule(Verdict::Allow, rule, None);
+        }
+        for part in self.script.parts.iter().filter(|part| !part.hidden) {
+            base = base.and(self.part_base(part, whole, found));
+        }
+        base
+    }
+
+    fn part_base(&self, part: &Part, whole: Option<&Rule>, found: &mut Findings) -> Base {
+        let mut base = self.command_base(part, whole, found);
+        for redirect in &part.redirects {
+            base = base.and(self.redirect_base(part, redirect.kind, &redirect.target));
+        }
+        base
+    }
+
+    fn redirect_base(&self, part: &Part, kind: RedirectKind, target: &Word) -> Base {
+        match kind {
+            RedirectKind::Copy => Base::Look,
+            RedirectKind::Read => self.reads_base(part, std::slice::from_ref(target)),
+            RedirectKind::Write => {
+                let expansion = expand::files(target, &self.scope(part));
+                // A glob target may be any file that matches.
+                let doubtful = expansion.unknown || expansion.paths.len() > part.cwd.dirs.len();
+                self.writes_base(&self.look_all(&expansion.paths), doubtful)
+            }
+        }
+    }
+
+    fn look_all(&self, paths: &[std::path::PathBuf]) -> Vec<FileRef> {
+        paths.iter().map(|path| FileRef::look(path, self.paths)).collect()
+    }
+
+    fn reads_base(&self, part: &Part, words: &[Word]) -> Base {
+        let mut base = Base::Look;
+        for word in words {
+            let expansion = expand::files(word, &self.scope(part));
+            if expansion.unknown {
+                base = base.and(Base::LookOutside);
+            }
+            for file in self.look_all(&expansion.paths) {
+                if !is_sink(&file.name) {
+                    base = base.and(self.policy.read_base(&file, "Read"));
+                }
+            }
+        }
+        base
+    }
+
+    fn writes_base(&self, files: &[FileRef], unknown: bool) -> Base {
+        let mut base = if unknown { Base::OutsideWrite } else { Base::Look };
+        for file in files {
+            if !is_sink(&file.name) {
+                base = base.and(self.policy.edit_base(file));
+            }
+        }
+        base
+    }
+
+    /// Whether the words are proven to look and nothing else, wherever that is.
+    pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
+        readonly::looks(words, part).is_some()
+    }
+
+    fn command_base(&self, part: &Part, whole: Option<&Rule>, found: &mut Findings) -> Base {
+        if part.declares {
+            return self.declaration_base(part, whole);
+        }
+        let Some(core) = self.core(part) else {
+            // Assignments or redirections alone.
+            return Base::Look;
+        };
+        let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+        if harmless && let Some(base) = self.look_base(part, &core) {
+            if base == Base::Look {
+                return base;
+            }
+            // Outside the workspace an allow rule may still cover the command.
+            return match self.ruled(part, whole, harmless, found) {
+                true => Base::LookAllowed,
+                false => base,
+            };
+        }
+        let uses = files::uses(&core, part);
+        let mut writes = self.look_words(part, &uses.writes);
+        let (into, unknown_into) = self.created_files(part, &uses);
+        writes.0.extend(into);
+        writes.1 |= unknown_into;
+        let ruled = self.ruled(part, whole, harmless, found);
+        if ruled {
+            let leave =
+                if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
+            return Base::Allowed(Class::Execute).and(leave);
+        }
+        // A plain file command is free where its reads and writes are.
+        if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(&core) {
+            let reads = self.reads_base(part, &uses.reads);
+            return reads.and(self.writes_base(&writes.0, writes.1));
+        }
+        Base::ByMode(Class::Execute)
+    }
+
+    fn look_words(&self, part: &Part, words: &[Word]) -> (Vec<FileRef>, bool) {
+        let mut files = Vec::new();
+        let mut unknown = false;
+        for word in words {
+            let expansion = expand::files(word, &self.scope(part));
+            unknown |= expansion.unknown;
+            files.extend(self.look_all(&expansion.paths));
+        }
+        (files, unknown)
+    }
+
+    /// Words that hold nothing but options and files.
+    fn plain_words(&self, words: &[Word]) -> bool {
+        words.iter().all(|word| !word.has_unknown())
+            && words.first().is_some_and(|word| !word.is_dynamic())
+    }
+
+    /// The command under the wrappers that every kind of rule looks through.
+    fn core(&self, part: &Part) -> Option<Vec<Word>> {
+        let views = wrappers::see(part).views;
+        views
+            .into_iter()
+            .filter(|view| view.covered && !view.words.is_empty())
+            .min_by_key(|view| view.words.len())
+            .map(|view| view.words)
+    }
+
+    /// Whether an allow rule covers the command.
+    fn ruled(
+        &self,
+        part: &Part,
+        whole: Option<&Rule>,
+        harmless: bool,
+        found: &mut Findings,
+    ) -> bool {
+        // A rule for all commands covers all variables but the dangerous ones, which ask.
+        if whole.is_some() {
+            return true;
+        }
+        if !harmless {
+            return false;
+        }
+        for view in wrappers::see(part).views.iter().filter(|view| view.covered) {
+            if view.words.first().is_none_or(Word::is_dynamic)
+                || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
+            {
+                continue;
+            }
+            let shown: Vec<&Word> = view.words.iter().filter(|word| word.raw != "…").collect();
+            let raw = shown.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" ");
+            let plain = shown.iter().map(|w| w.rendered()).collect::<Vec<_>>().join(" ");
+            let appended = shown.len() < view.words.len();
+            let texts = [raw, plain];
+            let [raw, plain] = &texts;
+            let candidates = self.policy.allow.commands_for(texts.iter());
+            let rule = candidates.into_iter().find(|rule| match &rule.matcher {
+                // An exact rule does not cover what xargs adds.
+                Matcher::Command(pattern) => {
+                    !(appended && pattern.is_exact())
+                        && (pattern.matches(raw) || pattern.matches(plain))
+                }
+                _ => false,
+            });
+            if let Some(rule) = rule {
+                found.rule(Verdict::Allow, rule, Some(&part.shown()));
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a command proven to look would see; `None` when it is not proven.
+    fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let looks = readonly::looks(words, part)?;
+        if part.cwd.lost || (looks.fixed_cwd && part.cwd.moved) {
+            return None;
+        }
+        let mut base = Base::Look;
+        for dir in &part.cwd.dirs {
+            base = base.and(self.policy.read_base(&FileRef::look(dir, self.paths), "Read"));
+        }
+        for word in &looks.paths {
+            if looks.revisions && !leads_away(word) {
+                continue;
+            }
+            let expansion = expand::files(word, &self.scope(part));
+            // A file named like an option would become one.
+            let option = word.is_dynamic()
+                && word.may_be_flag()
+                && expansion.paths.iter().any(|path| {
+                    part.cwd.dirs.iter().any(|dir| {
+                        path.strip_prefix(dir)
+                            .is_ok_and(|rest| rest.to_string_lossy().starts_with('-'))
+                    })
+                });
+            if expansion.unknown || option {
+                return None;
+            }
+            base = base.and(self.reads_base(part, std::slice::from_ref(word)));
+        }
+        Some(base)
+    }
+
+    /// `export A=b`, `unset A`.
+    fn declaration_base(&self, part: &Part, whole: Option<&Rule>) -> Base {
+        let names: Option<Vec<String>> = part.words.iter().skip(1).map(Word::literal).collect();
+        let unset = part.words.first().is_some_and(|w| w.raw == "unset");
+        let fine = names.is_some_and(|names| {
+            names.iter().all(|name| {
+                matches!(name.as_str(), "-x" | "-r" | "-g" | "-p" | "-f")
+                    || (!name.starts_with('-')
+                        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                        && (unset || assign::is_harmless(name)))
+            })
+        });
+        if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
+            Base::Look
+        } else if whole.is_some() {
+            Base::Allowed(Class::Execute)
+        } else {
+            let raw: Vec<String> = std::iter::once(part.shown()).collect();
+            let words = part.words.iter().map(|w| w.raw.clone()).collect::<Vec<_>>().join(" ");
+            let covered = self.policy.allow.commands.iter().any(|rule| match &rule.matcher {
+                Matcher::Command(pattern) => {
+                    pattern.matches(&words) || raw.iter().any(|text| pattern.matches(text))
+                }
+                _ => false,
+            });
+            if covered { Base::Allowed(Class::Execute) } else { Base::ByMode(Class::Execute) }
+        }
+    }
+}
+
+impl Part {
+    /// A here-document or pipe feeds it with text, which a plain file command only stores.
+    fn piped_into_unknown(&self) -> bool {
+        self.is_test
+    }
+}
+
+/// Whether a word of a git command can only be a file elsewhere.
+fn leads_away(word: &Word) -> bool {
+    let Some(text) = word.value() else { return true };
+    text.starts_with(['/', '~'])
+        || text.split('/').any(|name| name == "..")
+        || (word.is_dynamic() && text.contains(['*', '?', '[', '{']))
+}

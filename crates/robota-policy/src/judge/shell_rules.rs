@@ -1,0 +1,344 @@
+//! What forbids: deny and ask rules over commands and over the files commands touch,
+//! dangerous options and variables.
+
+use std::path::{Path, PathBuf};
+
+use robota_core::paths::PathKind;
+use robota_core::permission::Verdict;
+
+use super::shell::Shell;
+use crate::policy::{Policy, Rules};
+use crate::rule::{CommandText, Matcher, Rule};
+use crate::shell::files::{self, Uses};
+use crate::shell::word::Piece;
+use crate::shell::wrappers::{base, holes};
+use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
+use crate::verdict::{Findings, Source};
+use crate::workspace::FileRef;
+
+impl Policy {
+    /// Any rule that forbids some commands, or some files that a command might touch.
+    pub(super) fn any_command_rule(&self) -> Option<&Rule> {
+        let rules = [&self.deny, &self.ask];
+        let commands = rules.iter().find_map(|list| list.commands.first());
+        commands.or_else(|| rules.iter().find_map(|list| list.files.first()))
+    }
+
+    fn has_read_rules(&self) -> bool {
+        let about_reads =
+            |rule: &Rule| matches!(&rule.matcher, Matcher::File { reads: true, only: None, .. });
+        self.deny.files.iter().chain(&self.ask.files).any(about_reads)
+    }
+
+    fn has_edit_rules(&self) -> bool {
+        !self.deny.files.is_empty() || !self.ask.files.is_empty()
+    }
+}
+
+impl Shell<'_> {
+    fn lists(&self) -> [(&Rules, Verdict); 2] {
+        [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
+    }
+
+    /// Rules over the command's text. True when what runs is not known.
+    pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
+        let Some(first) = words.first() else { return false };
+        let shown = part.shown();
+        let lists = self.lists();
+        if lists.iter().any(|(rules, _)| !rules.commands.is_empty()) {
+            let fold = !self.paths.case_sensitive(Path::new("/usr/bin"));
+            let text = spellings(words, fold);
+            for (rules, verdict) in lists {
+                // An unknown program may be any of them.
+                let candidates = if first.is_dynamic() {
+                    rules.commands.iter().collect()
+                } else {
+                    rules.commands_for(text.known.iter().chain(&text.prefixes))
+                };
+                for rule in candidates {
+                    let Matcher::Command(pattern) = &rule.matcher else { continue };
+                    if pattern.matches_any(&text) {
+                        found.rule(verdict, rule, Some(&shown));
+                    } else if !text.holes.is_empty() && pattern.may_match(&text) {
+                        let why = format!(
+                            "`{shown}` cannot be shown not to be what {} ({}) forbids",
+                            rule.text, rule.source.label
+                        );
+                        found.add(Verdict::Ask, Source::Unproven, why, Some(&shown));
+                    }
+                }
+            }
+        }
+        if !self.policy.lax()
+            && let Some(why) = danger::of_command(&self.settled(words), part.piped)
+            && !self.is_proven_look(part, words)
+        {
+            found.add(Verdict::Ask, Source::Danger, why, Some(&shown));
+        }
+        first.is_dynamic() || danger::redefines(words)
+    }
+
+    /// The words with variables replaced whose values are all known to be no options.
+    fn settled(&self, words: &[Word]) -> Vec<Word> {
+        let settle = |word: &Word| match word.pieces.as_slice() {
+            [Piece::Var { name, .. }] => {
+                let values = self.script.vars.get(name)?;
+                let plain = |value: &Option<String>| {
+                    value.as_ref().is_some_and(|text| {
+                        !text.starts_with('-') && !text.contains(char::is_whitespace)
+                    })
+                };
+                let first = values.first()?.as_deref()?;
+                values.iter().all(plain).then(|| Word::plain(first))
+            }
+            _ => None,
+        };
+        words.iter().map(|word| settle(word).unwrap_or_else(|| word.clone())).collect()
+    }
+
+    pub(super) fn forbid_assignments(&self, part: &Part, found: &mut Findings) {
+        if self.policy.lax() {
+            return;
+        }
+        let mut names: Vec<String> = part.assigns.iter().map(|a| a.name.clone()).collect();
+        if part.declares {
+            names.extend(part.words.iter().skip(1).filter_map(Word::literal));
+        }
+        for view in crate::shell::wrappers::see(part).views {
+            let program = view.words.first().and_then(Word::value).unwrap_or_default();
+            if matches!(base(&program), "env" | "sudo" | "doas") {
+                names.extend(view.words.iter().skip(1).filter_map(|word| {
+                    let text = word.value()?;
+                    text.split_once('=').map(|(name, _)| name.to_owned())
+                }));
+            }
+        }
+        for name in names.iter().filter(|name| assign::is_dangerous(name)) {
+            let why = format!("`{name}` decides what programs run or load");
+            found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
+        }
+    }
+
+    pub(super) fn forbid_redirects(&self, part: &Part, found: &mut Findings) {
+        for redirect in &part.redirects {
+            let words = std::slice::from_ref(&redirect.target);
+            match redirect.kind {
+                RedirectKind::Copy => {}
+                RedirectKind::Read => self.forbid_reads(part, words, true, found),
+                RedirectKind::Write => self.forbid_writes(part, words, found),
+            }
+        }
+    }
+
+    /// Rules over the files the command touches.
+    pub(super) fn forbid_files(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let uses = files::uses(words, part);
+        self.forbid_reads(part, &uses.reads, true, found);
+        self.forbid_reads(part, &uses.trees, true, found);
+        self.forbid_reads(part, &uses.maybe_reads, false, found);
+        self.forbid_trees(part, &uses.trees, found);
+        self.forbid_writes(part, &uses.writes, found);
+        self.forbid_writes(part, &uses.removes, found);
+        for file in self.created_files(part, &uses).0 {
+            if !is_sink(&file.name) {
+                self.policy.forbid_edit(&file, found);
+            }
+        }
+    }
+
+    fn forbid_reads(&self, part: &Part, words: &[Word], sure: bool, found: &mut Findings) {
+        if words.is_empty()
+            || (!self.policy.has_read_rules()
+                && !self.policy.deny.calls.iter().chain(&self.policy.ask.calls).any(is_read_family))
+        {
+            return;
+        }
+        for word in words {
+            let expansion = expand::files(word, &self.scope(part));
+            for path in &expansion.paths {
+                let file = FileRef::look(path, self.paths);
+                if !is_sink(&file.name) {
+                    self.policy.forbid_read(&file, "Read", found);
+                }
+            }
+            if expansion.unknown && sure && self.policy.has_read_rules() {
+                let why = format!(
+                    "which file `{}` is cannot be known, and some must not be read",
+                    word.raw
+                );
+                found.add(Verdict::Ask, Source::Unproven, why, Some(&part.shown()));
+            }
+        }
+    }
+
+    fn forbid_trees(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        if words.is_empty() || !self.policy.has_read_rules() {
+            return;
+        }
+        for word in words {
+            for path in &expand::files(word, &self.scope(part)).paths {
+                let folder = FileRef::look(path, self.paths);
+                for (rules, _) in self.lists() {
+                    if let Some(rule) = self.policy.rule_below(rules, &folder, self.paths) {
+                        found.rule(Verdict::Ask, rule, Some(&part.shown()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn forbid_writes(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        for word in words {
+            let expansion = expand::files(word, &self.scope(part));
+            for path in &expansion.paths {
+                let file = FileRef::look(path, self.paths);
+                if !is_sink(&file.name) {
+                    self.policy.forbid_edit(&file, found);
+                }
+            }
+            if expansion.unknown && self.policy.has_edit_rules() {
+                let why = format!(
+                    "which file `{}` is cannot be known, and some must not be changed",
+                    word.raw
+                );
+                found.add(Verdict::Ask, Source::Unproven, why, Some(&part.shown()));
+            }
+        }
+    }
+
+    /// What a copy creates: in a folder, a file of the same name. The flag says that there may
+    /// be more.
+    pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<FileRef>, bool) {
+        let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
+        let scope = self.scope(part);
+        let expansion = expand::files(target, &scope);
+        let mut unknown = expansion.unknown;
+        let mut out = Vec::new();
+        for path in &expansion.paths {
+            let into_folder = self.paths.kind(path) == PathKind::Dir
+                || self.paths.canonical(path).is_some_and(|p| self.paths.kind(&p) == PathKind::Dir)
+                || target.raw.ends_with('/');
+            if !into_folder {
+                out.push(FileRef::look(path, self.paths));
+                continue;
+            }
+            for source in sources {
+                let names = expand::files(source, &scope);
+                unknown |= names.unknown;
+                let names: Vec<PathBuf> = names
+                    .paths
+                    .iter()
+                    .filter_map(|p| p.file_name().map(|n| path.join(n)))
+                    .collect();
+                out.extend(names.iter().map(|path| FileRef::look(path, self.paths)));
+            }
+        }
+        (out, unknown)
+    }
+}
+
+fn is_read_family(rule: &Rule) -> bool {
+    matches!(rule.matcher, Matcher::Family(crate::call::Family::Read))
+}
+
+/// Where output may always go.
+pub(crate) fn is_sink(path: &str) -> bool {
+    matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
+        || path.strip_prefix("/dev/fd/").is_some_and(|n| n.parse::<u8>().is_ok())
+}
+
+/// Every way the command may be spelled in a rule that forbids it.
+pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
+    let mut text = CommandText::default();
+    let mut forms: Vec<Vec<Word>> = vec![words.to_vec()];
+    if let Some(program) = words.first().and_then(Word::value) {
+        let short = base(&program);
+        if short != program {
+            let mut form = words.to_vec();
+            form[0] = Word::plain(short);
+            forms.push(form);
+        }
+        if fold && short.chars().any(char::is_uppercase) {
+            let mut form = words.to_vec();
+            form[0] = Word::plain(&short.to_lowercase());
+            forms.push(form);
+        }
+        if let Some(form) = without_globals(short, words) {
+            forms.push(form);
+        }
+    }
+    for form in &forms {
+        let values: Vec<Option<String>> = form.iter().map(Word::value).collect();
+        let known: Vec<String> = values.iter().map_while(Clone::clone).collect();
+        if known.len() == form.len() {
+            text.known.push(known.join(" "));
+        } else if !known.is_empty() {
+            text.prefixes.push(known.join(" "));
+        }
+        if form.iter().any(Word::is_dynamic) {
+            text.holes.push(holes(form));
+        }
+    }
+    text.known.push(words.iter().map(|w| w.raw.as_str()).collect::<Vec<_>>().join(" "));
+    text
+}
+
+/// Options before the subcommand, which a rule like `git push *` does not think of.
+const GLOBALS: &[(&str, &[&str])] = &[
+    (
+        "git",
+        &[
+            "-C",
+            "-c",
+            "--git-dir",
+            "--work-tree",
+            "--namespace",
+            "--exec-path",
+            "--super-prefix",
+            "--config-env",
+        ],
+    ),
+    ("docker", &["-H", "--host", "-c", "--context", "--config", "-l", "--log-level"]),
+    ("podman", &["--url", "--connection", "--log-level"]),
+    (
+        "kubectl",
+        &[
+            "-n",
+            "--namespace",
+            "--context",
+            "--cluster",
+            "--kubeconfig",
+            "-s",
+            "--server",
+            "--user",
+        ],
+    ),
+    ("helm", &["-n", "--namespace", "--kube-context", "--kubeconfig"]),
+    ("npm", &["--prefix", "-C", "--userconfig", "--registry", "-w", "--workspace"]),
+    ("pnpm", &["-C", "--dir", "--filter", "-F"]),
+    ("yarn", &["--cwd"]),
+    ("cargo", &["--color", "--config", "-Z", "-C", "--manifest-path"]),
+    ("gh", &["-R", "--repo", "--hostname"]),
+    ("terraform", &[]),
+    ("aws", &["--profile", "--region", "--endpoint-url", "--output"]),
+    ("gcloud", &["--project", "--account", "--configuration"]),
+    ("systemctl", &["-H", "-M"]),
+    ("make", &["-C", "-f", "-j"]),
+    ("go", &["-C"]),
+];
+
+fn without_globals(program: &str, words: &[Word]) -> Option<Vec<Word>> {
+    let (_, with_value) = GLOBALS.iter().find(|(name, _)| *name == program)?;
+    let mut i = 1;
+    while let Some(text) = words.get(i).and_then(Word::value) {
+        if !text.starts_with(['-', '+']) || text == "-" {
+            break;
+        }
+        i += if with_value.contains(&text.as_str()) { 2 } else { 1 };
+    }
+    (i > 1 && i < words.len()).then(|| {
+        let mut form = vec![Word::plain(program)];
+        form.extend_from_slice(&words[i..]);
+        form
+    })
+}

@@ -1,0 +1,202 @@
+//! A policy: rules, mode and workspace, compiled once and asked often.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use robota_core::paths::Paths;
+use robota_core::permission::Mode;
+
+use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
+use crate::workspace::{Roots, Workspace};
+
+/// What a policy is made from.
+#[derive(Debug, Clone)]
+pub struct PolicySpec {
+    /// Where the agent works.
+    pub workspace: Workspace,
+    /// How much it may do without asking.
+    pub mode: Mode,
+    /// Whether reads and proven read-only commands inside the workspace need no rule.
+    pub free_reads: bool,
+    rules: Vec<(List, Arc<RuleSource>, String)>,
+}
+
+impl PolicySpec {
+    /// No rules, the default mode, reading is free.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace, mode: Mode::Default, free_reads: true, rules: Vec::new() }
+    }
+
+    /// Sets the mode.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Whether reads and proven read-only commands inside the workspace need no rule.
+    #[must_use]
+    pub fn free_reads(mut self, free: bool) -> Self {
+        self.free_reads = free;
+        self
+    }
+
+    /// Adds rules to a list.
+    #[must_use]
+    pub fn rules<S: Into<String>>(
+        mut self,
+        list: List,
+        source: RuleSource,
+        rules: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let source = Arc::new(source);
+        self.rules.extend(rules.into_iter().map(|rule| (list, Arc::clone(&source), rule.into())));
+        self
+    }
+}
+
+/// Rules, mode and workspace, ready to judge. See [`Policy::judge`].
+#[derive(Debug, Clone)]
+pub struct Policy {
+    pub(crate) mode: Mode,
+    pub(crate) workspace: Workspace,
+    pub(crate) roots: Roots,
+    pub(crate) free_reads: bool,
+    pub(crate) deny: Rules,
+    pub(crate) ask: Rules,
+    pub(crate) allow: Rules,
+    /// The home and the workspace's folders by every name, for critical removals.
+    pub(crate) precious: Vec<String>,
+}
+
+/// One list, sorted by what its rules look at.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    /// Rules over whole tools, parameters, hosts and names.
+    pub(crate) calls: Vec<Rule>,
+    pub(crate) commands: Vec<Rule>,
+    pub(crate) files: Vec<Rule>,
+    /// Command rules by the program they spell out, and those that spell out none: a script
+    /// of many commands is not compared with every rule.
+    by_program: HashMap<String, Vec<usize>>,
+    open: Vec<usize>,
+}
+
+impl Rules {
+    fn push(&mut self, rule: Rule) {
+        match &rule.matcher {
+            Matcher::Command(pattern) => {
+                let at = self.commands.len();
+                match pattern.first_word() {
+                    Some(word) => self.by_program.entry(word.to_owned()).or_default().push(at),
+                    None => self.open.push(at),
+                }
+                self.commands.push(rule);
+            }
+            Matcher::File { .. } => self.files.push(rule),
+            Matcher::Family(_)
+            | Matcher::Name(_)
+            | Matcher::Host(_)
+            | Matcher::Named { .. }
+            | Matcher::Parameter { .. }
+            | Matcher::Argument { .. } => self.calls.push(rule),
+        }
+    }
+}
+
+impl Rules {
+    /// The command rules that may match one of these texts.
+    pub(crate) fn commands_for<'a>(
+        &'a self,
+        texts: impl Iterator<Item = &'a String>,
+    ) -> Vec<&'a Rule> {
+        let mut words: Vec<&str> = texts.filter_map(|text| text.split(' ').next()).collect();
+        words.sort_unstable();
+        words.dedup();
+        let named = words.iter().filter_map(|word| self.by_program.get(*word)).flatten();
+        named.chain(&self.open).filter_map(|at| self.commands.get(*at)).collect()
+    }
+}
+
+impl Policy {
+    /// Compiles a policy. Rules that cannot be read are returned as errors and match nothing.
+    #[must_use]
+    pub fn new(spec: &PolicySpec, paths: &dyn Paths) -> (Self, Vec<RuleError>) {
+        let roots = Roots::new(&spec.workspace, paths);
+        let anchors = Anchors { roots: &roots, paths };
+        let mut lists = [Rules::default(), Rules::default(), Rules::default()];
+        let mut errors = Vec::new();
+        for (list, source, text) in &spec.rules {
+            match Rule::parse(text, *list, source, &anchors) {
+                Ok(rule) => lists[*list as usize].push(rule),
+                Err(error) => errors.push(error),
+            }
+        }
+        let [allow, ask, deny] = lists;
+        let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
+        let policy = Self {
+            mode: spec.mode,
+            workspace: spec.workspace.clone(),
+            free_reads: spec.free_reads,
+            roots,
+            deny,
+            ask,
+            allow,
+            precious,
+        };
+        (policy, errors)
+    }
+
+    /// The mode it judges by.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The same rules under another mode.
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Adds a rule for this session ("always", or a client's decision).
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn add(
+        &mut self,
+        list: List,
+        source: &Arc<RuleSource>,
+        text: &str,
+        paths: &dyn Paths,
+    ) -> Result<(), RuleError> {
+        let rule = Rule::parse(text, list, source, &Anchors { roots: &self.roots, paths })?;
+        match list {
+            List::Allow => self.allow.push(rule),
+            List::Ask => self.ask.push(rule),
+            List::Deny => self.deny.push(rule),
+        }
+        Ok(())
+    }
+
+    /// Whether Grep, Glob and the like may show this file: false when a Read deny names it.
+    #[must_use]
+    pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
+        let file = crate::workspace::FileRef::look(&self.workspace.cwd.join(path), paths);
+        self.read_rule(&self.deny, &file, "Read").is_none()
+    }
+
+    /// Whether a rule (not the mode) allows fetching from this URL. Private and loopback
+    /// addresses are refused without one.
+    #[must_use]
+    pub fn host_allowed_by_rule(&self, url: &str) -> bool {
+        let Ok(target) = crate::web::Target::parse(url) else { return false };
+        self.allow
+            .calls
+            .iter()
+            .any(|rule| matches!(&rule.matcher, Matcher::Host(pattern) if pattern.matches(&target)))
+    }
+}

@@ -1,0 +1,238 @@
+//! Which files a word may stand for: variables that are known, braces, tilde and globs.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use robota_core::paths::Paths;
+
+use super::parse::Cwd;
+use super::word::{Piece, Word};
+use crate::glob::name_matches;
+
+/// What is known where a word stands.
+pub(crate) struct Scope<'a> {
+    pub(crate) cwd: &'a Cwd,
+    pub(crate) home: &'a Path,
+    pub(crate) vars: &'a BTreeMap<String, Vec<Option<String>>>,
+    pub(crate) paths: &'a dyn Paths,
+}
+
+/// The files a word may stand for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expansion {
+    /// Absolute, with `.` and `..` kept.
+    pub(crate) paths: Vec<PathBuf>,
+    /// It may be something else as well.
+    pub(crate) unknown: bool,
+}
+
+/// A character, and whether the shell gives it a meaning.
+pub(crate) type Live = (char, bool);
+
+/// More results than this are as good as unknown.
+const MAX: usize = 512;
+
+/// The word with variables and braces replaced, before globs. The flag says that there is
+/// more to it than is known.
+pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool) {
+    let mut unknown = false;
+    let mut texts: Vec<Vec<Live>> = vec![Vec::new()];
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text, quoted } => {
+                for out in &mut texts {
+                    out.extend(text.chars().map(|c| (c, !quoted)));
+                }
+            }
+            Piece::Ansi(text) => {
+                for out in &mut texts {
+                    out.extend(text.chars().map(|c| (c, false)));
+                }
+            }
+            Piece::Var { name, quoted } => {
+                let (values, open) = variable(name, scope);
+                unknown |= open;
+                texts = texts
+                    .iter()
+                    .flat_map(|out| {
+                        values.iter().map(move |value| {
+                            let mut out = out.clone();
+                            out.extend(value.chars().map(|c| (c, !quoted)));
+                            out
+                        })
+                    })
+                    .take(MAX)
+                    .collect();
+            }
+            Piece::Unknown => return (Vec::new(), true),
+        }
+    }
+    let mut out = Vec::new();
+    for text in texts {
+        // An unquoted variable is split at blanks.
+        for field in text.split(|(c, live)| *live && c.is_whitespace()) {
+            unknown |= !braces(field, 0, &mut out);
+        }
+    }
+    (out, unknown)
+}
+
+fn variable(name: &str, scope: &Scope<'_>) -> (Vec<String>, bool) {
+    if let Some(values) = scope.vars.get(name) {
+        let known: Vec<String> = values.iter().flatten().cloned().collect();
+        // It may also be used before it is set.
+        let open = values.iter().any(Option::is_none) || !matches!(name, "PWD" | "HOME");
+        let open = open && known.len() != values.len();
+        return (known, open);
+    }
+    let dirs = || scope.cwd.dirs.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
+    match name {
+        "PWD" => (dirs(), scope.cwd.lost),
+        "HOME" => (vec![scope.home.to_string_lossy().into_owned()], false),
+        _ => (Vec::new(), true),
+    }
+}
+
+/// `a{b,c}` becomes `ab ac`. False when it is too much, or a sequence.
+fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> bool {
+    if out.len() >= MAX || depth > 16 {
+        return false;
+    }
+    let mut level = 0usize;
+    let mut open = None;
+    let mut commas = Vec::new();
+    for (i, (c, live)) in text.iter().enumerate() {
+        if !live {
+            continue;
+        }
+        match c {
+            '{' => {
+                if level == 0 {
+                    open = Some(i);
+                    commas.clear();
+                }
+                level += 1;
+            }
+            ',' if level == 1 => commas.push(i),
+            '}' if level > 0 => {
+                level -= 1;
+                if level > 0 {
+                    continue;
+                }
+                let Some(from) = open else { continue };
+                let body: String = text[from + 1..i].iter().map(|(c, _)| *c).collect();
+                if commas.is_empty() {
+                    if body.contains("..") {
+                        return false;
+                    }
+                    continue;
+                }
+                let mut bounds = vec![from];
+                bounds.extend(&commas);
+                bounds.push(i);
+                return bounds.windows(2).all(|pair| {
+                    let mut one = text[..from].to_vec();
+                    one.extend_from_slice(&text[pair[0] + 1..pair[1]]);
+                    one.extend_from_slice(&text[i + 1..]);
+                    braces(&one, depth + 1, out)
+                });
+            }
+            _ => {}
+        }
+    }
+    out.push(text.to_vec());
+    true
+}
+
+/// Whether any character is a live glob.
+pub(crate) fn is_glob(text: &[Live]) -> bool {
+    text.iter().any(|(c, live)| *live && matches!(c, '*' | '?' | '['))
+}
+
+/// The text with the tilde replaced; `None` for somebody else's home.
+pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
+    match text {
+        [('~', true)] | [('~', true), ('/', _), ..] => {
+            let mut out: Vec<Live> = home.to_string_lossy().chars().map(|c| (c, false)).collect();
+            out.extend_from_slice(&text[1..]);
+            Some(out)
+        }
+        [('~', true), ..] => None,
+        _ => Some(text.to_vec()),
+    }
+}
+
+/// The files a word may stand for.
+pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
+    let (texts, unknown) = variants(word, scope);
+    let mut out = Expansion { paths: Vec::new(), unknown };
+    for text in texts {
+        let Some(text) = tilde(&text, scope.home) else {
+            out.unknown = true;
+            continue;
+        };
+        if text.is_empty() {
+            continue;
+        }
+        let plain: String = text.iter().map(|(c, _)| *c).collect();
+        let absolute = plain.starts_with('/');
+        out.unknown |= scope.cwd.lost && !absolute;
+        let dirs: Vec<&Path> = if absolute {
+            vec![Path::new("/")]
+        } else {
+            scope.cwd.dirs.iter().map(PathBuf::as_path).collect()
+        };
+        for dir in dirs {
+            if is_glob(&text) && !glob(dir, &text, scope.paths, &mut out.paths) {
+                out.unknown = true;
+            }
+            // A glob that matches nothing stands for itself.
+            out.paths.push(dir.join(&plain));
+        }
+        if out.paths.len() > MAX {
+            out.paths.truncate(MAX);
+            out.unknown = true;
+        }
+    }
+    out
+}
+
+/// Adds what a glob matches. False when that is too much.
+fn glob(dir: &Path, text: &[Live], paths: &dyn Paths, out: &mut Vec<PathBuf>) -> bool {
+    let mut found = vec![dir.to_owned()];
+    for segment in text.split(|(c, _)| *c == '/') {
+        if segment.is_empty() {
+            continue;
+        }
+        let plain: String = segment.iter().map(|(c, _)| *c).collect();
+        if !is_glob(segment) {
+            for path in &mut found {
+                path.push(&plain);
+            }
+            continue;
+        }
+        // Quoted characters stand for themselves.
+        let mut pattern = String::new();
+        for (c, live) in segment {
+            if !live && matches!(c, '*' | '?' | '[' | '\\') {
+                pattern.push('\\');
+            }
+            pattern.push(*c);
+        }
+        let hidden = plain.starts_with('.');
+        let mut next = Vec::new();
+        for folder in &found {
+            for name in paths.entries(folder) {
+                if (hidden || !name.starts_with('.')) && name_matches(&pattern, &name) {
+                    next.push(folder.join(name));
+                }
+            }
+            if next.len() > MAX {
+                return false;
+            }
+        }
+        found = next;
+    }
+    out.extend(found);
+    true
+}

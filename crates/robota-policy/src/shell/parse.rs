@@ -1,0 +1,141 @@
+//! From text to simple commands, by the grammar. Only node kinds on a list are understood;
+//! whatever else appears is still searched for commands, but leaves a doubt.
+
+mod agree;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::text::unreadable;
+use super::word::Word;
+
+/// A script taken apart.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Script {
+    /// Every simple command found, in the order of the text.
+    pub(crate) parts: Vec<Part>,
+    /// Why it is not proven, if so.
+    pub(crate) doubts: Vec<Doubt>,
+    /// Texts of substitutions, found without the grammar; only where there are doubts.
+    pub(crate) substitutions: Vec<String>,
+    /// Values that the script itself gives to variables; `None` for one that is not known.
+    pub(crate) vars: BTreeMap<String, Vec<Option<String>>>,
+}
+
+/// A reason why the parts are not the whole truth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    pub(crate) why: String,
+    /// The text cannot be trusted to say what it does; no rule covers it.
+    pub(crate) hard: bool,
+}
+
+/// One simple command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Part {
+    pub(crate) assigns: Vec<Assign>,
+    pub(crate) words: Vec<Word>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// Where it may run.
+    pub(crate) cwd: Cwd,
+    /// It stands inside something that is not proven (a substitution, a function): deny and
+    /// ask rules see it, allow rules do not.
+    pub(crate) hidden: bool,
+    /// It reads what another command writes.
+    pub(crate) piped: bool,
+    /// The text of a here-document or here-string it reads.
+    pub(crate) stdin: Option<Word>,
+    /// `export`, `declare` and the like: assignments that reach other programs.
+    pub(crate) declares: bool,
+    /// `[ … ]` and `[[ … ]]`.
+    pub(crate) is_test: bool,
+}
+
+/// `NAME=value` before a command, or alone.
+#[derive(Debug, Clone)]
+pub(crate) struct Assign {
+    pub(crate) name: String,
+    pub(crate) value: Option<Word>,
+}
+
+/// `> file` and its kin.
+#[derive(Debug, Clone)]
+pub(crate) struct Redirect {
+    pub(crate) kind: RedirectKind,
+    pub(crate) target: Word,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RedirectKind {
+    Read,
+    Write,
+    /// A copy or the end of a descriptor.
+    Copy,
+}
+
+/// Where a command may run, after the `cd`s before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cwd {
+    /// All places it may be.
+    pub(crate) dirs: Vec<PathBuf>,
+    /// It may also be somewhere else.
+    pub(crate) lost: bool,
+    /// A `cd` came before.
+    pub(crate) moved: bool,
+}
+
+impl Script {
+    /// Takes a command apart. Never fails: what is not understood becomes a doubt.
+    pub(crate) fn parse(text: &str, cwd: &Path, home: &Path) -> Self {
+        let mut script = Self::default();
+        if let Some(why) = unreadable(text) {
+            script.doubt(why, true);
+        }
+        // A deny must hold for long commands too, but not at any price.
+        if text.len() > 20 * super::text::MAX_COMMAND {
+            return script;
+        }
+        walk::walk(text, cwd, home, &mut script);
+        if !script.doubts.is_empty() {
+            script.substitutions = super::scan::substitutions(text);
+            if text.contains("\\\n") {
+                script.substitutions.push(text.replace("\\\n", ""));
+            }
+        }
+        script
+    }
+
+    pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {
+        let doubt = Doubt { why: why.into(), hard };
+        if !self.doubts.contains(&doubt) {
+            self.doubts.push(doubt);
+        }
+    }
+}
+
+impl Part {
+    /// The command as people would write it, for messages.
+    pub(crate) fn shown(&self) -> String {
+        let mut words: Vec<String> = self
+            .assigns
+            .iter()
+            .map(|a| format!("{}={}", a.name, a.value.as_ref().map_or("…", |v| v.raw.as_str())))
+            .collect();
+        words.extend(self.words.iter().map(|word| word.raw.clone()));
+        let text = words.join(" ");
+        if text.chars().count() > 120 {
+            text.chars().take(119).chain(['…']).collect()
+        } else {
+            text
+        }
+    }
+
+    /// The program's name as written, when it is a literal.
+    pub(crate) fn program(&self) -> Option<String> {
+        self.words.first().and_then(Word::literal)
+    }
+}
+
+#[cfg(test)]
+mod tests;

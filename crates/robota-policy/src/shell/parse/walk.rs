@@ -1,0 +1,634 @@
+//! The walk over the grammar's tree.
+
+use std::path::{Path, PathBuf};
+
+use tree_sitter::{Node, Parser};
+
+use super::{Assign, Cwd, Part, Redirect, RedirectKind, Script, agree};
+use crate::shell::readonly::indexes;
+use crate::shell::word::{Piece, Word};
+use crate::shell::wrappers::is_reserved;
+
+/// Trees deeper than this are not followed: no person nests that far.
+const MAX_DEPTH: usize = 200;
+
+pub(super) struct Walker<'t, 's> {
+    text: &'t str,
+    home: &'t Path,
+    script: &'s mut Script,
+    cwd: Cwd,
+    /// Inside a substitution, function or the like.
+    hidden: bool,
+    piped: bool,
+    depth: usize,
+    /// Words and who owns them (the index of the part), for the check against the lexer.
+    pub(super) owned: Vec<(usize, usize, usize)>,
+    /// Stretches that hold words of no command (loop headers, patterns, tests).
+    pub(super) free: Vec<(usize, usize)>,
+    /// Where the last command leaves us if it was a `cd` that worked.
+    after_cd: Option<Cwd>,
+}
+
+pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
+    let mut parser = Parser::new();
+    let tree = match parser.set_language(&tree_sitter_bash::LANGUAGE.into()) {
+        Ok(()) => parser.parse(text, None),
+        Err(_) => None,
+    };
+    let Some(tree) = tree else {
+        script.doubt("the command could not be parsed", true);
+        return;
+    };
+    let mut walker = Walker {
+        text,
+        home,
+        script,
+        cwd: Cwd { dirs: vec![cwd.to_owned()], lost: false, moved: false },
+        hidden: false,
+        piped: false,
+        depth: 0,
+        owned: Vec::new(),
+        free: Vec::new(),
+        after_cd: None,
+    };
+    if tree.root_node().has_error() {
+        walker.script.doubt("the command could not be parsed", true);
+    }
+    walker.node(tree.root_node());
+    let (owned, free) = (walker.owned, walker.free);
+    agree::check(text, &owned, &free, cwd, script);
+}
+
+impl<'t> Walker<'t, '_> {
+    fn raw(&self, node: Node<'_>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn children(&mut self, node: Node<'t>) {
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.node(child);
+        }
+    }
+
+    fn node(&mut self, node: Node<'t>) {
+        if self.depth > MAX_DEPTH {
+            self.script.doubt("the command is nested too deeply", true);
+            return;
+        }
+        self.depth += 1;
+        self.statement(node);
+        self.depth -= 1;
+    }
+
+    fn statement(&mut self, node: Node<'t>) {
+        match node.kind() {
+            "comment" => {}
+            "program" | "if_statement" | "elif_clause" | "else_clause" | "do_group"
+            | "while_statement" | "negated_command" => self.children(node),
+            "list" => self.list(node),
+            "pipeline" => self.pipeline(node),
+            "subshell" => self.scoped(node),
+            "compound_statement" => {
+                if self.raw(node).starts_with("((") {
+                    self.unknown(node, "it computes, which can run commands");
+                } else {
+                    self.children(node);
+                }
+            }
+            "for_statement" => self.for_loop(node),
+            "case_statement" => self.case(node),
+            "case_item" => self.case_item(node),
+            "redirected_statement" => self.redirected(node),
+            "command" => {
+                self.command(node, &[]);
+            }
+            "variable_assignment" => self.assignments(&[node]),
+            "variable_assignments" => {
+                let mut cursor = node.walk();
+                let list: Vec<_> = node.named_children(&mut cursor).collect();
+                self.assignments(&list);
+            }
+            "declaration_command" | "unset_command" => self.declaration(node),
+            "test_command" => self.test(node),
+            "function_definition" => {
+                self.unknown(node, "it defines a function");
+            }
+            "heredoc_redirect" | "file_redirect" | "herestring_redirect" => {
+                self.loose_redirects(&[node]);
+            }
+            "word"
+            | "string"
+            | "raw_string"
+            | "concatenation"
+            | "number"
+            | "simple_expansion"
+            | "expansion"
+            | "ansi_c_string"
+            | "translated_string"
+            | "arithmetic_expansion"
+            | "command_substitution"
+            | "process_substitution"
+            | "brace_expression"
+            | "variable_name" => self.inner(node),
+            "ERROR" => self.unknown_hard(node),
+            kind => {
+                let why =
+                    format!("it contains a {} that is not looked into", kind.replace('_', " "));
+                self.unknown(node, &why);
+            }
+        }
+    }
+
+    /// Looks for commands below, without trusting what is found.
+    fn unknown(&mut self, node: Node<'t>, why: &str) {
+        self.script.doubt(why, false);
+        self.hide(|this| this.children(node));
+    }
+
+    fn unknown_hard(&mut self, node: Node<'t>) {
+        self.script.doubt("the command could not be parsed", true);
+        self.hide(|this| this.children(node));
+    }
+
+    fn hide(&mut self, run: impl FnOnce(&mut Self)) {
+        let (hidden, cwd) = (self.hidden, self.cwd.clone());
+        self.hidden = true;
+        run(self);
+        self.hidden = hidden;
+        self.cwd = cwd;
+    }
+
+    fn list(&mut self, node: Node<'t>) {
+        let both = node.child(1).is_some_and(|op| op.kind() == "&&");
+        let mut cursor = node.walk();
+        for (i, child) in node.named_children(&mut cursor).enumerate() {
+            if i == 1
+                && both
+                && let Some(there) = self.after_cd.take()
+            {
+                // The right side runs only if the `cd` worked.
+                let before = std::mem::replace(&mut self.cwd, there);
+                self.node(child);
+                let ended = self.after_cd.take();
+                self.cwd.join(&before);
+                self.after_cd = ended;
+            } else {
+                self.after_cd = None;
+                self.node(child);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, node: Node<'t>) {
+        let outer = self.piped;
+        let mut cursor = node.walk();
+        for (i, child) in node.named_children(&mut cursor).enumerate() {
+            self.piped = i > 0 || outer;
+            // Each side runs in a shell of its own.
+            self.scoped_one(child);
+        }
+        self.piped = outer;
+    }
+
+    fn scoped(&mut self, node: Node<'t>) {
+        let cwd = self.cwd.clone();
+        self.children(node);
+        self.cwd = cwd;
+        self.after_cd = None;
+    }
+
+    fn scoped_one(&mut self, node: Node<'t>) {
+        let cwd = self.cwd.clone();
+        self.node(node);
+        self.cwd = cwd;
+        self.after_cd = None;
+    }
+
+    fn for_loop(&mut self, node: Node<'t>) {
+        if let Some(name) = node.child_by_field_name("variable") {
+            let name = self.raw(name).to_owned();
+            self.part(Part {
+                assigns: vec![Assign { name: name.clone(), value: None }],
+                ..Part::default()
+            });
+            let mut cursor = node.walk();
+            let values: Vec<Option<String>> = node
+                .children_by_field_name("value", &mut cursor)
+                .map(|value| Word::parse(self.raw(value)).literal())
+                .collect();
+            let known = self.script.vars.entry(name).or_default();
+            if values.is_empty() {
+                known.push(None);
+            }
+            known.extend(values);
+        }
+        let body = node.child_by_field_name("body");
+        let end = body.map_or(node.end_byte(), |b| b.start_byte());
+        self.free.push((node.start_byte(), end));
+        let mut cursor = node.walk();
+        for value in node.children_by_field_name("value", &mut cursor) {
+            if indexes(&Word::parse(self.raw(value))) {
+                self.script.doubt("an array index can run commands", false);
+            }
+            self.inner(value);
+        }
+        if let Some(body) = body {
+            self.node(body);
+        }
+    }
+
+    fn case(&mut self, node: Node<'t>) {
+        if let Some(value) = node.child_by_field_name("value") {
+            self.free.push((value.start_byte(), value.end_byte()));
+            self.inner(value);
+        }
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor).filter(|c| c.kind() == "case_item") {
+            self.node(child);
+        }
+    }
+
+    fn case_item(&mut self, node: Node<'t>) {
+        let mut cursor = node.walk();
+        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        for value in &values {
+            self.free.push((value.start_byte(), value.end_byte()));
+            self.inner(*value);
+        }
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            if !values.contains(&child) {
+                self.node(child);
+            }
+        }
+    }
+
+    fn redirected(&mut self, node: Node<'t>) {
+        let mut cursor = node.walk();
+        let redirects: Vec<Node<'t>> =
+            node.named_children(&mut cursor).filter(|c| c.kind().ends_with("_redirect")).collect();
+        match node.child_by_field_name("body") {
+            Some(body) if body.kind() == "command" => {
+                self.command(body, &redirects);
+            }
+            Some(body) => {
+                let from = self.script.parts.len();
+                self.node(body);
+                self.loose_redirects(&redirects);
+                // `a && sh <<E`: the grammar gives the here-document to the list, the shell to
+                // one of its commands.
+                let stdin = self.script.parts.last().and_then(|part| part.stdin.clone());
+                if stdin.is_some() {
+                    for part in self.script.parts.iter_mut().skip(from) {
+                        part.stdin = part.stdin.take().or_else(|| stdin.clone());
+                    }
+                }
+            }
+            None => self.loose_redirects(&redirects),
+        }
+    }
+
+    /// Redirections of a group, or of nothing.
+    fn loose_redirects(&mut self, nodes: &[Node<'t>]) {
+        let index = self.script.parts.len();
+        let mut part = Part::default();
+        for node in nodes {
+            self.redirect(*node, &mut part, index);
+        }
+        if !part.words.is_empty() {
+            self.script.doubt("a word follows a redirection of a group", true);
+        }
+        self.part(part);
+    }
+
+    fn command(&mut self, node: Node<'t>, redirects: &[Node<'t>]) {
+        let index = self.script.parts.len();
+        // Reserve the place: substitutions inside come after it.
+        self.script.parts.push(Part::default());
+        let mut part = Part { piped: self.piped, ..Part::default() };
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "variable_assignment" => self.assign(child, &mut part, index),
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+                    self.redirect(child, &mut part, index);
+                }
+                "subshell" => self.unknown(child, "a subshell stands where an argument should"),
+                "comment" => {}
+                _ => self.word(child, &mut part, index),
+            }
+        }
+        for redirect in redirects {
+            self.redirect(*redirect, &mut part, index);
+        }
+        let at = |i: usize| part.words.get(i).map_or("", |word| word.raw.as_str());
+        let skipped = usize::from(matches!(at(0), "time" | "coproc"));
+        let skipped = skipped + usize::from(skipped == 1 && at(1) == "-p");
+        if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
+            self.script.doubt("a word of the language stands where a command should", true);
+        }
+        // A `cd` itself is judged where it stands.
+        part.cwd = self.cwd.clone();
+        self.change_dir(&part);
+        part.hidden = self.hidden;
+        self.script.parts[index] = part;
+    }
+
+    fn word(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
+        self.owned.push((node.start_byte(), node.end_byte(), index));
+        part.words.push(Word::parse(self.raw(node)));
+        self.inner(node);
+    }
+
+    /// Substitutions inside a word.
+    fn inner(&mut self, node: Node<'t>) {
+        match node.kind() {
+            "command_substitution" => self.unknown(node, "it contains a command substitution"),
+            "process_substitution" => self.unknown(node, "it contains a process substitution"),
+            "arithmetic_expansion" => self.unknown(node, "it computes, which can run commands"),
+            "expansion" => {
+                if Word::parse(self.raw(node)).has_unknown() {
+                    self.script.doubt("it contains a complicated expansion", false);
+                }
+                self.descend(node);
+            }
+            _ => self.descend(node),
+        }
+    }
+
+    fn descend(&mut self, node: Node<'t>) {
+        if self.depth > MAX_DEPTH {
+            self.script.doubt("the command is nested too deeply", true);
+            return;
+        }
+        self.depth += 1;
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.inner(child);
+        }
+        self.depth -= 1;
+    }
+
+    fn assign(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
+        self.owned.push((node.start_byte(), node.end_byte(), index));
+        let name = node.child_by_field_name("name");
+        let value = node.child_by_field_name("value");
+        let name = name.map_or("", |n| self.raw(n)).to_owned();
+        let value = match value {
+            Some(v) if v.kind() == "array" => None,
+            Some(v) => Some(Word::parse(self.raw(v))),
+            None => Some(Word::plain("")),
+        };
+        let plain = name.split('[').next().unwrap_or_default();
+        if plain.starts_with(|c: char| c.is_ascii_digit())
+            || plain.is_empty()
+            || !plain.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            // The shell takes it for a command.
+            self.script.doubt("an assignment has no proper name", true);
+        }
+        if name.contains('[') || value.as_ref().is_some_and(indexes) {
+            self.script.doubt("an array index can run commands", false);
+        }
+        self.script
+            .vars
+            .entry(name.clone())
+            .or_default()
+            .push(value.as_ref().and_then(Word::literal));
+        part.assigns.push(Assign { name, value });
+        self.descend(node);
+    }
+
+    fn assignments(&mut self, nodes: &[Node<'t>]) {
+        let index = self.script.parts.len();
+        self.script.parts.push(Part::default());
+        let mut part = Part::default();
+        for node in nodes {
+            self.assign(*node, &mut part, index);
+        }
+        part.cwd = self.cwd.clone();
+        part.hidden = self.hidden;
+        self.script.parts[index] = part;
+    }
+
+    fn declaration(&mut self, node: Node<'t>) {
+        let index = self.script.parts.len();
+        self.script.parts.push(Part::default());
+        let mut part = Part { declares: true, ..Part::default() };
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "variable_assignment" => self.assign(child, &mut part, index),
+                "comment" => {}
+                _ => self.word(child, &mut part, index),
+            }
+        }
+        part.cwd = self.cwd.clone();
+        part.hidden = self.hidden;
+        self.script.parts[index] = part;
+    }
+
+    fn test(&mut self, node: Node<'t>) {
+        self.free.push((node.start_byte(), node.end_byte()));
+        let mut words = Vec::new();
+        self.test_words(node, &mut words);
+        let raw = self.raw(node);
+        let doubled = raw.starts_with("[[");
+        let (open, close) = if doubled { ("[[", "]]") } else { ("[", "]") };
+        let inner = raw.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        let blank = |c: char| c.is_whitespace();
+        if !inner.is_some_and(|text| text.starts_with(blank) && text.ends_with(blank)) {
+            // `[0]` is a command to the shell.
+            self.script.doubt("a test without blanks is a command", true);
+        }
+        let arithmetic = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        let risky = words.iter().any(|w| {
+            matches!(w.value().as_deref(), Some("-v" | "-R"))
+                || indexes(w)
+                || (doubled && arithmetic.contains(&w.raw.as_str()))
+        });
+        let numbers = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
+        if risky && !words.iter().all(|w| numbers(w) || arithmetic.contains(&w.raw.as_str())) {
+            self.script.doubt("it computes, which can run commands", false);
+        }
+        self.descend(node);
+        self.part(Part { words, is_test: true, ..Part::default() });
+    }
+
+    /// The words of a test; its first is `[` so that rules may name it.
+    fn test_words(&mut self, node: Node<'t>, words: &mut Vec<Word>) {
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "unary_expression"
+                | "binary_expression"
+                | "parenthesized_expression"
+                | "ternary_expression"
+                | "postfix_expression"
+                | "redirected_statement" => {
+                    if child.kind() == "redirected_statement" {
+                        self.script.doubt("a test contains a redirection", false);
+                    }
+                    self.test_words(child, words);
+                }
+                _ => words.push(Word::parse(self.raw(child))),
+            }
+        }
+    }
+
+    fn redirect(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
+        match node.kind() {
+            "heredoc_redirect" => return self.heredoc(node, part, index),
+            "herestring_redirect" => {
+                let mut cursor = node.walk();
+                for child in node.named_children(&mut cursor) {
+                    if child.kind() != "file_descriptor" {
+                        self.owned.push((child.start_byte(), child.end_byte(), index));
+                        part.stdin = Some(Word::parse(self.raw(child)));
+                        self.inner(child);
+                    }
+                }
+                return;
+            }
+            _ => {}
+        }
+        let mut kind = RedirectKind::Write;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "<" => kind = RedirectKind::Read,
+                "<&" | ">&" | "<&-" | ">&-" => kind = RedirectKind::Copy,
+                _ => {}
+            }
+        }
+        let mut cursor = node.walk();
+        for (i, target) in node.children_by_field_name("destination", &mut cursor).enumerate() {
+            let word = Word::parse(self.raw(target));
+            self.owned.push((target.start_byte(), target.end_byte(), index));
+            self.inner(target);
+            if i > 0 {
+                // `cat >out x`: the grammar gives the argument to the redirection.
+                part.words.push(word);
+                continue;
+            }
+            // `>&2` copies; `>&file` writes.
+            let copies = kind == RedirectKind::Copy
+                && word.literal().is_some_and(|w| w.trim_end_matches('-').parse::<u8>().is_ok());
+            let kind = match kind {
+                RedirectKind::Copy if !copies => RedirectKind::Write,
+                kind => kind,
+            };
+            part.redirects.push(Redirect { kind, target: word });
+        }
+    }
+
+    fn heredoc(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
+        let mut cursor = node.walk();
+        let mut quoted = false;
+        for child in node.named_children(&mut cursor) {
+            match child.kind() {
+                "file_descriptor" | "heredoc_end" | "comment" => {}
+                "heredoc_start" => quoted = self.raw(child).contains(['\'', '"', '\\']),
+                "heredoc_body" => {
+                    let body = self.raw(child);
+                    if quoted {
+                        part.stdin = Some(Word::plain(body));
+                    } else {
+                        if body.contains(['$', '`', '\\']) {
+                            self.script.doubt("a here-document is expanded by the shell", false);
+                            part.stdin = Some(Word::unknown());
+                        } else {
+                            part.stdin = Some(Word::plain(body));
+                        }
+                        self.descend(child);
+                    }
+                }
+                "file_redirect" | "herestring_redirect" => self.redirect(child, part, index),
+                "pipeline" => {
+                    let outer = std::mem::replace(&mut self.piped, true);
+                    self.children(child);
+                    self.piped = outer;
+                }
+                "command"
+                | "list"
+                | "redirected_statement"
+                | "subshell"
+                | "compound_statement"
+                | "negated_command"
+                | "test_command"
+                | "variable_assignment" => self.node(child),
+                _ => self.word(child, part, index),
+            }
+        }
+    }
+
+    fn part(&mut self, mut part: Part) {
+        part.cwd = self.cwd.clone();
+        part.hidden = self.hidden;
+        self.script.parts.push(part);
+    }
+
+    fn change_dir(&mut self, part: &Part) {
+        self.after_cd = None;
+        let there = match part.program().as_deref() {
+            Some("cd") => self.cd_target(part),
+            Some("pushd" | "popd") => {
+                Some(Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true })
+            }
+            _ => None,
+        };
+        if let Some(there) = there {
+            self.cwd.join(&there);
+            self.after_cd = Some(there);
+        }
+    }
+
+    fn cd_target(&self, part: &Part) -> Option<Cwd> {
+        let args: Vec<&Word> = part.words[1..]
+            .iter()
+            .filter(|w| !matches!(w.raw.as_str(), "-L" | "-P" | "-e" | "--"))
+            .collect();
+        let lost = Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true };
+        let Some(target) = args.first() else {
+            return Some(Cwd { dirs: vec![self.home.to_owned()], lost: false, moved: true });
+        };
+        let Some(text) = simple_path(target, self.home) else { return Some(lost) };
+        if text == "-" || args.len() > 1 {
+            return Some(lost);
+        }
+        let dirs: Vec<PathBuf> = self.cwd.dirs.iter().map(|dir| dir.join(&text)).collect();
+        Some(Cwd { dirs, lost: self.cwd.lost && !text.starts_with('/'), moved: true })
+    }
+}
+
+/// A folder's name, when it is a literal or starts with the home.
+fn simple_path(word: &Word, home: &Path) -> Option<String> {
+    if let Some(text) = word.literal() {
+        return Some(text);
+    }
+    let home = home.to_string_lossy();
+    match word.pieces.as_slice() {
+        [Piece::Var { name, .. }, rest @ ..] if name == "HOME" => {
+            let rest = Word { raw: String::new(), pieces: rest.to_vec() }.literal()?;
+            Some(format!("{home}{rest}"))
+        }
+        [Piece::Text { text, quoted: false }] if text == "~" || text.starts_with("~/") => {
+            let rest = &text[1..];
+            (!rest.contains(['*', '?', '[', '{'])).then(|| format!("{home}{rest}"))
+        }
+        _ => None,
+    }
+}
+
+impl Cwd {
+    fn join(&mut self, other: &Self) {
+        for dir in &other.dirs {
+            if !self.dirs.contains(dir) && self.dirs.len() < 16 {
+                self.dirs.push(dir.clone());
+            }
+        }
+        self.lost |= other.lost || self.dirs.len() >= 16;
+        self.moved |= other.moved;
+    }
+}

@@ -1,0 +1,103 @@
+//! The second, looser look: at the bare text, for commands that are not proven. It knows no
+//! grammar, so that it cannot be fooled by one, and it can only raise an alarm.
+
+use std::path::Path;
+
+use super::removal::Critical;
+use super::wrappers::base;
+
+/// Whether a critical removal may hide in this text.
+pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+    let bare: String = text
+        .chars()
+        .filter(|c| *c != '\\')
+        .map(|c| if matches!(c, '\'' | '"' | '`' | ',' | '(' | ')' | '[' | ']') { ' ' } else { c })
+        .collect();
+    bare.split(['\n', ';', '|', '&']).any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.iter().enumerate().any(|(i, word)| {
+            let removes =
+                matches!(base(word), "rm" | "rmdir" | "rmtree" | "shutil.rmtree" | "rmSync");
+            let after = &words[i + 1..words.len().min(i + 13)];
+            let recursive = after.iter().any(|w| w.starts_with('-') && w.contains(['r', 'R']));
+            removes
+                && (recursive || !matches!(base(word), "rm"))
+                && after.iter().any(|w| hits(w, cwd, home, dirs))
+        })
+    })
+}
+
+fn hits(word: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
+    let home = home.to_string_lossy();
+    let cwd_text = cwd.to_string_lossy();
+    let expanded = word
+        .replace("${HOME}", &home)
+        .replace("$HOME", &home)
+        .replace("${PWD}", &cwd_text)
+        .replace("$PWD", &cwd_text);
+    let expanded = match expanded.strip_prefix('~') {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => expanded,
+    };
+    if matches!(expanded.as_str(), "*" | "." | ".." | "./*" | ".*" | "/" | "/*") {
+        return true;
+    }
+    let stem = expanded.trim_end_matches(['*', '.']).trim_end_matches('/');
+    (expanded.starts_with('/') && dirs.holds(Path::new(stem)))
+        || (stem.starts_with("..") && dirs.holds(&cwd.join(stem)))
+}
+
+/// The texts of all substitutions, found without a grammar: some hide where the grammar does
+/// not look for them.
+pub(crate) fn substitutions(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = Vec::new();
+    let mut double = false;
+    let mut i = 0;
+    while i < chars.len() && out.len() < 64 {
+        match chars[i] {
+            '\\' => i += 1,
+            '"' => double = !double,
+            '\'' if !double => {
+                i = (i + 1..chars.len()).find(|j| chars[*j] == '\'').unwrap_or(chars.len());
+            }
+            '`' => {
+                let end = closing_backtick(&chars, i + 1);
+                out.push(chars[i + 1..end].iter().filter(|c| **c != '\\').collect());
+                i = end;
+            }
+            '$' | '<' | '>' if chars.get(i + 1) == Some(&'(') => {
+                // What is inside is looked at again when it is parsed, so do not skip it.
+                let end = closing_bracket(&chars, i + 1);
+                out.push(chars[i + 2..end].iter().collect());
+                i += 1;
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    out
+}
+
+fn closing_backtick(chars: &[char], from: usize) -> usize {
+    let mut i = from;
+    while i < chars.len() && chars[i] != '`' {
+        i += if chars[i] == '\\' { 2 } else { 1 };
+    }
+    i.min(chars.len())
+}
+
+fn closing_bracket(chars: &[char], open: usize) -> usize {
+    let mut depth = 0usize;
+    for (i, c) in chars.iter().enumerate().skip(open) {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return i;
+        }
+    }
+    chars.len()
+}

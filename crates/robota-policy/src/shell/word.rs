@@ -1,0 +1,397 @@
+//! One word of a command: what is quoted, what is known, what a shell would replace.
+
+use crate::glob::Ch;
+
+/// A word as written, taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// As written.
+    pub(crate) raw: String,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// Known characters. Unquoted ones may still be a glob, a brace list or a tilde.
+    Text { text: String, quoted: bool },
+    /// A plain variable.
+    Var { name: String, quoted: bool },
+    /// `$'…'` or `$"…"`: known, but nobody writes a program's name that way in good faith.
+    Ansi(String),
+    /// A substitution or a complicated expansion.
+    Unknown,
+}
+
+impl Word {
+    /// A word that is what it says, as if it had been quoted.
+    pub(crate) fn plain(text: &str) -> Self {
+        let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
+        Self { raw: text.to_owned(), pieces }
+    }
+
+    /// A word nobody knows.
+    pub(crate) fn unknown() -> Self {
+        Self { raw: "…".into(), pieces: vec![Piece::Unknown] }
+    }
+
+    /// Takes the text of one word apart. Never fails: what it does not understand is unknown.
+    pub(crate) fn parse(raw: &str) -> Self {
+        let chars: Vec<char> = raw.chars().collect();
+        let mut out = Pieces::default();
+        let mut i = 0;
+        while i < chars.len() {
+            i = match chars[i] {
+                '\'' => {
+                    let end = find(&chars, i + 1, '\'');
+                    out.text(&chars[i + 1..end.min(chars.len())], true);
+                    end + 1
+                }
+                '"' => double(&chars, i + 1, &mut out),
+                '\\' => {
+                    match chars.get(i + 1) {
+                        Some('\n') | None => {}
+                        Some(c) => out.text(&[*c], true),
+                    }
+                    i + 2
+                }
+                '$' => dollar(&chars, i, false, &mut out),
+                '`' => {
+                    out.list.push(Piece::Unknown);
+                    backtick(&chars, i + 1)
+                }
+                '<' | '>' if chars.get(i + 1) == Some(&'(') => {
+                    out.list.push(Piece::Unknown);
+                    balanced(&chars, i + 1, '(', ')')
+                }
+                c => {
+                    out.text(&[c], false);
+                    i + 1
+                }
+            };
+        }
+        // `""` is a word; an empty stretch inside another word is nothing.
+        if out.list.len() > 1 {
+            out.list.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
+        }
+        Self { raw: raw.to_owned(), pieces: out.list }
+    }
+
+    /// The value, when a shell would leave it exactly as it is.
+    pub(crate) fn literal(&self) -> Option<String> {
+        let mut value = String::new();
+        for (i, piece) in self.pieces.iter().enumerate() {
+            match piece {
+                Piece::Text { text, quoted } => {
+                    if !quoted && (special(text) || (i == 0 && text.starts_with('~'))) {
+                        return None;
+                    }
+                    value.push_str(text);
+                }
+                Piece::Var { .. } | Piece::Ansi(_) | Piece::Unknown => return None,
+            }
+        }
+        Some(value)
+    }
+
+    /// The value with globs, braces and tilde left as they stand; `None` with variables.
+    pub(crate) fn value(&self) -> Option<String> {
+        let mut value = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, .. } | Piece::Ansi(text) => value.push_str(text),
+                Piece::Var { .. } | Piece::Unknown => return None,
+            }
+        }
+        Some(value)
+    }
+
+    /// The value with unknown stretches.
+    pub(crate) fn holes(&self) -> Vec<Ch> {
+        let mut out = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text { text, quoted: true } | Piece::Ansi(text) => {
+                    out.extend(text.chars().map(Ch::Is));
+                }
+                Piece::Text { text, quoted: false } => {
+                    out.extend(text.chars().map(|c| {
+                        if matches!(c, '*' | '?' | '[' | '{') { Ch::Any } else { Ch::Is(c) }
+                    }));
+                }
+                Piece::Var { .. } | Piece::Unknown => out.push(Ch::Any),
+            }
+        }
+        // `[ab]` and `{a,b}`: what follows the opening is part of the unknown.
+        if self
+            .pieces
+            .iter()
+            .any(|p| matches!(p, Piece::Text { text, quoted: false } if text.contains(['[', '{'])))
+            && let Some(at) = out.iter().position(|c| *c == Ch::Any)
+        {
+            out.truncate(at + 1);
+        }
+        out
+    }
+
+    /// Whether a shell would replace part of it.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.literal().is_none()
+    }
+
+    /// Whether it has a substitution or a complicated expansion.
+    pub(crate) fn has_unknown(&self) -> bool {
+        self.pieces.contains(&Piece::Unknown)
+    }
+
+    /// Whether it has a variable.
+    pub(crate) fn has_var(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Var { .. }))
+    }
+
+    /// Whether it may become an option: it begins with `-`, or with something unknown.
+    pub(crate) fn may_be_flag(&self) -> bool {
+        match self.pieces.first() {
+            Some(Piece::Text { text, .. } | Piece::Ansi(text)) => {
+                text.starts_with('-') || text.starts_with(['*', '?', '[', '{'])
+            }
+            Some(Piece::Var { .. } | Piece::Unknown) => true,
+            None => false,
+        }
+    }
+
+    /// The word as it would be written plainly: quotes only where they are needed.
+    pub(crate) fn rendered(&self) -> String {
+        match self.literal() {
+            Some(value) => quote(&value),
+            None => self.raw.clone(),
+        }
+    }
+}
+
+/// Puts quotes around what needs them.
+pub(crate) fn quote(value: &str) -> String {
+    let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-^".contains(c);
+    if !value.is_empty() && value.chars().all(safe) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
+    }
+}
+
+/// Characters that make a shell replace an unquoted word.
+fn special(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{', '}'])
+}
+
+#[derive(Default)]
+struct Pieces {
+    list: Vec<Piece>,
+}
+
+impl Pieces {
+    fn text(&mut self, chars: &[char], quoted: bool) {
+        if let Some(Piece::Text { text, quoted: q }) = self.list.last_mut()
+            && *q == quoted
+        {
+            text.extend(chars);
+        } else {
+            self.list.push(Piece::Text { text: chars.iter().collect(), quoted });
+        }
+    }
+}
+
+fn find(chars: &[char], from: usize, what: char) -> usize {
+    (from..chars.len()).find(|i| chars[*i] == what).unwrap_or(chars.len())
+}
+
+fn double(chars: &[char], from: usize, out: &mut Pieces) -> usize {
+    let mut i = from;
+    out.text(&[], true);
+    while i < chars.len() {
+        match chars[i] {
+            '"' => return i + 1,
+            '\\' => {
+                match chars.get(i + 1) {
+                    Some('\n') | None => {}
+                    Some(c @ ('$' | '`' | '"' | '\\')) => out.text(&[*c], true),
+                    Some(c) => out.text(&['\\', *c], true),
+                }
+                i += 2;
+            }
+            '$' => i = dollar(chars, i, true, out),
+            '`' => {
+                out.list.push(Piece::Unknown);
+                i = backtick(chars, i + 1);
+            }
+            c => {
+                out.text(&[c], true);
+                i += 1;
+            }
+        }
+    }
+    i
+}
+
+/// At a `$`; returns the index after what it begins.
+fn dollar(chars: &[char], at: usize, quoted: bool, out: &mut Pieces) -> usize {
+    let name_char = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
+    match chars.get(at + 1) {
+        Some('\'') if !quoted => {
+            let (text, end) = ansi(chars, at + 2);
+            out.list.push(Piece::Ansi(text));
+            end
+        }
+        Some('"') if !quoted => {
+            let mut inner = Pieces::default();
+            let end = double(chars, at + 2, &mut inner);
+            let text: Option<String> = inner
+                .list
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text { text, .. } => Some(text.as_str()),
+                    _ => None,
+                })
+                .collect();
+            out.list.push(text.map_or(Piece::Unknown, Piece::Ansi));
+            end
+        }
+        Some('(') => {
+            out.list.push(Piece::Unknown);
+            balanced(chars, at + 1, '(', ')')
+        }
+        Some('[') => {
+            out.list.push(Piece::Unknown);
+            balanced(chars, at + 1, '[', ']')
+        }
+        Some('{') => {
+            let end = balanced(chars, at + 1, '{', '}');
+            let name: String =
+                chars.get(at + 2..end.saturating_sub(1)).unwrap_or_default().iter().collect();
+            let plain = !name.is_empty() && name.chars().all(|c| name_char(&c));
+            out.list.push(if plain { Piece::Var { name, quoted } } else { Piece::Unknown });
+            end
+        }
+        Some(c) if name_char(c) => {
+            let mut end = at + 2;
+            if !c.is_ascii_digit() {
+                while chars.get(end).is_some_and(name_char) {
+                    end += 1;
+                }
+            }
+            let name = chars[at + 1..end].iter().collect();
+            out.list.push(Piece::Var { name, quoted });
+            end
+        }
+        Some(c @ ('@' | '*' | '#' | '?' | '-' | '$' | '!')) => {
+            out.list.push(Piece::Var { name: c.to_string(), quoted });
+            at + 2
+        }
+        _ => {
+            out.text(&['$'], true);
+            at + 1
+        }
+    }
+}
+
+/// After an opening backtick; returns the index after the closing one.
+fn backtick(chars: &[char], from: usize) -> usize {
+    let mut i = from;
+    while i < chars.len() {
+        match chars[i] {
+            '\\' => i += 2,
+            '`' => return i + 1,
+            _ => i += 1,
+        }
+    }
+    chars.len()
+}
+
+/// At an opening bracket; returns the index after its partner, quotes being skipped.
+fn balanced(chars: &[char], at: usize, open: char, close: char) -> usize {
+    let mut depth = 0usize;
+    let mut i = at;
+    while i < chars.len() {
+        let c = chars[i];
+        if c == '\\' {
+            i += 2;
+            continue;
+        }
+        if c == '\'' {
+            i = find(chars, i + 1, '\'') + 1;
+            continue;
+        }
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+            if depth == 0 {
+                return i + 1;
+            }
+        }
+        i += 1;
+    }
+    chars.len()
+}
+
+/// Inside `$'…'`; returns the decoded text and the index after the closing quote.
+fn ansi(chars: &[char], from: usize) -> (String, usize) {
+    let mut out = String::new();
+    let mut i = from;
+    while i < chars.len() {
+        match chars[i] {
+            '\'' => return (out, i + 1),
+            '\\' => {
+                let Some(c) = chars.get(i + 1) else { break };
+                i += 2;
+                let simple = match c {
+                    'n' => Some('\n'),
+                    't' => Some('\t'),
+                    'r' => Some('\r'),
+                    'a' => Some('\u{7}'),
+                    'b' => Some('\u{8}'),
+                    'e' | 'E' => Some('\u{1b}'),
+                    'f' => Some('\u{c}'),
+                    'v' => Some('\u{b}'),
+                    '\\' | '\'' | '"' | '?' => Some(*c),
+                    _ => None,
+                };
+                if let Some(c) = simple {
+                    out.push(c);
+                    continue;
+                }
+                let (radix, max, start) = match c {
+                    'x' => (16, 2, i),
+                    'u' => (16, 4, i),
+                    'U' => (16, 8, i),
+                    '0'..='7' => (8, 3, i - 1),
+                    'c' => {
+                        i += 1;
+                        continue;
+                    }
+                    other => {
+                        out.push('\\');
+                        out.push(*other);
+                        continue;
+                    }
+                };
+                let mut end = start;
+                let mut code = 0u32;
+                while end < chars.len() && end - start < max {
+                    let Some(digit) = chars[end].to_digit(radix) else { break };
+                    code = code.wrapping_mul(radix).wrapping_add(digit);
+                    end += 1;
+                }
+                out.extend(char::from_u32(code));
+                i = end;
+            }
+            c => {
+                out.push(c);
+                i += 1;
+            }
+        }
+    }
+    (out, chars.len())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! The rule that "always" saves: as narrow as the call that was shown, and never a prefix that
+//! would let anything through.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use robota_core::paths::Paths;
+use robota_core::permission::Verdict;
+use serde_json::Value;
+
+use crate::call::{self, Family, PATH_FIELDS, ToolCall};
+use crate::policy::Policy;
+use crate::rule::{CommandPattern, List, RuleSource};
+use crate::shell::{Part, RedirectKind, Script, Word, wrappers};
+use crate::verdict::Suggestion;
+use crate::web::Target;
+use crate::workspace::{normal, text};
+
+/// More than this is not a decision any more.
+const MAX_RULES: usize = 5;
+
+/// Programs whose name alone says nothing about what they will do.
+pub const TOO_BROAD: &[&str] = &[
+    "bash",
+    "sh",
+    "zsh",
+    "dash",
+    "ksh",
+    "fish",
+    "csh",
+    "tcsh",
+    "pwsh",
+    "powershell",
+    "cmd",
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "deno",
+    "bun",
+    "ruby",
+    "perl",
+    "php",
+    "lua",
+    "Rscript",
+    "osascript",
+    "git",
+    "sudo",
+    "doas",
+    "su",
+    "env",
+    "npx",
+    "bunx",
+    "pnpx",
+    "uvx",
+    "pipx",
+    "xargs",
+    "eval",
+    "exec",
+    "source",
+    ".",
+    "command",
+    "builtin",
+    "time",
+    "timeout",
+    "nice",
+    "nohup",
+    "stdbuf",
+    "setsid",
+    "ssh",
+    "scp",
+    "rsync",
+    "docker",
+    "podman",
+    "kubectl",
+    "curl",
+    "wget",
+    "rm",
+    "dd",
+    "make",
+    "npm",
+    "yarn",
+    "pnpm",
+    "pip",
+    "pip3",
+    "cargo",
+    "go",
+    "gh",
+    "find",
+    "awk",
+    "sed",
+    "tee",
+    "cp",
+    "mv",
+    "chmod",
+    "chown",
+    "ln",
+    "apt",
+    "apt-get",
+    "brew",
+    "systemctl",
+    "parallel",
+    "watch",
+    "nsenter",
+    "chroot",
+    "busybox",
+    "gdb",
+    "strace",
+    "screen",
+    "tmux",
+    "vim",
+    "vi",
+    "ed",
+    "emacs",
+    "nano",
+    "tar",
+    "zip",
+    "make",
+];
+
+/// Programs whose first word says what they do, so that a rule may end after it.
+const WITH_SUBCOMMANDS: &[&str] = &[
+    "git",
+    "npm",
+    "yarn",
+    "pnpm",
+    "bun",
+    "cargo",
+    "go",
+    "gh",
+    "docker",
+    "kubectl",
+    "pip",
+    "pip3",
+    "uv",
+    "poetry",
+    "rustup",
+    "dotnet",
+    "mvn",
+    "gradle",
+    "terraform",
+    "helm",
+    "brew",
+    "deno",
+    "composer",
+    "bundle",
+    "mix",
+    "rake",
+    "just",
+    "task",
+    "nx",
+    "turbo",
+    "make",
+];
+
+/// Subcommands that run what their next word names.
+const RUNNERS: &[&str] = &["run", "exec", "x", "dlx", "run-script", "workspace"];
+
+/// Whether a rule is too broad to be saved by a single click.
+///
+/// ```
+/// use robota_policy::too_broad;
+/// assert!(too_broad("Bash(git *)"));
+/// assert!(too_broad("Bash"));
+/// assert!(!too_broad("Bash(git status *)"));
+/// ```
+#[must_use]
+pub fn too_broad(rule: &str) -> bool {
+    let rule = rule.trim();
+    let (name, spec) = match rule.split_once('(') {
+        Some((name, rest)) => (name, rest.strip_suffix(')').unwrap_or(rest)),
+        None => (rule, ""),
+    };
+    if name.contains('*') {
+        return true;
+    }
+    let Some(family) = Family::of_tool(name) else {
+        return name == "WebFetch" && matches!(spec, "" | "*" | "domain:*");
+    };
+    if matches!(spec, "" | "*" | "**" | "/**" | "//**" | "~/**") {
+        return true;
+    }
+    if family != Family::Shell {
+        return false;
+    }
+    let Ok(pattern) = CommandPattern::new(spec) else { return true };
+    if pattern.is_exact() {
+        return false;
+    }
+    let words = pattern.fixed_words();
+    let Some(first) = words.first() else { return true };
+    let program = wrappers::base(first);
+    // `npm run *` and `python -m *` are as broad as the program alone.
+    let meaningful =
+        words[1..].iter().filter(|w| !w.starts_with('-') && !RUNNERS.contains(&w.as_str())).count();
+    TOO_BROAD.contains(&program) && meaningful == 0
+}
+
+/// Rules that would allow this call, when narrow ones exist.
+pub(crate) fn suggest(
+    policy: &Policy,
+    call: &ToolCall<'_>,
+    paths: &dyn Paths,
+) -> Option<Suggestion> {
+    let mut rules = match Family::of_tool(call.tool) {
+        Some(Family::Shell) => shell(policy, call)?,
+        Some(family @ (Family::Edit | Family::Read)) => files(policy, call, family)?,
+        None => vec![other(call)?],
+    };
+    rules.dedup();
+    if rules.is_empty() || rules.len() > MAX_RULES || rules.iter().any(|rule| too_broad(rule)) {
+        return None;
+    }
+    // What is shown must help: judge again as if it had been saved.
+    let mut trial = policy.clone();
+    let source = Arc::new(RuleSource::session());
+    // Rules that are not needed are not saved.
+    let mut needed = Vec::new();
+    for rule in rules {
+        if trial.judge_plainly(call, paths).verdict == Verdict::Allow {
+            break;
+        }
+        trial.add(List::Allow, &source, &rule, paths).ok()?;
+        needed.push(rule);
+    }
+    (trial.judge_plainly(call, paths).verdict == Verdict::Allow)
+        .then_some(Suggestion { rules: needed })
+}
+
+fn shell(policy: &Policy, call: &ToolCall<'_>) -> Option<Vec<String>> {
+    let text = call.input.get("command")?.as_str()?;
+    let script = Script::parse(text, &policy.workspace.cwd, &policy.workspace.home);
+    if !script.doubts.is_empty() {
+        return None;
+    }
+    let mut rules = Vec::new();
+    for part in &script.parts {
+        if crate::shell::readonly::looks(&part.words, part).is_none() && !part.words.is_empty() {
+            rules.push(command_rule(part)?);
+        }
+        for redirect in part.redirects.iter().filter(|r| r.kind == RedirectKind::Write) {
+            let target = redirect.target.literal()?;
+            if !super::judge_sink(&target) {
+                let dir = part.cwd.dirs.first()?;
+                rules.push(file_rule("Edit", &dir.join(target), policy));
+            }
+        }
+    }
+    Some(rules)
+}
+
+fn command_rule(part: &Part) -> Option<String> {
+    // The rule is for what the transparent wrappers run.
+    let words = wrappers::see(part)
+        .views
+        .into_iter()
+        .filter(|view| view.covered)
+        .min_by_key(|view| view.words.len())?
+        .words;
+    let values: Vec<String> = words.iter().map(Word::literal).collect::<Option<_>>()?;
+    let program = values.first()?;
+    let exact = || {
+        let text = words.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
+        format!("Bash({})", escape_command(&text))
+    };
+    if !WITH_SUBCOMMANDS.contains(&program.as_str()) {
+        return Some(exact());
+    }
+    let mut stem = vec![program.clone()];
+    for value in &values[1..] {
+        if value.starts_with('-') || !is_plain(value) {
+            return Some(exact());
+        }
+        stem.push(value.clone());
+        if !RUNNERS.contains(&value.as_str()) {
+            break;
+        }
+    }
+    let rule = format!("Bash({} *)", stem.join(" "));
+    Some(if stem.len() < 2 || too_broad(&rule) { exact() } else { rule })
+}
+
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_:.@/".contains(c))
+}
+
+fn escape_command(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('*', "\\*")
+}
+
+fn files(policy: &Policy, call: &ToolCall<'_>, family: Family) -> Option<Vec<String>> {
+    let tool = if family == Family::Edit { "Edit" } else { "Read" };
+    let mut rules = Vec::new();
+    for field in PATH_FIELDS {
+        if let Some(path) = call.input.get(field).and_then(Value::as_str) {
+            rules.push(file_rule(tool, &policy.workspace.resolve(path), policy));
+        }
+    }
+    Some(rules)
+}
+
+/// The one file, relative to the working directory where it lies in it.
+fn file_rule(tool: &str, path: &Path, policy: &Policy) -> String {
+    let path = normal(path);
+    let cwd = normal(&policy.workspace.cwd);
+    match path.strip_prefix(&cwd) {
+        Ok(rest) if !rest.as_os_str().is_empty() => {
+            format!("{tool}(./{})", escape_path(&text(rest)))
+        }
+        _ => format!("{tool}(/{})", escape_path(&text(&path))),
+    }
+}
+
+fn escape_path(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn other(call: &ToolCall<'_>) -> Option<String> {
+    let name = call::canonical(call.tool);
+    let field =
+        |names: &[&str]| names.iter().find_map(|name| call.input.get(name).and_then(Value::as_str));
+    match name {
+        "WebFetch" => {
+            let target = Target::parse(field(&["url"])?).ok()?;
+            Some(format!("WebFetch(domain:{})", target.host))
+        }
+        "Agent" => {
+            let agent = field(&["subagent_type", "subagentType", "agent", "agentType"])?;
+            is_plain(agent).then(|| format!("Agent({agent})"))
+        }
+        "Skill" => {
+            let skill = field(&["skill", "name", "command"])?;
+            is_plain(skill).then(|| format!("Skill({skill})"))
+        }
+        // One tool of one server is as narrow as it gets.
+        _ if name.starts_with("mcp__") && name.matches("__").count() >= 2 => {
+            is_plain(name).then(|| name.to_owned())
+        }
+        _ => None,
+    }
+}

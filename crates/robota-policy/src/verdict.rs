@@ -1,0 +1,167 @@
+//! What was decided, and why.
+
+use robota_core::permission::{Class, Verdict};
+use serde::{Deserialize, Serialize};
+
+use crate::rule::{List, Rule};
+
+/// What a verdict comes from, from the weakest to the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The mode, because no rule spoke. A trusted hook may lift an ask of this kind.
+    Mode,
+    /// A command could not be shown to be what rules allow, or not to be what they forbid.
+    Unproven,
+    /// An option, a variable or a program that makes a command do more than it says.
+    Danger,
+    /// A file that decides what other programs run.
+    Protected,
+    /// A removal nobody means.
+    Critical,
+    /// The call's arguments cannot be judged.
+    Input,
+    /// A rule.
+    Rule,
+}
+
+/// The rule behind a reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleRef {
+    /// As it was written.
+    pub rule: String,
+    /// Its list.
+    pub list: List,
+    /// Where it was written.
+    pub from: String,
+}
+
+impl From<&Rule> for RuleRef {
+    fn from(rule: &Rule) -> Self {
+        Self { rule: rule.text.clone(), list: rule.list, from: rule.source.label.clone() }
+    }
+}
+
+/// One reason for a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// What this reason alone asks for.
+    pub verdict: Verdict,
+    /// What it comes from.
+    pub source: Source,
+    /// For people.
+    pub text: String,
+    /// The rule, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRef>,
+    /// The part of a command or the file it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+}
+
+/// Rules to save when the user says "always". They are as narrow as can be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suggestion {
+    /// At most five; together they allow the call.
+    pub rules: Vec<String>,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Allow, ask or deny.
+    pub verdict: Verdict,
+    /// What the call does.
+    pub class: Class,
+    /// What the verdict comes from.
+    pub source: Source,
+    /// Why, the decisive reasons first.
+    pub reasons: Vec<Reason>,
+    /// What "always" would save; only for an ask, and only where it would help.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<Suggestion>,
+}
+
+impl Judgement {
+    /// Whether a trusted hook's "allow" may turn this into an allow.
+    #[must_use]
+    pub fn hook_may_lift(&self) -> bool {
+        self.verdict == Verdict::Ask && self.source == Source::Mode
+    }
+
+    /// The decisive reason as one line.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        self.reasons.first().map_or("", |reason| &reason.text)
+    }
+}
+
+/// Reasons as they are found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    reasons: Vec<Reason>,
+}
+
+impl Findings {
+    pub(crate) fn add(
+        &mut self,
+        verdict: Verdict,
+        source: Source,
+        text: impl Into<String>,
+        part: Option<&str>,
+    ) {
+        self.push(Reason {
+            verdict,
+            source,
+            text: text.into(),
+            rule: None,
+            part: part.map(str::to_owned),
+        });
+    }
+
+    pub(crate) fn rule(&mut self, verdict: Verdict, rule: &Rule, part: Option<&str>) {
+        let RuleRef { rule: name, list, from } = RuleRef::from(rule);
+        let about = part.map(|part| format!(" `{part}`")).unwrap_or_default();
+        let verb = match list {
+            List::Allow => "allows",
+            List::Ask => "asks about",
+            List::Deny => "denies",
+        };
+        self.push(Reason {
+            verdict,
+            source: Source::Rule,
+            text: format!("the rule {name} ({from}) {verb}{about}"),
+            rule: Some(rule.into()),
+            part: part.map(str::to_owned),
+        });
+    }
+
+    fn push(&mut self, reason: Reason) {
+        if self.reasons.len() < 64 && !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        } else if self.worst() < reason.verdict {
+            // A flood of weak reasons must not hide a strong one.
+            self.reasons.pop();
+            self.reasons.push(reason);
+        }
+    }
+
+    pub(crate) fn worst(&self) -> Verdict {
+        self.reasons.iter().map(|reason| reason.verdict).max().unwrap_or(Verdict::Allow)
+    }
+
+    pub(crate) fn into_judgement(mut self, class: Class) -> Judgement {
+        let verdict = self.worst();
+        let source = self
+            .reasons
+            .iter()
+            .filter(|reason| reason.verdict == verdict)
+            .map(|reason| reason.source)
+            .max()
+            .unwrap_or(Source::Mode);
+        self.reasons.sort_by_key(|reason| {
+            (std::cmp::Reverse(reason.verdict), std::cmp::Reverse(reason.source))
+        });
+        Judgement { verdict, class, source, reasons: self.reasons, suggestion: None }
+    }
+}

@@ -1,0 +1,122 @@
+//! An in-memory file system for tests, described by a data file.
+#![allow(dead_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use robota_core::paths::{PathKind, Paths};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Tree {
+    files: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
+    links: BTreeMap<PathBuf, PathBuf>,
+    case_insensitive: Vec<PathBuf>,
+}
+
+/// A file system that exists only in memory.
+pub(crate) struct MemoryPaths {
+    files: BTreeSet<PathBuf>,
+    dirs: BTreeSet<PathBuf>,
+    links: BTreeMap<PathBuf, PathBuf>,
+    case_insensitive: Vec<PathBuf>,
+}
+
+/// Where the data files are.
+pub(crate) fn fixture(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/policy").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+impl MemoryPaths {
+    pub(crate) fn load() -> Self {
+        let tree: Tree = serde_json::from_str(&fixture("tree.json")).unwrap();
+        let mut dirs: BTreeSet<PathBuf> = tree.dirs.iter().cloned().collect();
+        let all = tree.files.iter().chain(&tree.dirs).chain(tree.links.keys());
+        for path in all {
+            dirs.extend(path.ancestors().skip(1).map(Path::to_owned));
+        }
+        Self {
+            files: tree.files.into_iter().collect(),
+            dirs,
+            links: tree.links,
+            case_insensitive: tree.case_insensitive,
+        }
+    }
+
+    /// The name a path is stored under: on a disk without case, whatever case it has there.
+    fn stored(&self, path: &Path) -> PathBuf {
+        if self.case_sensitive(path) {
+            return path.to_owned();
+        }
+        let lower = path.to_string_lossy().to_lowercase();
+        self.files
+            .iter()
+            .chain(&self.dirs)
+            .find(|known| known.to_string_lossy().to_lowercase() == lower)
+            .cloned()
+            .unwrap_or_else(|| path.to_owned())
+    }
+}
+
+impl Paths for MemoryPaths {
+    fn canonical(&self, path: &Path) -> Option<PathBuf> {
+        let mut todo: Vec<PathBuf> =
+            path.components().rev().map(|c| PathBuf::from(c.as_os_str())).collect();
+        let mut real = PathBuf::from("/");
+        let mut hops = 0;
+        while let Some(part) = todo.pop() {
+            match part.components().next()? {
+                Component::RootDir => real = PathBuf::from("/"),
+                Component::CurDir | Component::Prefix(_) => {}
+                Component::ParentDir => {
+                    real.pop();
+                }
+                Component::Normal(name) => {
+                    let next = real.join(name);
+                    if let Some(target) = self.links.get(&next) {
+                        hops += 1;
+                        if hops > 40 {
+                            return None;
+                        }
+                        let parts = target.components().rev();
+                        todo.extend(parts.map(|c| PathBuf::from(c.as_os_str())));
+                    } else {
+                        real = self.stored(&next);
+                    }
+                }
+            }
+        }
+        Some(real)
+    }
+
+    fn kind(&self, path: &Path) -> PathKind {
+        let path = self.stored(path);
+        if self.links.contains_key(&path) {
+            PathKind::Link
+        } else if self.dirs.contains(&path) {
+            PathKind::Dir
+        } else if self.files.contains(&path) {
+            PathKind::File
+        } else {
+            PathKind::Missing
+        }
+    }
+
+    fn entries(&self, dir: &Path) -> Vec<String> {
+        let dir = self.canonical(dir).unwrap_or_else(|| dir.to_owned());
+        self.files
+            .iter()
+            .chain(&self.dirs)
+            .chain(self.links.keys())
+            .filter(|path| path.parent() == Some(&dir))
+            .filter_map(|path| path.file_name())
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn case_sensitive(&self, path: &Path) -> bool {
+        !self.case_insensitive.iter().any(|root| path.starts_with(root))
+    }
+}

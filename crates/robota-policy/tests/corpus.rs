@@ -1,0 +1,107 @@
+//! The bypass corpus: what each call must get, and why. Verdicts are exact.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{MemoryPaths, fixture};
+use robota_core::permission::{Class, Mode, Verdict};
+use robota_policy::{List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    id: String,
+    tool: String,
+    input: Value,
+    #[serde(default)]
+    allow: Vec<String>,
+    #[serde(default)]
+    ask: Vec<String>,
+    #[serde(default)]
+    deny: Vec<String>,
+    #[serde(default)]
+    mode: Mode,
+    #[serde(default = "cwd")]
+    cwd: String,
+    #[serde(default = "home")]
+    home: String,
+    verdict: Verdict,
+    why: String,
+}
+
+fn cwd() -> String {
+    "/proj/app".into()
+}
+
+fn home() -> String {
+    "/home/ada".into()
+}
+
+/// What a tool says about itself.
+fn declared(tool: &str) -> Class {
+    match tool {
+        "Read" | "Grep" | "Glob" | "WebFetch" | "WebSearch" | "TodoRead" => Class::Inspect,
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => Class::Modify,
+        _ => Class::Execute,
+    }
+}
+
+fn cases(file: &str) -> Vec<Case> {
+    fixture(file)
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(i, line)| {
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("{file}:{}: {e}", i + 1))
+        })
+        .collect()
+}
+
+fn run(file: &str) -> Vec<Case> {
+    let paths = MemoryPaths::load();
+    let cases = cases(file);
+    let mut wrong = Vec::new();
+    let mut ids = std::collections::BTreeSet::new();
+    for case in &cases {
+        assert!(ids.insert(&case.id), "{file}: two cases are called {}", case.id);
+        let spec = PolicySpec::new(Workspace::new(&case.cwd, &case.home))
+            .mode(case.mode)
+            .rules(List::Allow, RuleSource::session(), &case.allow)
+            .rules(List::Ask, RuleSource::session(), &case.ask)
+            .rules(List::Deny, RuleSource::session(), &case.deny);
+        let (policy, _) = Policy::new(&spec, &paths);
+        let call = ToolCall { tool: &case.tool, input: &case.input, class: declared(&case.tool) };
+        let got = policy.judge(&call, &paths);
+        if got.verdict != case.verdict {
+            wrong.push(format!(
+                "{}: {} {}\n  must be {:?} ({})\n  but is {:?}: {:?}",
+                case.id,
+                case.tool,
+                case.input,
+                case.verdict,
+                case.why,
+                got.verdict,
+                got.reasons.iter().map(|r| r.text.as_str()).collect::<Vec<_>>(),
+            ));
+        }
+        assert!(!got.reasons.is_empty(), "{}: a verdict must explain itself", case.id);
+    }
+    assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    cases
+}
+
+#[test]
+fn core_21_shell_commands_get_their_verdict() {
+    let cases = run("shell.jsonl");
+    assert!(cases.len() >= 300, "only {} shell cases", cases.len());
+    let harmless = cases.iter().filter(|case| case.verdict == Verdict::Allow).count();
+    assert!(harmless >= 150, "only {harmless} harmless everyday commands");
+}
+
+#[test]
+fn core_21_rules_get_their_verdict() {
+    let cases = run("rules.jsonl");
+    assert!(cases.len() >= 150, "only {} rule cases", cases.len());
+}

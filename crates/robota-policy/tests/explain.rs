@@ -1,0 +1,237 @@
+//! Verdicts explain themselves, errors name file and rule, and "always" saves narrow rules.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::path::Path;
+
+use common::MemoryPaths;
+use robota_core::error::{Diagnose, ErrorKind};
+use robota_core::permission::{Class, Mode, Verdict};
+use robota_policy::{
+    DEFAULT_ALLOW, Judgement, List, Policy, PolicySpec, RuleSource, Source, ToolCall, Workspace,
+    too_broad,
+};
+use serde_json::{Value, json};
+
+fn spec() -> PolicySpec {
+    PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
+}
+
+fn judge(spec: &PolicySpec, tool: &str, input: &Value) -> Judgement {
+    let paths = MemoryPaths::load();
+    let (policy, _) = Policy::new(spec, &paths);
+    policy.judge(&ToolCall { tool, input, class: Class::Execute }, &paths)
+}
+
+fn bash(spec: &PolicySpec, command: &str) -> Judgement {
+    judge(spec, "Bash", &json!({ "command": command }))
+}
+
+#[test]
+fn core_21_a_verdict_names_the_rule_its_file_and_the_part() {
+    let source = RuleSource::file("/home/ada/.claude/settings.json", "/home/ada/.claude");
+    let spec = spec().rules(List::Deny, source, ["Bash(git push *)"]).rules(
+        List::Allow,
+        RuleSource::session(),
+        ["Bash(git *)"],
+    );
+    let got = bash(&spec, "git add . && sudo git push origin main");
+    assert_eq!((got.verdict, got.source), (Verdict::Deny, Source::Rule));
+    let rule = got.reasons[0].rule.as_ref().unwrap();
+    assert_eq!(rule.rule, "Bash(git push *)");
+    assert_eq!(rule.from, "/home/ada/.claude/settings.json");
+    assert_eq!(got.reasons[0].part.as_deref(), Some("sudo git push origin main"));
+}
+
+#[test]
+fn core_21_a_hook_may_lift_only_an_ask_of_the_mode() {
+    assert!(bash(&spec(), "npm test").hook_may_lift());
+    let asks = spec().rules(List::Ask, RuleSource::session(), ["Bash(npm *)"]);
+    assert!(!bash(&asks, "npm test").hook_may_lift());
+    assert!(!bash(&spec(), "git -c a=b log").hook_may_lift());
+    assert!(!bash(&spec(), "rm -rf /").hook_may_lift());
+    assert!(!bash(&spec(), "ls").hook_may_lift());
+    assert!(!judge(&spec(), "Edit", &json!({"file_path": ".git/config"})).hook_may_lift());
+}
+
+#[test]
+fn core_21_classes_belong_to_the_call() {
+    let class = |command: &str| bash(&spec(), command).class;
+    assert_eq!(class("git status"), Class::Inspect);
+    assert_eq!(class("touch x"), Class::Modify);
+    assert_eq!(class("ls; touch x"), Class::Modify);
+    assert_eq!(class("npm test"), Class::Execute);
+    assert_eq!(class("cat /etc/passwd"), Class::Execute);
+    assert_eq!(judge(&spec(), "Read", &json!({"file_path": "a"})).class, Class::Inspect);
+    assert_eq!(judge(&spec(), "Write", &json!({"file_path": "a"})).class, Class::Modify);
+}
+
+#[test]
+fn core_21_malformed_rules_are_errors_that_name_file_and_rule() {
+    let source = RuleSource::file(".claude/settings.json", "/proj/app");
+    let spec = spec().rules(List::Allow, source, ["Bash(ls", "B*", "WebFetch(docs.rs)", "Read"]);
+    let (_, errors) = Policy::new(&spec, &MemoryPaths::load());
+    assert_eq!(errors.len(), 3);
+    let text = errors[0].to_string();
+    assert!(text.contains(".claude/settings.json") && text.contains("`Bash(ls`"), "{text}");
+    assert_eq!(errors[0].kind(), ErrorKind::Configuration);
+    assert!(errors[1].hint().is_some());
+}
+
+#[test]
+fn core_21_always_saves_a_narrow_rule_that_helps() {
+    for (command, want) in [
+        ("cargo test -p core", Some(vec!["Bash(cargo test *)"])),
+        ("npm run build -- x", Some(vec!["Bash(npm run build *)"])),
+        ("git commit -m 'a b'", Some(vec!["Bash(git commit *)"])),
+        ("./deploy.sh prod", Some(vec!["Bash(./deploy.sh prod)"])),
+        ("python3 x.py", Some(vec!["Bash(python3 x.py)"])),
+        ("timeout 5 make", Some(vec!["Bash(make)"])),
+        ("cargo build && npm test", Some(vec!["Bash(cargo build *)", "Bash(npm test *)"])),
+        ("ls && make y", Some(vec!["Bash(make y *)"])),
+        ("echo x > out.txt", Some(vec!["Edit(./out.txt)"])),
+        ("grep-like 'a*b'", Some(vec!["Bash(grep-like 'a\\*b')"])),
+        ("rm -rf /", None),
+        ("git -c a=b log", None),
+        ("echo $(id)", None),
+        ("$X y", None),
+        ("a; b; c; d; e; f", None),
+        ("echo x > .git/config", None),
+    ] {
+        let got = bash(&spec(), command).suggestion.map(|s| s.rules);
+        let want: Option<Vec<String>> = want.map(|w| w.into_iter().map(str::to_owned).collect());
+        assert_eq!(got, want, "{command}");
+    }
+    let suggestion =
+        |tool: &str, input: Value| judge(&spec(), tool, &input).suggestion.unwrap().rules;
+    assert_eq!(suggestion("Edit", json!({"file_path": "src/a.rs"})), ["Edit(./src/a.rs)"]);
+    assert_eq!(suggestion("Read", json!({"file_path": "/etc/hosts"})), ["Read(//etc/hosts)"]);
+    assert_eq!(
+        suggestion("WebFetch", json!({"url": "https://Docs.rs/x"})),
+        ["WebFetch(domain:docs.rs)"]
+    );
+    assert_eq!(suggestion("mcp__a__b", json!({})), ["mcp__a__b"]);
+    let asks = spec().rules(List::Ask, RuleSource::session(), ["Bash(npm *)"]);
+    assert_eq!(bash(&asks, "npm test").suggestion, None);
+}
+
+#[test]
+fn core_21_broad_prefixes_are_refused() {
+    for rule in [
+        "Bash",
+        "Bash(*)",
+        "Bash(git *)",
+        "Bash(python3:*)",
+        "Bash(sudo *)",
+        "Bash(env *)",
+        "Bash(npx *)",
+        "Bash(bash *)",
+        "Bash(sh -c *)",
+        "Bash(npm run *)",
+        "Bash(node*)",
+        "Shell(git *)",
+        "Edit",
+        "Read(//**)",
+        "WebFetch",
+        "WebFetch(domain:*)",
+        "mcp__*",
+    ] {
+        assert!(too_broad(rule), "{rule}");
+    }
+    for rule in [
+        "Bash(git status *)",
+        "Bash(npm run test *)",
+        "Bash(python3 x.py)",
+        "Edit(./a)",
+        "Read(//etc/hosts)",
+        "WebFetch(domain:docs.rs)",
+        "mcp__a__b",
+        "Bash(ls *)",
+    ] {
+        assert!(!too_broad(rule), "{rule}");
+    }
+}
+
+#[test]
+fn core_21_results_are_filtered_by_read_denies() {
+    let paths = MemoryPaths::load();
+    let spec = spec().rules(List::Deny, RuleSource::session(), ["Read(.env)", "Read(secrets)"]);
+    let (policy, _) = Policy::new(&spec, &paths);
+    let may = |path: &str| policy.may_read(Path::new(path), &paths);
+    assert!(may("src/main.rs") && may("/proj/app/README.md"));
+    assert!(
+        !may(".env") && !may("sub/.env") && !may("innocent.txt") && !may("secrets/prod/db.txt")
+    );
+}
+
+#[test]
+fn core_21_additional_directories_are_workspace() {
+    let spec =
+        PolicySpec::new(Workspace::new("/proj/app", "/home/ada").with_additional("/proj/other"));
+    assert_eq!(bash(&spec, "cat ../other/lib.rs").verdict, Verdict::Allow);
+    assert_eq!(bash(&spec, "cat away/lib.rs").verdict, Verdict::Allow);
+    assert_eq!(bash(&spec, "rm -rf ../other").source, Source::Critical);
+    let edits = spec.mode(Mode::AcceptEdits);
+    let edit = json!({"file_path": "/proj/other/lib.rs"});
+    assert_eq!(judge(&edits, "Edit", &edit).verdict, Verdict::Allow);
+}
+
+#[test]
+fn core_21_free_reads_can_be_switched_off() {
+    let strict = spec().free_reads(false);
+    assert_eq!(bash(&strict, "ls").verdict, Verdict::Ask);
+    assert_eq!(judge(&strict, "Read", &json!({"file_path": "README.md"})).verdict, Verdict::Ask);
+    let allowed =
+        strict.rules(List::Allow, RuleSource::session(), ["Read(README.md)", "Bash(ls *)"]);
+    assert_eq!(judge(&allowed, "Read", &json!({"file_path": "README.md"})).verdict, Verdict::Allow);
+    assert_eq!(bash(&allowed, "ls").verdict, Verdict::Allow);
+}
+
+#[test]
+fn core_21_a_leading_slash_is_the_root_of_the_source() {
+    let source = RuleSource::file("/proj/app/.claude/settings.json", "/proj/app");
+    let spec =
+        PolicySpec::new(Workspace::new("/proj/app/sub", "/home/ada")).with_rules_from(source);
+    assert_eq!(
+        judge(&spec, "Edit", &json!({"file_path": "/proj/app/src/a.rs"})).verdict,
+        Verdict::Allow
+    );
+    assert_eq!(judge(&spec, "Edit", &json!({"file_path": "src/a.rs"})).verdict, Verdict::Ask);
+}
+
+trait WithRules {
+    fn with_rules_from(self, source: RuleSource) -> Self;
+}
+
+impl WithRules for PolicySpec {
+    fn with_rules_from(self, source: RuleSource) -> Self {
+        self.rules(List::Allow, source, ["Edit(/src/**)"])
+    }
+}
+
+#[test]
+fn sdk_23_config_folders_are_readable_but_not_their_settings() {
+    let strict = spec().free_reads(false).rules(
+        List::Allow,
+        RuleSource::session(),
+        DEFAULT_ALLOW.iter().copied(),
+    );
+    let (_, errors) = Policy::new(&strict, &MemoryPaths::load());
+    assert!(errors.is_empty());
+    let read = |path: &str| judge(&strict, "Read", &json!({ "file_path": path })).verdict;
+    assert_eq!(read(".claude/skills/a/SKILL.md"), Verdict::Allow);
+    assert_eq!(read(".agents/x.md"), Verdict::Allow);
+    assert_eq!(read(".claude/settings.json"), Verdict::Ask);
+    assert_eq!(read(".robota/settings.json"), Verdict::Ask);
+    let glob = judge(&strict, "Glob", &json!({"pattern": ".claude/skills/**"})).verdict;
+    assert_eq!(glob, Verdict::Ask, "the folder itself is not below itself");
+}
+
+#[test]
+fn the_trust_words_are_modes() {
+    use robota_core::permission::TrustLevel;
+    assert_eq!(bash(&spec().mode(TrustLevel::Safe.into()), "npm test").verdict, Verdict::Deny);
+    assert_eq!(bash(&spec().mode(TrustLevel::Moderate.into()), "touch x").verdict, Verdict::Ask);
+    assert_eq!(bash(&spec().mode(TrustLevel::Full.into()), "touch x").verdict, Verdict::Allow);
+}

@@ -1,0 +1,64 @@
+use robota_core::gate::AllowEverything;
+use robota_core::tool::ToolOutcome;
+use robota_policy::{LexicalPaths, PolicySpec, Workspace};
+use robota_testkit::{Run, fn_tool};
+use serde_json::json;
+
+use super::*;
+
+fn gate(mode: Mode, allow: &[&str], deny: &[&str]) -> PolicyGate {
+    let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"))
+        .mode(mode)
+        .rules(List::Allow, RuleSource::session(), allow.iter().copied())
+        .rules(List::Deny, RuleSource::session(), deny.iter().copied());
+    let (policy, errors) = Policy::new(&spec, &LexicalPaths);
+    assert!(errors.is_empty());
+    PolicyGate::new(policy, Arc::new(LexicalPaths))
+}
+
+async fn runs(gate: impl Gate + 'static, command: &str) -> bool {
+    let bash = fn_tool("Bash", Class::Execute, |_| async { ToolOutcome::ok("") });
+    let script = robota_core::scripted::Script::new()
+        .tool("Bash", json!({"command": command}))
+        .text("Done.");
+    Run::new(script).tool(bash.clone()).gate(gate).prompt("go").await;
+    !bash.inputs().is_empty()
+}
+
+/// The words of the rule decide in the driver, not only in an explanation.
+#[tokio::test]
+async fn core_21_the_driver_runs_what_the_policy_allows_and_nothing_else() {
+    assert!(runs(AllowEverything, "git push").await, "the tool is there");
+    let git = || gate(Mode::Default, &["Bash(git *)"], &["Bash(git push *)"]);
+    assert!(runs(git(), "git commit -m 'a && b'").await);
+    assert!(!runs(git(), "git push").await);
+    assert!(!runs(git(), "git status; touch pwned").await);
+    assert!(!runs(git(), "sudo git push").await);
+    assert!(runs(gate(Mode::Plan, &[], &[]), "git status").await, "proven read-only");
+    assert!(!runs(gate(Mode::Plan, &["Bash(touch *)"], &[]), "touch x").await);
+}
+
+#[tokio::test]
+async fn core_21_mode_and_rules_can_change_while_a_session_lives() {
+    let gate = gate(Mode::Default, &[], &[]);
+    let bash = ToolSpec {
+        name: "Bash".to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object"}),
+        class: Class::Execute,
+    };
+    let call = |command: &str| {
+        let input = robota_core::message::ToolInput::Json(json!({"command": command}));
+        ToolUse::new("c".into(), "call_0", "Bash", input)
+    };
+    let judged = gate.judge(&call("make"), &bash).await;
+    assert_eq!((judged.verdict, judged.source), (Verdict::Ask, Source::Mode));
+    gate.add_session_rule(List::Allow, "Bash(make)").unwrap();
+    assert_eq!(gate.judge(&call("make"), &bash).await.verdict, Verdict::Allow);
+    gate.set_mode(Mode::Plan);
+    assert_eq!(gate.judge(&call("make"), &bash).await.verdict, Verdict::Deny);
+    gate.set_mode(Mode::BypassPermissions);
+    gate.add_session_rule(List::Deny, "Bash(make *)").unwrap();
+    let judged = gate.judge(&call("make install"), &bash).await;
+    assert_eq!((judged.verdict, judged.source), (Verdict::Deny, Source::Rule));
+}
