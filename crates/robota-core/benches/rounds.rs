@@ -27,7 +27,10 @@ fn rounds(criterion: &mut Criterion) {
                 for _ in 0..times {
                     // A copy of its own: shared with the next one, each would copy it first.
                     let mut own = state.clone();
-                    own.view.messages = state.view.messages.to_vec().into();
+                    let mut messages = state.view.messages.to_vec();
+                    // A list that grew has room; one that was copied has none.
+                    messages.reserve(messages.len());
+                    own.view.messages = messages.into();
                     let mut session = Session::new(Loop::calling(), own);
                     let start = Instant::now();
                     let report = runtime.block_on(session.go_on(ROUNDS));
