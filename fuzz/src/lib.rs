@@ -3,8 +3,10 @@
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
 // What needs the inside of a crate lives there, behind its feature `fuzzing`.
+pub use robota_config::fuzzing::settings;
 pub use robota_core::fuzzing::{events, messages, schemas, turns};
 use robota_core::permission::Mode;
+pub use robota_policy::fuzzing::{rules as policy_rules, shell as policy_shell};
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -14,7 +16,10 @@ pub const TARGETS: &[Target] = &[
     ("events", events),
     ("messages", messages),
     ("mode", mode),
+    ("policy_rules", policy_rules),
+    ("policy_shell", policy_shell),
     ("schemas", schemas),
+    ("settings", settings),
     ("turns", turns),
 ];
 
