@@ -8,21 +8,30 @@ use std::rc::Rc;
 
 use robota_core::paths::Paths;
 
-use crate::rule::Rule;
+use crate::rule::{List, Rule};
 use crate::workspace::FileRef;
+
+/// What a rule about a file is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum About {
+    /// Reading it.
+    Read,
+    /// Reading something that lies in it.
+    Below,
+}
 
 /// The disk, as far as it was looked at.
 pub(crate) struct Disk<'a> {
     pub(crate) paths: &'a dyn Paths,
     files: RefCell<HashMap<PathBuf, Rc<FileRef>>>,
-    /// For a folder, by whether the rule denies: the rule about something in it.
-    below: RefCell<HashMap<(bool, Rc<FileRef>), Option<&'a Rule>>>,
+    /// The rule about a file, once it was looked for.
+    rules: RefCell<HashMap<(About, List, Rc<FileRef>), Option<&'a Rule>>>,
     fold: OnceCell<bool>,
 }
 
 impl<'a> Disk<'a> {
     pub(crate) fn new(paths: &'a dyn Paths) -> Self {
-        Self { paths, files: RefCell::default(), below: RefCell::default(), fold: OnceCell::new() }
+        Self { paths, files: RefCell::default(), rules: RefCell::default(), fold: OnceCell::new() }
     }
 
     /// Looks an absolute path up.
@@ -35,19 +44,20 @@ impl<'a> Disk<'a> {
         file
     }
 
-    /// The rule about something in a folder, as `find` finds it.
-    pub(crate) fn rule_below(
+    /// The rule of a list about a file, as `find` finds it.
+    pub(crate) fn rule(
         &self,
-        denies: bool,
-        folder: &Rc<FileRef>,
+        about: About,
+        list: List,
+        file: &Rc<FileRef>,
         find: impl FnOnce() -> Option<&'a Rule>,
     ) -> Option<&'a Rule> {
-        let key = (denies, Rc::clone(folder));
-        if let Some(known) = self.below.borrow().get(&key) {
+        let key = (about, list, Rc::clone(file));
+        if let Some(known) = self.rules.borrow().get(&key) {
             return *known;
         }
         let rule = find();
-        self.below.borrow_mut().insert(key, rule);
+        self.rules.borrow_mut().insert(key, rule);
         rule
     }
 

@@ -88,7 +88,7 @@ impl Policy {
         }
     }
 
-    fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
+    pub(super) fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
         if file.target.is_none() {
             found.add(
                 Verdict::Ask,

@@ -9,8 +9,9 @@ use robota_core::paths::PathKind;
 use robota_core::permission::Verdict;
 
 use super::shell::Shell;
+use crate::disk::About;
 use crate::policy::{Policy, Rules};
-use crate::rule::{CommandText, Matcher, Rule};
+use crate::rule::{CommandText, List, Matcher, Rule};
 use crate::shell::files::{self, Uses};
 use crate::shell::word::Piece;
 use crate::shell::wrappers::{Seen, base, holes};
@@ -162,7 +163,7 @@ impl<'a> Shell<'a, '_> {
             for path in &expansion.paths {
                 let file = self.disk.look(path);
                 if !is_sink(&file.name) {
-                    self.policy.forbid_read(&file, "Read", found);
+                    self.forbid_read(&file, found);
                 }
             }
             if expansion.unknown && sure && self.policy.has_read_rules() {
@@ -175,6 +176,19 @@ impl<'a> Shell<'a, '_> {
         }
     }
 
+    fn forbid_read(&self, file: &Rc<FileRef>, found: &mut Findings) {
+        let policy = self.policy;
+        for (rules, list, verdict) in
+            [(&policy.deny, List::Deny, Verdict::Deny), (&policy.ask, List::Ask, Verdict::Ask)]
+        {
+            let find = || policy.read_rule(rules, file, "Read");
+            if let Some(rule) = self.disk.rule(About::Read, list, file, find) {
+                found.rule(verdict, rule, Some(file.shown()));
+            }
+        }
+        policy.unknown_target(file, found);
+    }
+
     fn forbid_trees(&self, part: &Part, words: &[Word], found: &mut Findings) {
         if words.is_empty() || !self.policy.has_read_rules() {
             return;
@@ -182,10 +196,10 @@ impl<'a> Shell<'a, '_> {
         for word in words {
             for path in &expand::files(word, &self.scope(part)).paths {
                 let folder = self.disk.look(path);
-                for (rules, verdict) in self.lists() {
+                let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
+                for (list, rules) in lists {
                     let find = || self.policy.rule_below(rules, &folder, self.disk.paths);
-                    let denies = verdict == Verdict::Deny;
-                    if let Some(rule) = self.disk.rule_below(denies, &folder, find) {
+                    if let Some(rule) = self.disk.rule(About::Below, list, &folder, find) {
                         found.rule(Verdict::Ask, rule, Some(&part.shown()));
                     }
                 }
