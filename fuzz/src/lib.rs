@@ -3,8 +3,10 @@
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
 // What needs the inside of a crate lives there, behind its feature `fuzzing`.
+pub use robota_config::fuzzing::settings;
 pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
 use robota_core::permission::Mode;
+pub use robota_policy::fuzzing::{rules as policy_rules, shell as policy_shell};
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -15,8 +17,11 @@ pub const TARGETS: &[Target] = &[
     ("hook_outputs", hook_outputs),
     ("messages", messages),
     ("mode", mode),
+    ("policy_rules", policy_rules),
+    ("policy_shell", policy_shell),
     ("schemas", schemas),
     ("scripts", scripts),
+    ("settings", settings),
     ("turns", turns),
 ];
 

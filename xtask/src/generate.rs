@@ -3,6 +3,7 @@
 
 pub mod checklist;
 pub mod events;
+pub mod permissions;
 
 use std::path::Path;
 
@@ -20,6 +21,7 @@ pub const GENERATED: &[Generated] = &[
     (checklist::PAGE, checklist::page),
     (events::PAGE, events::page),
     (events::SCHEMA, events::schema),
+    (permissions::PAGE, permissions::page),
 ];
 
 /// Writes every generated file that differs.

@@ -108,13 +108,17 @@ enum Missing {
 
 fn from_file(layer: Layer, path: &Path, missing: Missing) -> Option<Source> {
     match read_bounded(path) {
-        Ok(Some(bytes)) => Some(match String::from_utf8(bytes) {
-            Ok(text) => from_text(layer, Some(path), text),
-            Err(_) => broken(layer, Some(path), None, "it is not UTF-8 text"),
-        }),
+        Ok(Some(bytes)) => Some(from_bytes(layer, path, bytes)),
         Ok(None) if missing == Missing::Fine => None,
         Ok(None) => Some(broken(layer, Some(path), None, "there is no such file")),
         Err(error) => Some(broken(layer, Some(path), None, &error.to_string())),
+    }
+}
+
+pub(crate) fn from_bytes(layer: Layer, path: &Path, bytes: Vec<u8>) -> Source {
+    match String::from_utf8(bytes) {
+        Ok(text) => from_text(layer, Some(path), text),
+        Err(_) => broken(layer, Some(path), None, "it is not UTF-8 text"),
     }
 }
 

@@ -45,6 +45,8 @@
 
 mod error;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod json;
 pub mod keys;
 mod layer;

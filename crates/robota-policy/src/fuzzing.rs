@@ -1,18 +1,25 @@
-//! Entry points for the fuzz targets: any bytes in, no panic out.
+//! Entry points for the fuzz targets: any bytes in, no panic out, no promise broken.
 
-use robota_core::permission::{Class, Mode};
+use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::json;
 
 use crate::{LexicalPaths, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
 
-/// Reads the bytes as rules, one per line, in every list.
+/// Reads the bytes as rules, one per line, in every list. What they forbid holds whatever the
+/// same text allows.
+///
+/// # Panics
+/// When it does not.
 pub fn rules(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let mut spec = PolicySpec::new(Workspace::new("/w", "/home/u"));
-    for list in [List::Allow, List::Ask, List::Deny] {
-        spec = spec.rules(list, RuleSource::session(), text.split('\n'));
-    }
-    let (policy, _) = Policy::new(&spec, &LexicalPaths);
+    let policy = |lists: &[List]| {
+        let mut spec = PolicySpec::new(Workspace::new("/w", "/home/u"));
+        for list in lists {
+            spec = spec.rules(*list, RuleSource::session(), text.split('\n'));
+        }
+        Policy::new(&spec, &LexicalPaths).0
+    };
+    let (deny, all) = (policy(&[List::Deny]), policy(&[List::Allow, List::Ask, List::Deny]));
     for (tool, input) in [
         ("Bash", json!({"command": "git push origin main"})),
         ("Read", json!({"file_path": "src/main.rs"})),
@@ -20,22 +27,36 @@ pub fn rules(bytes: &[u8]) {
         ("mcp__a__b", json!({"x": 1})),
     ] {
         let call = ToolCall { tool, input: &input, class: Class::Execute };
-        let _ = policy.judge(&call, &LexicalPaths);
+        let (denied, judged) = (deny.judge(&call, &LexicalPaths), all.judge(&call, &LexicalPaths));
+        assert!(!judged.reasons.is_empty());
+        if denied.verdict == Verdict::Deny {
+            assert_eq!(judged.verdict, Verdict::Deny, "{tool}: {:?}", judged.reasons);
+        }
     }
 }
 
-/// Judges the bytes as a shell command, under rules of every kind.
+/// Judges the bytes as a shell command, under rules of every kind. More rules that forbid never
+/// loosen the verdict.
+///
+/// # Panics
+/// When they do.
 pub fn shell(bytes: &[u8]) {
     let command = String::from_utf8_lossy(bytes);
+    let input = json!({"command": command});
+    let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
     for mode in Mode::ALL {
-        let spec = PolicySpec::new(Workspace::new("/w", "/home/u"))
+        let fewer = PolicySpec::new(Workspace::new("/w", "/home/u"))
             .mode(mode)
-            .rules(List::Deny, RuleSource::session(), ["Bash(rm *)", "Read(.env)"])
-            .rules(List::Ask, RuleSource::session(), ["Bash(git push *)"])
+            .rules(List::Deny, RuleSource::session(), ["Bash(rm *)"])
             .rules(List::Allow, RuleSource::session(), ["Bash(git *)", "Edit(src/**)"]);
-        let (policy, _) = Policy::new(&spec, &LexicalPaths);
-        let input = json!({"command": command});
-        let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
-        let _ = policy.judge(&call, &LexicalPaths);
+        let more = fewer.clone().rules(List::Deny, RuleSource::session(), ["Read(.env)"]).rules(
+            List::Ask,
+            RuleSource::session(),
+            ["Bash(git push *)"],
+        );
+        let judge = |spec: &PolicySpec| {
+            Policy::new(spec, &LexicalPaths).0.judge(&call, &LexicalPaths).verdict
+        };
+        assert!(judge(&fewer) <= judge(&more), "{mode}: {command:?}");
     }
 }

@@ -13,7 +13,9 @@ use robota_core::paths::Paths;
 use robota_core::permission::{Class, Mode, Verdict};
 
 use crate::call::{Family, ToolCall};
+use crate::disk::Disk;
 use crate::policy::Policy;
+use crate::shell::Script;
 use crate::suggest;
 use crate::verdict::{Findings, Judgement, Source};
 
@@ -98,21 +100,32 @@ impl Policy {
     /// files always gets the same verdict.
     #[must_use]
     pub fn judge(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
-        let mut judgement = self.judge_plainly(call, paths);
+        let disk = Disk::new(paths);
+        let script = match Family::of_tool(call.tool) {
+            Some(Family::Shell) => self.script(call),
+            _ => Script::default(),
+        };
+        let mut judgement = self.judge_plainly(call, &script, &disk);
         if judgement.verdict == Verdict::Ask
             && matches!(judgement.source, Source::Mode | Source::Unproven)
         {
-            judgement.suggestion = suggest::suggest(self, call, paths);
+            judgement.suggestion = suggest::suggest(self, call, &script, paths);
         }
         judgement
     }
 
-    /// Without looking for what "always" would save.
-    pub(crate) fn judge_plainly(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+    /// Without looking for what "always" would save. `script` is what a shell call would run.
+    pub(crate) fn judge_plainly<'a>(
+        &'a self,
+        call: &ToolCall<'_>,
+        script: &Script,
+        disk: &'a Disk<'a>,
+    ) -> Judgement {
+        let paths = disk.paths;
         let mut found = Findings::default();
         self.whole_call_rules(call, &mut found);
         let base = match Family::of_tool(call.tool) {
-            Some(Family::Shell) => self.shell(call, paths, &mut found),
+            Some(Family::Shell) => self.shell(call, script, disk, &mut found),
             Some(Family::Edit) => self.edit_call(call, paths, &mut found),
             Some(Family::Read) => self.read_call(call, paths, &mut found),
             None => self.other_call(call, &mut found),

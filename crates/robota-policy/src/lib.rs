@@ -45,6 +45,7 @@
 
 mod call;
 mod defaults;
+mod disk;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod glob;

@@ -64,9 +64,10 @@ pub struct Policy {
     pub(crate) workspace: Workspace,
     pub(crate) roots: Roots,
     pub(crate) free_reads: bool,
-    pub(crate) deny: Rules,
-    pub(crate) ask: Rules,
-    pub(crate) allow: Rules,
+    /// Shared by copies of the policy until one of them gets another rule.
+    pub(crate) deny: Arc<Rules>,
+    pub(crate) ask: Arc<Rules>,
+    pub(crate) allow: Arc<Rules>,
     /// The home and the workspace's folders by every name, for critical removals.
     pub(crate) precious: Vec<String>,
 }
@@ -74,14 +75,15 @@ pub struct Policy {
 /// One list, sorted by what its rules look at.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    /// Rules over whole tools, parameters, hosts and names.
-    pub(crate) calls: Vec<Rule>,
-    pub(crate) commands: Vec<Rule>,
-    pub(crate) files: Vec<Rule>,
+    calls: Vec<Rule>,
+    commands: Vec<Rule>,
+    files: Vec<Rule>,
     /// Command rules by the program they spell out, and those that spell out none: a script
     /// of many commands is not compared with every rule.
     by_program: HashMap<String, Vec<usize>>,
     open: Vec<usize>,
+    /// A list that counts as well: rules are tried out without copying those that are there.
+    below: Option<Arc<Rules>>,
 }
 
 impl Rules {
@@ -107,6 +109,31 @@ impl Rules {
 }
 
 impl Rules {
+    /// No rules but those of the other list, and room for more.
+    pub(crate) fn above(below: &Arc<Self>) -> Self {
+        Self { below: Some(Arc::clone(below)), ..Self::default() }
+    }
+
+    /// The lists that count: the one below, and this.
+    fn lists(&self) -> impl Iterator<Item = &Self> {
+        self.below.as_deref().into_iter().chain([self])
+    }
+
+    /// Rules over whole tools, parameters, hosts and names.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &Rule> {
+        self.lists().flat_map(|list| &list.calls)
+    }
+
+    /// Rules over shell commands.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &Rule> {
+        self.lists().flat_map(|list| &list.commands)
+    }
+
+    /// Rules over files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Rule> {
+        self.lists().flat_map(|list| &list.files)
+    }
+
     /// The command rules that may match one of these texts.
     pub(crate) fn commands_for<'a>(
         &'a self,
@@ -115,8 +142,12 @@ impl Rules {
         let mut words: Vec<&str> = texts.filter_map(|text| text.split(' ').next()).collect();
         words.sort_unstable();
         words.dedup();
-        let named = words.iter().filter_map(|word| self.by_program.get(*word)).flatten();
-        named.chain(&self.open).filter_map(|at| self.commands.get(*at)).collect()
+        let mut found = Vec::new();
+        for list in self.lists() {
+            let named = words.iter().filter_map(|word| list.by_program.get(*word)).flatten();
+            found.extend(named.chain(&list.open).filter_map(|at| list.commands.get(*at)));
+        }
+        found
     }
 }
 
@@ -134,7 +165,7 @@ impl Policy {
                 Err(error) => errors.push(error),
             }
         }
-        let [allow, ask, deny] = lists;
+        let [allow, ask, deny] = lists.map(Arc::new);
         let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
         let policy = Self {
             mode: spec.mode,
@@ -175,9 +206,9 @@ impl Policy {
     ) -> Result<(), RuleError> {
         let rule = Rule::parse(text, list, source, &Anchors { roots: &self.roots, paths })?;
         match list {
-            List::Allow => self.allow.push(rule),
-            List::Ask => self.ask.push(rule),
-            List::Deny => self.deny.push(rule),
+            List::Allow => Arc::make_mut(&mut self.allow).push(rule),
+            List::Ask => Arc::make_mut(&mut self.ask).push(rule),
+            List::Deny => Arc::make_mut(&mut self.deny).push(rule),
         }
         Ok(())
     }
@@ -195,8 +226,7 @@ impl Policy {
     pub fn host_allowed_by_rule(&self, url: &str) -> bool {
         let Ok(target) = crate::web::Target::parse(url) else { return false };
         self.allow
-            .calls
-            .iter()
+            .calls()
             .any(|rule| matches!(&rule.matcher, Matcher::Host(pattern) if pattern.matches(&target)))
     }
 }

@@ -9,7 +9,8 @@ use robota_core::permission::Verdict;
 use serde_json::Value;
 
 use crate::call::{self, Family, PATH_FIELDS, ToolCall};
-use crate::policy::Policy;
+use crate::disk::Disk;
+use crate::policy::{Policy, Rules};
 use crate::rule::{CommandPattern, List, RuleSource};
 use crate::shell::{Part, RedirectKind, Script, Word, wrappers};
 use crate::verdict::Suggestion;
@@ -200,10 +201,11 @@ pub fn too_broad(rule: &str) -> bool {
 pub(crate) fn suggest(
     policy: &Policy,
     call: &ToolCall<'_>,
+    script: &Script,
     paths: &dyn Paths,
 ) -> Option<Suggestion> {
     let mut rules = match Family::of_tool(call.tool) {
-        Some(Family::Shell) => shell(policy, call)?,
+        Some(Family::Shell) => shell(policy, call, script)?,
         Some(family @ (Family::Edit | Family::Read)) => files(policy, call, family)?,
         None => vec![other(call)?],
     };
@@ -213,23 +215,22 @@ pub(crate) fn suggest(
     }
     // What is shown must help: judge again as if it had been saved.
     let mut trial = policy.clone();
+    trial.allow = Arc::new(Rules::above(&policy.allow));
     let source = Arc::new(RuleSource::session());
     // Rules that are not needed are not saved.
     let mut needed = Vec::new();
     for rule in rules {
-        if trial.judge_plainly(call, paths).verdict == Verdict::Allow {
-            break;
-        }
         trial.add(List::Allow, &source, &rule, paths).ok()?;
         needed.push(rule);
+        if trial.judge_plainly(call, script, &Disk::new(paths)).verdict == Verdict::Allow {
+            return Some(Suggestion { rules: needed });
+        }
     }
-    (trial.judge_plainly(call, paths).verdict == Verdict::Allow)
-        .then_some(Suggestion { rules: needed })
+    None
 }
 
-fn shell(policy: &Policy, call: &ToolCall<'_>) -> Option<Vec<String>> {
-    let text = call.input.get("command")?.as_str()?;
-    let script = Script::parse(text, &policy.workspace.cwd, &policy.workspace.home);
+fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<String>> {
+    call.input.get("command")?.as_str()?;
     if !script.doubts.is_empty() {
         return None;
     }

@@ -96,6 +96,9 @@ impl Judgement {
     }
 }
 
+/// More reasons than this nobody reads.
+const MOST: usize = 64;
+
 /// Reasons as they are found.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
@@ -110,6 +113,9 @@ impl Findings {
         text: impl Into<String>,
         part: Option<&str>,
     ) {
+        if self.is_idle(verdict) {
+            return;
+        }
         self.push(Reason {
             verdict,
             source,
@@ -120,7 +126,11 @@ impl Findings {
     }
 
     pub(crate) fn rule(&mut self, verdict: Verdict, rule: &Rule, part: Option<&str>) {
-        let RuleRef { rule: name, list, from } = RuleRef::from(rule);
+        if self.is_idle(verdict) {
+            return;
+        }
+        let named = RuleRef::from(rule);
+        let RuleRef { rule: name, list, from } = &named;
         let about = part.map(|part| format!(" `{part}`")).unwrap_or_default();
         let verb = match list {
             List::Allow => "allows",
@@ -131,13 +141,18 @@ impl Findings {
             verdict,
             source: Source::Rule,
             text: format!("the rule {name} ({from}) {verb}{about}"),
-            rule: Some(rule.into()),
+            rule: Some(named),
             part: part.map(str::to_owned),
         });
     }
 
+    /// Whether one more reason of this kind would change nothing.
+    fn is_idle(&self, verdict: Verdict) -> bool {
+        self.reasons.len() >= MOST && self.worst() >= verdict
+    }
+
     fn push(&mut self, reason: Reason) {
-        if self.reasons.len() < 64 && !self.reasons.contains(&reason) {
+        if self.reasons.len() < MOST && !self.reasons.contains(&reason) {
             self.reasons.push(reason);
         } else if self.worst() < reason.verdict {
             // A flood of weak reasons must not hide a strong one.

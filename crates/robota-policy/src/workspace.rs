@@ -58,7 +58,7 @@ pub(crate) fn normal(path: &Path) -> PathBuf {
 }
 
 /// A file as the policy sees it: every name it goes by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FileRef {
     /// The name it was given, without `.` and `..`.
     pub(crate) name: String,

@@ -13,7 +13,7 @@ impl Policy {
     /// Deny and ask rules that need nothing but the call's name and parameters.
     pub(super) fn whole_call_rules(&self, call: &ToolCall<'_>, found: &mut Findings) {
         for (rules, verdict) in [(&self.deny, Verdict::Deny), (&self.ask, Verdict::Ask)] {
-            for rule in &rules.calls {
+            for rule in rules.calls() {
                 if call_matches(rule, call, false) {
                     found.rule(verdict, rule, None);
                 }
@@ -23,7 +23,7 @@ impl Policy {
 
     /// The allow rule for the whole call, if there is one.
     pub(super) fn whole_call_allowed(&self, call: &ToolCall<'_>) -> Option<&Rule> {
-        self.allow.calls.iter().find(|rule| call_matches(rule, call, true))
+        self.allow.calls().find(|rule| call_matches(rule, call, true))
     }
 
     pub(super) fn other_call(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
@@ -63,7 +63,7 @@ impl Policy {
                 Matcher::Host(pattern) => pattern.matches(&target),
                 _ => false,
             };
-            rules.calls.iter().find(hit).cloned()
+            rules.calls().find(hit).cloned()
         };
         if let Some(rule) = host(&self.deny) {
             found.rule(Verdict::Deny, &rule, Some(&target.host));

@@ -21,9 +21,9 @@ impl Policy {
         tool: &str,
     ) -> Option<&'p Rule> {
         let whole =
-            rules.calls.iter().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
+            rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
         whole.or_else(|| {
-            rules.files.iter().find(|rule| match &rule.matcher {
+            rules.files().find(|rule| match &rule.matcher {
                 Matcher::File { reads: true, only, pattern } => {
                     only.as_deref().is_none_or(|only| only == tool)
                         && if rule.list == List::Allow {
@@ -40,9 +40,9 @@ impl Policy {
     /// The rule of this list about changing the file.
     pub(crate) fn edit_rule<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
         let whole =
-            rules.calls.iter().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
+            rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
         whole.or_else(|| {
-            rules.files.iter().find(|rule| match &rule.matcher {
+            rules.files().find(|rule| match &rule.matcher {
                 Matcher::File { reads: false, pattern, .. } => {
                     if rule.list == List::Allow {
                         pattern.covers(file)
@@ -88,7 +88,7 @@ impl Policy {
         }
     }
 
-    fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
+    pub(super) fn unknown_target(&self, file: &FileRef, found: &mut Findings) {
         if file.target.is_none() {
             found.add(
                 Verdict::Ask,
@@ -232,8 +232,7 @@ impl Policy {
         paths: &dyn Paths,
     ) -> Option<&'p Rule> {
         let candidates: Vec<&Rule> = rules
-            .files
-            .iter()
+            .files()
             .filter(|rule| match &rule.matcher {
                 Matcher::File { reads: true, only: None, pattern } => {
                     pattern.may_match_below(folder)

@@ -1,6 +1,8 @@
 //! What is proven, allowed by a rule, or left to the mode: the part of the verdict that can
 //! be anything but forbidding.
 
+use std::rc::Rc;
+
 use robota_core::permission::{Class, Verdict};
 
 use super::Base;
@@ -8,11 +10,12 @@ use super::shell::Shell;
 use super::shell_rules::is_sink;
 use crate::call::ToolCall;
 use crate::rule::{Matcher, Rule};
-use crate::shell::{Part, RedirectKind, Word, assign, expand, files, readonly, wrappers};
+use crate::shell::wrappers::Seen;
+use crate::shell::{Part, RedirectKind, Word, assign, expand, files, readonly};
 use crate::verdict::{Findings, Source};
 use crate::workspace::FileRef;
 
-impl Shell<'_> {
+impl Shell<'_, '_> {
     pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         let whole = self.policy.whole_call_allowed(call);
         let proven = self.script.doubts.is_empty();
@@ -35,14 +38,20 @@ impl Shell<'_> {
         if let Some(rule) = whole {
             found.rule(Verdict::Allow, rule, None);
         }
-        for part in self.script.parts.iter().filter(|part| !part.hidden) {
-            base = base.and(self.part_base(part, whole, found));
+        for (part, seen) in self.parts().filter(|(part, _)| !part.hidden) {
+            base = base.and(self.part_base(part, seen, whole, found));
         }
         base
     }
 
-    fn part_base(&self, part: &Part, whole: Option<&Rule>, found: &mut Findings) -> Base {
-        let mut base = self.command_base(part, whole, found);
+    fn part_base(
+        &self,
+        part: &Part,
+        seen: &Seen,
+        whole: Option<&Rule>,
+        found: &mut Findings,
+    ) -> Base {
+        let mut base = self.command_base(part, seen, whole, found);
         for redirect in &part.redirects {
             base = base.and(self.redirect_base(part, redirect.kind, &redirect.target));
         }
@@ -62,8 +71,8 @@ impl Shell<'_> {
         }
     }
 
-    fn look_all(&self, paths: &[std::path::PathBuf]) -> Vec<FileRef> {
-        paths.iter().map(|path| FileRef::look(path, self.paths)).collect()
+    fn look_all(&self, paths: &[std::path::PathBuf]) -> Vec<Rc<FileRef>> {
+        paths.iter().map(|path| self.disk.look(path)).collect()
     }
 
     fn reads_base(&self, part: &Part, words: &[Word]) -> Base {
@@ -82,7 +91,7 @@ impl Shell<'_> {
         base
     }
 
-    fn writes_base(&self, files: &[FileRef], unknown: bool) -> Base {
+    fn writes_base(&self, files: &[Rc<FileRef>], unknown: bool) -> Base {
         let mut base = if unknown { Base::OutsideWrite } else { Base::Look };
         for file in files {
             if !is_sink(&file.name) {
@@ -97,45 +106,51 @@ impl Shell<'_> {
         readonly::looks(words, part).is_some()
     }
 
-    fn command_base(&self, part: &Part, whole: Option<&Rule>, found: &mut Findings) -> Base {
+    fn command_base(
+        &self,
+        part: &Part,
+        seen: &Seen,
+        whole: Option<&Rule>,
+        found: &mut Findings,
+    ) -> Base {
         if part.declares {
             return self.declaration_base(part, whole);
         }
-        let Some(core) = self.core(part) else {
+        let Some(core) = core(seen) else {
             // Assignments or redirections alone.
             return Base::Look;
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
-        if harmless && let Some(base) = self.look_base(part, &core) {
+        if harmless && let Some(base) = self.look_base(part, core) {
             if base == Base::Look {
                 return base;
             }
             // Outside the workspace an allow rule may still cover the command.
-            return match self.ruled(part, whole, harmless, found) {
+            return match self.ruled(part, seen, whole, harmless, found) {
                 true => Base::LookAllowed,
                 false => base,
             };
         }
-        let uses = files::uses(&core, part);
+        let uses = files::uses(core, part);
         let mut writes = self.look_words(part, &uses.writes);
         let (into, unknown_into) = self.created_files(part, &uses);
         writes.0.extend(into);
         writes.1 |= unknown_into;
-        let ruled = self.ruled(part, whole, harmless, found);
+        let ruled = self.ruled(part, seen, whole, harmless, found);
         if ruled {
             let leave =
                 if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
             return Base::Allowed(Class::Execute).and(leave);
         }
         // A plain file command is free where its reads and writes are.
-        if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(&core) {
+        if uses.plain_edit && harmless && !part.piped_into_unknown() && self.plain_words(core) {
             let reads = self.reads_base(part, &uses.reads);
             return reads.and(self.writes_base(&writes.0, writes.1));
         }
         Base::ByMode(Class::Execute)
     }
 
-    fn look_words(&self, part: &Part, words: &[Word]) -> (Vec<FileRef>, bool) {
+    fn look_words(&self, part: &Part, words: &[Word]) -> (Vec<Rc<FileRef>>, bool) {
         let mut files = Vec::new();
         let mut unknown = false;
         for word in words {
@@ -152,20 +167,11 @@ impl Shell<'_> {
             && words.first().is_some_and(|word| !word.is_dynamic())
     }
 
-    /// The command under the wrappers that every kind of rule looks through.
-    fn core(&self, part: &Part) -> Option<Vec<Word>> {
-        let views = wrappers::see(part).views;
-        views
-            .into_iter()
-            .filter(|view| view.covered && !view.words.is_empty())
-            .min_by_key(|view| view.words.len())
-            .map(|view| view.words)
-    }
-
     /// Whether an allow rule covers the command.
     fn ruled(
         &self,
         part: &Part,
+        seen: &Seen,
         whole: Option<&Rule>,
         harmless: bool,
         found: &mut Findings,
@@ -177,7 +183,7 @@ impl Shell<'_> {
         if !harmless {
             return false;
         }
-        for view in wrappers::see(part).views.iter().filter(|view| view.covered) {
+        for view in seen.views.iter().filter(|view| view.covered) {
             if view.words.first().is_none_or(Word::is_dynamic)
                 || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
             {
@@ -214,7 +220,7 @@ impl Shell<'_> {
         }
         let mut base = Base::Look;
         for dir in &part.cwd.dirs {
-            base = base.and(self.policy.read_base(&FileRef::look(dir, self.paths), "Read"));
+            base = base.and(self.policy.read_base(&self.disk.look(dir), "Read"));
         }
         for word in &looks.paths {
             if looks.revisions && !leads_away(word) {
@@ -257,7 +263,7 @@ impl Shell<'_> {
         } else {
             let raw: Vec<String> = std::iter::once(part.shown()).collect();
             let words = part.words.iter().map(|w| w.raw.clone()).collect::<Vec<_>>().join(" ");
-            let covered = self.policy.allow.commands.iter().any(|rule| match &rule.matcher {
+            let covered = self.policy.allow.commands().any(|rule| match &rule.matcher {
                 Matcher::Command(pattern) => {
                     pattern.matches(&words) || raw.iter().any(|text| pattern.matches(text))
                 }
@@ -266,6 +272,12 @@ impl Shell<'_> {
             if covered { Base::Allowed(Class::Execute) } else { Base::ByMode(Class::Execute) }
         }
     }
+}
+
+/// The command under the wrappers that every kind of rule looks through.
+fn core(seen: &Seen) -> Option<&[Word]> {
+    let covered = seen.views.iter().filter(|view| view.covered && !view.words.is_empty());
+    covered.min_by_key(|view| view.words.len()).map(|view| view.words.as_slice())
 }
 
 impl Part {

@@ -1,17 +1,20 @@
 //! What forbids: deny and ask rules over commands and over the files commands touch,
 //! dangerous options and variables.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use robota_core::paths::PathKind;
 use robota_core::permission::Verdict;
 
 use super::shell::Shell;
+use crate::disk::About;
 use crate::policy::{Policy, Rules};
-use crate::rule::{CommandText, Matcher, Rule};
+use crate::rule::{CommandText, List, Matcher, Rule};
 use crate::shell::files::{self, Uses};
 use crate::shell::word::Piece;
-use crate::shell::wrappers::{base, holes};
+use crate::shell::wrappers::{Seen, base, holes};
 use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
 use crate::verdict::{Findings, Source};
 use crate::workspace::FileRef;
@@ -20,46 +23,45 @@ impl Policy {
     /// Any rule that forbids some commands, or some files that a command might touch.
     pub(super) fn any_command_rule(&self) -> Option<&Rule> {
         let rules = [&self.deny, &self.ask];
-        let commands = rules.iter().find_map(|list| list.commands.first());
-        commands.or_else(|| rules.iter().find_map(|list| list.files.first()))
+        let commands = rules.iter().find_map(|list| list.commands().next());
+        commands.or_else(|| rules.iter().find_map(|list| list.files().next()))
     }
 
     fn has_read_rules(&self) -> bool {
         let about_reads =
             |rule: &Rule| matches!(&rule.matcher, Matcher::File { reads: true, only: None, .. });
-        self.deny.files.iter().chain(&self.ask.files).any(about_reads)
+        self.deny.files().chain(self.ask.files()).any(about_reads)
     }
 
     fn has_edit_rules(&self) -> bool {
-        !self.deny.files.is_empty() || !self.ask.files.is_empty()
+        self.deny.files().chain(self.ask.files()).next().is_some()
     }
 }
 
-impl Shell<'_> {
-    fn lists(&self) -> [(&Rules, Verdict); 2] {
+impl<'a> Shell<'a, '_> {
+    fn lists(&self) -> [(&'a Rules, Verdict); 2] {
         [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
     }
 
     /// Rules over the command's text. True when what runs is not known.
     pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
         let Some(first) = words.first() else { return false };
-        let shown = part.shown();
         let lists = self.lists();
-        if lists.iter().any(|(rules, _)| !rules.commands.is_empty()) {
-            let fold = !self.paths.case_sensitive(Path::new("/usr/bin"));
-            let text = spellings(words, fold);
+        if lists.iter().any(|(rules, _)| rules.commands().next().is_some()) {
+            let text = spellings(words, self.disk.folds_programs());
             for (rules, verdict) in lists {
                 // An unknown program may be any of them.
                 let candidates = if first.is_dynamic() {
-                    rules.commands.iter().collect()
+                    rules.commands().collect()
                 } else {
                     rules.commands_for(text.known.iter().chain(&text.prefixes))
                 };
                 for rule in candidates {
                     let Matcher::Command(pattern) = &rule.matcher else { continue };
                     if pattern.matches_any(&text) {
-                        found.rule(verdict, rule, Some(&shown));
+                        found.rule(verdict, rule, Some(&part.shown()));
                     } else if !text.holes.is_empty() && pattern.may_match(&text) {
+                        let shown = part.shown();
                         let why = format!(
                             "`{shown}` cannot be shown not to be what {} ({}) forbids",
                             rule.text, rule.source.label
@@ -73,13 +75,16 @@ impl Shell<'_> {
             && let Some(why) = danger::of_command(&self.settled(words), part.piped)
             && !self.is_proven_look(part, words)
         {
-            found.add(Verdict::Ask, Source::Danger, why, Some(&shown));
+            found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
         }
         first.is_dynamic() || danger::redefines(words)
     }
 
     /// The words with variables replaced whose values are all known to be no options.
-    fn settled(&self, words: &[Word]) -> Vec<Word> {
+    fn settled<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
+        if !words.iter().any(|word| matches!(word.pieces.as_slice(), [Piece::Var { .. }])) {
+            return words.into();
+        }
         let settle = |word: &Word| match word.pieces.as_slice() {
             [Piece::Var { name, .. }] => {
                 let values = self.script.vars.get(name)?;
@@ -96,7 +101,7 @@ impl Shell<'_> {
         words.iter().map(|word| settle(word).unwrap_or_else(|| word.clone())).collect()
     }
 
-    pub(super) fn forbid_assignments(&self, part: &Part, found: &mut Findings) {
+    pub(super) fn forbid_assignments(&self, part: &Part, seen: &Seen, found: &mut Findings) {
         if self.policy.lax() {
             return;
         }
@@ -104,7 +109,7 @@ impl Shell<'_> {
         if part.declares {
             names.extend(part.words.iter().skip(1).filter_map(Word::literal));
         }
-        for view in crate::shell::wrappers::see(part).views {
+        for view in &seen.views {
             let program = view.words.first().and_then(Word::value).unwrap_or_default();
             if matches!(base(&program), "env" | "sudo" | "doas") {
                 names.extend(view.words.iter().skip(1).filter_map(|word| {
@@ -149,16 +154,16 @@ impl Shell<'_> {
     fn forbid_reads(&self, part: &Part, words: &[Word], sure: bool, found: &mut Findings) {
         if words.is_empty()
             || (!self.policy.has_read_rules()
-                && !self.policy.deny.calls.iter().chain(&self.policy.ask.calls).any(is_read_family))
+                && !self.policy.deny.calls().chain(self.policy.ask.calls()).any(is_read_family))
         {
             return;
         }
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
-                let file = FileRef::look(path, self.paths);
+                let file = self.disk.look(path);
                 if !is_sink(&file.name) {
-                    self.policy.forbid_read(&file, "Read", found);
+                    self.forbid_read(&file, found);
                 }
             }
             if expansion.unknown && sure && self.policy.has_read_rules() {
@@ -171,15 +176,30 @@ impl Shell<'_> {
         }
     }
 
+    fn forbid_read(&self, file: &Rc<FileRef>, found: &mut Findings) {
+        let policy = self.policy;
+        for (rules, list, verdict) in
+            [(&policy.deny, List::Deny, Verdict::Deny), (&policy.ask, List::Ask, Verdict::Ask)]
+        {
+            let find = || policy.read_rule(rules, file, "Read");
+            if let Some(rule) = self.disk.rule(About::Read, list, file, find) {
+                found.rule(verdict, rule, Some(file.shown()));
+            }
+        }
+        policy.unknown_target(file, found);
+    }
+
     fn forbid_trees(&self, part: &Part, words: &[Word], found: &mut Findings) {
         if words.is_empty() || !self.policy.has_read_rules() {
             return;
         }
         for word in words {
             for path in &expand::files(word, &self.scope(part)).paths {
-                let folder = FileRef::look(path, self.paths);
-                for (rules, _) in self.lists() {
-                    if let Some(rule) = self.policy.rule_below(rules, &folder, self.paths) {
+                let folder = self.disk.look(path);
+                let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
+                for (list, rules) in lists {
+                    let find = || self.policy.rule_below(rules, &folder, self.disk.paths);
+                    if let Some(rule) = self.disk.rule(About::Below, list, &folder, find) {
                         found.rule(Verdict::Ask, rule, Some(&part.shown()));
                     }
                 }
@@ -191,7 +211,7 @@ impl Shell<'_> {
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
-                let file = FileRef::look(path, self.paths);
+                let file = self.disk.look(path);
                 if !is_sink(&file.name) {
                     self.policy.forbid_edit(&file, found);
                 }
@@ -206,20 +226,24 @@ impl Shell<'_> {
         }
     }
 
+    fn is_dir(&self, path: &std::path::Path) -> bool {
+        let paths = self.disk.paths;
+        let is = |path: &std::path::Path| paths.kind(path) == PathKind::Dir;
+        is(path) || paths.canonical(path).is_some_and(|real| is(&real))
+    }
+
     /// What a copy creates: in a folder, a file of the same name. The flag says that there may
     /// be more.
-    pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<FileRef>, bool) {
+    pub(super) fn created_files(&self, part: &Part, uses: &Uses) -> (Vec<Rc<FileRef>>, bool) {
         let Some((sources, target)) = &uses.into else { return (Vec::new(), false) };
         let scope = self.scope(part);
         let expansion = expand::files(target, &scope);
         let mut unknown = expansion.unknown;
         let mut out = Vec::new();
         for path in &expansion.paths {
-            let into_folder = self.paths.kind(path) == PathKind::Dir
-                || self.paths.canonical(path).is_some_and(|p| self.paths.kind(&p) == PathKind::Dir)
-                || target.raw.ends_with('/');
+            let into_folder = self.is_dir(path) || target.raw.ends_with('/');
             if !into_folder {
-                out.push(FileRef::look(path, self.paths));
+                out.push(self.disk.look(path));
                 continue;
             }
             for source in sources {
@@ -230,7 +254,7 @@ impl Shell<'_> {
                     .iter()
                     .filter_map(|p| p.file_name().map(|n| path.join(n)))
                     .collect();
-                out.extend(names.iter().map(|path| FileRef::look(path, self.paths)));
+                out.extend(names.iter().map(|path| self.disk.look(path)));
             }
         }
         (out, unknown)
@@ -250,26 +274,25 @@ pub(crate) fn is_sink(path: &str) -> bool {
 /// Every way the command may be spelled in a rule that forbids it.
 pub(super) fn spellings(words: &[Word], fold: bool) -> CommandText {
     let mut text = CommandText::default();
-    let mut forms: Vec<Vec<Word>> = vec![words.to_vec()];
+    let mut forms: Vec<Cow<'_, [Word]>> = vec![words.into()];
     if let Some(program) = words.first().and_then(Word::value) {
         let short = base(&program);
         if short != program {
             let mut form = words.to_vec();
             form[0] = Word::plain(short);
-            forms.push(form);
+            forms.push(form.into());
         }
         if fold && short.chars().any(char::is_uppercase) {
             let mut form = words.to_vec();
             form[0] = Word::plain(&short.to_lowercase());
-            forms.push(form);
+            forms.push(form.into());
         }
         if let Some(form) = without_globals(short, words) {
-            forms.push(form);
+            forms.push(form.into());
         }
     }
     for form in &forms {
-        let values: Vec<Option<String>> = form.iter().map(Word::value).collect();
-        let known: Vec<String> = values.iter().map_while(Clone::clone).collect();
+        let known: Vec<String> = form.iter().map_while(Word::value).collect();
         if known.len() == form.len() {
             text.known.push(known.join(" "));
         } else if !known.is_empty() {

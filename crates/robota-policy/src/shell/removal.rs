@@ -82,8 +82,7 @@ fn target(word: &Word, recursive: bool, scope: &Scope<'_>, dirs: &Critical<'_>) 
             }
             if is_glob(&text) && !all {
                 let mut found = Vec::new();
-                let word = Word { raw: word.raw.clone(), pieces: word.pieces.clone() };
-                found.extend(super::expand::files(&word, scope).paths);
+                found.extend(super::expand::files(word, scope).paths);
                 if found.iter().any(|path| dirs.holds_real(path, scope)) {
                     return what();
                 }

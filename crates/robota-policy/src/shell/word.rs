@@ -1,13 +1,28 @@
 //! One word of a command: what is quoted, what is known, what a shell would replace.
 
+use std::ops::Deref;
+use std::rc::Rc;
+
 use crate::glob::Ch;
 
-/// A word as written, taken apart.
+/// A word as written, taken apart. It is looked at from many sides, so copies share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct Word(Rc<Text>);
+
+/// What a word is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Text {
     /// As written.
     pub(crate) raw: String,
     pub(crate) pieces: Vec<Piece>,
+}
+
+impl Deref for Word {
+    type Target = Text;
+
+    fn deref(&self) -> &Text {
+        &self.0
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +38,27 @@ pub(crate) enum Piece {
 }
 
 impl Word {
+    /// A word of these pieces.
+    pub(crate) fn of(raw: impl Into<String>, pieces: Vec<Piece>) -> Self {
+        Self(Rc::new(Text { raw: raw.into(), pieces }))
+    }
+
     /// A word that is what it says, as if it had been quoted.
     pub(crate) fn plain(text: &str) -> Self {
-        let pieces = vec![Piece::Text { text: text.to_owned(), quoted: true }];
-        Self { raw: text.to_owned(), pieces }
+        Self::of(text, vec![Piece::Text { text: text.to_owned(), quoted: true }])
     }
 
     /// A word nobody knows.
     pub(crate) fn unknown() -> Self {
-        Self { raw: "…".into(), pieces: vec![Piece::Unknown] }
+        Self::of("…", vec![Piece::Unknown])
     }
 
     /// Takes the text of one word apart. Never fails: what it does not understand is unknown.
     pub(crate) fn parse(raw: &str) -> Self {
+        // Most words have nothing that means anything.
+        if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
+            return Self::of(raw, vec![Piece::Text { text: raw.to_owned(), quoted: false }]);
+        }
         let chars: Vec<char> = raw.chars().collect();
         let mut out = Pieces::default();
         let mut i = 0;
@@ -73,7 +96,7 @@ impl Word {
         if out.list.len() > 1 {
             out.list.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
         }
-        Self { raw: raw.to_owned(), pieces: out.list }
+        Self::of(raw, out.list)
     }
 
     /// The value, when a shell would leave it exactly as it is.
@@ -81,13 +104,8 @@ impl Word {
         let mut value = String::new();
         for (i, piece) in self.pieces.iter().enumerate() {
             match piece {
-                Piece::Text { text, quoted } => {
-                    if !quoted && (special(text) || (i == 0 && text.starts_with('~'))) {
-                        return None;
-                    }
-                    value.push_str(text);
-                }
-                Piece::Var { .. } | Piece::Ansi(_) | Piece::Unknown => return None,
+                Piece::Text { text, .. } if !replaced(i, piece) => value.push_str(text),
+                _ => return None,
             }
         }
         Some(value)
@@ -135,7 +153,7 @@ impl Word {
 
     /// Whether a shell would replace part of it.
     pub(crate) fn is_dynamic(&self) -> bool {
-        self.literal().is_none()
+        self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
     }
 
     /// Whether it has a substitution or a complicated expansion.
@@ -175,6 +193,16 @@ pub(crate) fn quote(value: &str) -> String {
         value.to_owned()
     } else {
         format!("'{}'", value.replace('\'', "'\\''"))
+    }
+}
+
+/// Whether a shell would leave something else in this piece's place.
+fn replaced(at: usize, piece: &Piece) -> bool {
+    match piece {
+        Piece::Text { text, quoted } => {
+            !quoted && (special(text) || (at == 0 && text.starts_with('~')))
+        }
+        Piece::Var { .. } | Piece::Ansi(_) | Piece::Unknown => true,
     }
 }
 

@@ -342,9 +342,7 @@ fn find(args: &[Word]) -> Vec<Inner> {
                 .find(|j| matches!(args[*j].value().as_deref(), Some(";" | "+")))
                 .unwrap_or(args.len());
             let words = args[i + 1..end].iter().map(|word| match word.value() {
-                Some(text) if text.contains("{}") => {
-                    Word { raw: "{}".into(), pieces: vec![Piece::Unknown] }
-                }
+                Some(text) if text.contains("{}") => Word::of("{}", vec![Piece::Unknown]),
                 _ => word.clone(),
             });
             inner.push(Inner::Words(words.collect()));
@@ -381,7 +379,7 @@ fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
     if words.is_empty() {
         return (Vec::new(), false);
     }
-    words.push(Word { raw: "…".into(), pieces: vec![Piece::Unknown] });
+    words.push(Word::unknown());
     (vec![Inner::Words(words)], bare)
 }
 

@@ -1,6 +1,5 @@
 //! Whether the grammar and the lexer see the same words in the same commands.
 
-use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::{Cwd, Part, Script};
@@ -56,16 +55,34 @@ fn agrees(
     owned: &[(usize, usize, usize)],
     free: &[(usize, usize)],
 ) -> bool {
-    let owners: HashMap<(usize, usize), usize> =
-        owned.iter().map(|(start, end, part)| ((*start, *end), *part)).collect();
-    let words: HashSet<(usize, usize)> =
-        tokens.iter().filter(|t| t.kind == Kind::Word).map(|t| (t.start, t.end)).collect();
-    let is_free =
-        |start: usize, end: usize| free.iter().any(|(from, to)| *from <= start && end <= *to);
+    // Sorted, so that a long script costs no more per word than a short one. Where two claim
+    // the same word, the last one has it.
+    let mut owners = owned.to_vec();
+    owners.sort_by_key(|(start, end, _)| (*start, *end));
+    let owner = |want: (usize, usize)| {
+        let after = owners.partition_point(|(start, end, _)| (*start, *end) <= want);
+        let (start, end, part) = *owners.get(after.checked_sub(1)?)?;
+        ((start, end) == want).then_some(part)
+    };
+    let is_word = |start: usize, end: usize| {
+        let at = tokens.binary_search_by_key(&start, |token| token.start);
+        at.ok().and_then(|at| tokens.get(at)).is_some_and(|t| t.kind == Kind::Word && t.end == end)
+    };
+    // How far the free stretches reach that begin here or before.
+    let mut reach = free.to_vec();
+    reach.sort_unstable();
+    let mut furthest = 0;
+    for (_, to) in &mut reach {
+        furthest = furthest.max(*to);
+        *to = furthest;
+    }
+    let is_free = |start: usize, end: usize| {
+        let after = reach.partition_point(|(from, _)| *from <= start);
+        after.checked_sub(1).and_then(|at| reach.get(at)).is_some_and(|(_, to)| end <= *to)
+    };
     // Every word of the grammar must be a word of the lexer.
-    let words_agree = owned
-        .iter()
-        .all(|(start, end, _)| words.contains(&(*start, *end)) || is_free(*start, *end));
+    let words_agree =
+        owned.iter().all(|(start, end, _)| is_word(*start, *end) || is_free(*start, *end));
     if !words_agree {
         return false;
     }
@@ -75,13 +92,13 @@ fn agrees(
         match token.kind {
             Kind::Control => parted = true,
             Kind::Redirect => {}
-            Kind::Word => match owners.get(&(token.start, token.end)) {
+            Kind::Word => match owner((token.start, token.end)) {
                 Some(part) => {
                     // One command's words stand together; two commands are parted by something.
-                    if (previous == Some(*part)) == parted && previous.is_some() {
+                    if (previous == Some(part)) == parted && previous.is_some() {
                         return false;
                     }
-                    previous = Some(*part);
+                    previous = Some(part);
                     parted = false;
                 }
                 None if is_free(token.start, token.end) => {

@@ -1,8 +1,9 @@
 //! The walk over the grammar's tree.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-use tree_sitter::{Node, Parser};
+use tree_sitter::{Node, Parser, Tree};
 
 use super::{Assign, Cwd, Part, Redirect, RedirectKind, Script, agree};
 use crate::shell::readonly::indexes;
@@ -29,13 +30,28 @@ pub(super) struct Walker<'t, 's> {
     after_cd: Option<Cwd>,
 }
 
-pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
-    let mut parser = Parser::new();
-    let tree = match parser.set_language(&tree_sitter_bash::LANGUAGE.into()) {
-        Ok(()) => parser.parse(text, None),
-        Err(_) => None,
+thread_local! {
+    /// A parser costs more to make than a command to parse. It keeps nothing of what it parsed.
+    static PARSER: Cell<Option<Parser>> = const { Cell::new(None) };
+}
+
+fn tree(text: &str) -> Option<Tree> {
+    let mut parser = match PARSER.take() {
+        Some(parser) => parser,
+        None => {
+            let mut parser = Parser::new();
+            parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+            parser
+        }
     };
-    let Some(tree) = tree else {
+    let tree = parser.parse(text, None);
+    parser.reset();
+    PARSER.set(Some(parser));
+    tree
+}
+
+pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
+    let Some(tree) = tree(text) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
@@ -362,6 +378,9 @@ impl<'t> Walker<'t, '_> {
             self.script.doubt("the command is nested too deeply", true);
             return;
         }
+        if node.named_child_count() == 0 {
+            return;
+        }
         self.depth += 1;
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
@@ -610,7 +629,7 @@ fn simple_path(word: &Word, home: &Path) -> Option<String> {
     let home = home.to_string_lossy();
     match word.pieces.as_slice() {
         [Piece::Var { name, .. }, rest @ ..] if name == "HOME" => {
-            let rest = Word { raw: String::new(), pieces: rest.to_vec() }.literal()?;
+            let rest = Word::of("", rest.to_vec()).literal()?;
             Some(format!("{home}{rest}"))
         }
         [Piece::Text { text, quoted: false }] if text == "~" || text.starts_with("~/") => {

@@ -1,0 +1,55 @@
+//! Entry points for the fuzz targets: any bytes in, no panic out, no promise broken.
+
+use std::path::Path;
+
+use crate::files::{Files, from_bytes};
+use crate::layer::Layer;
+use crate::settings::Settings;
+use crate::trust::Trust;
+
+/// Reads the bytes as a settings file of the user's and of a checkout's. Whatever they say, a
+/// checkout that nobody trusts grants and runs nothing, and a file that cannot be read grants
+/// nothing.
+///
+/// # Panics
+/// When it does.
+pub fn settings(bytes: &[u8]) {
+    let nothing = load(None, Trust::NotNeeded);
+    let project = load(Some((Layer::ProjectClaude, bytes)), Trust::Unknown);
+    let granted = |settings: &Settings| {
+        let texts = |list: &[crate::RuleText]| -> Vec<String> {
+            list.iter().map(|rule| rule.text.clone()).collect()
+        };
+        let permissions = &settings.permissions;
+        (texts(&permissions.allow), texts(&permissions.additional_directories))
+    };
+    let (allowed, folders) = granted(&nothing);
+    let (allowed_now, folders_now) = granted(&project);
+    assert!(allowed_now.iter().all(|rule| allowed.contains(rule)), "allowed: {allowed_now:?}");
+    assert!(folders_now.iter().all(|dir| folders.contains(dir)), "folders: {folders_now:?}");
+    assert!(project.hooks.is_empty(), "hooks: {:?}", project.hooks);
+
+    let user = load(Some((Layer::UserRobota, bytes)), Trust::NotNeeded);
+    if !user.permissions.unreadable.is_empty() {
+        assert!(user.permissions.allow.is_empty(), "allowed: {:?}", user.permissions.allow);
+    }
+    for settings in [&project, &user] {
+        for problem in &settings.report.problems {
+            assert!(!problem.to_string().is_empty());
+        }
+        for dropped in &settings.report.dropped {
+            assert!(!dropped.to_string().is_empty());
+        }
+    }
+}
+
+fn load(file: Option<(Layer, &[u8])>, trust: Trust) -> Settings {
+    let path = Path::new("/w/settings.json");
+    let sources =
+        file.into_iter().map(|(layer, bytes)| from_bytes(layer, path, bytes.to_vec())).collect();
+    let files = Files { folder: None, sources, servers: None };
+    let check = |_, rule: &str| {
+        if rule.is_empty() { Err("it is empty".to_owned()) } else { Ok(()) }
+    };
+    Settings::from_files(&files, trust, &check)
+}

@@ -1,0 +1,68 @@
+//! What one judgement has seen of the disk. A file that a script names a hundred times is looked
+//! up once, and is the same file each time.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use robota_core::paths::Paths;
+
+use crate::rule::{List, Rule};
+use crate::workspace::FileRef;
+
+/// What a rule about a file is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum About {
+    /// Reading it.
+    Read,
+    /// Reading something that lies in it.
+    Below,
+}
+
+/// The disk, as far as it was looked at.
+pub(crate) struct Disk<'a> {
+    pub(crate) paths: &'a dyn Paths,
+    files: RefCell<HashMap<PathBuf, Rc<FileRef>>>,
+    /// The rule about a file, once it was looked for.
+    rules: RefCell<HashMap<(About, List, Rc<FileRef>), Option<&'a Rule>>>,
+    fold: OnceCell<bool>,
+}
+
+impl<'a> Disk<'a> {
+    pub(crate) fn new(paths: &'a dyn Paths) -> Self {
+        Self { paths, files: RefCell::default(), rules: RefCell::default(), fold: OnceCell::new() }
+    }
+
+    /// Looks an absolute path up.
+    pub(crate) fn look(&self, path: &Path) -> Rc<FileRef> {
+        if let Some(known) = self.files.borrow().get(path) {
+            return Rc::clone(known);
+        }
+        let file = Rc::new(FileRef::look(path, self.paths));
+        self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&file));
+        file
+    }
+
+    /// The rule of a list about a file, as `find` finds it.
+    pub(crate) fn rule(
+        &self,
+        about: About,
+        list: List,
+        file: &Rc<FileRef>,
+        find: impl FnOnce() -> Option<&'a Rule>,
+    ) -> Option<&'a Rule> {
+        let key = (about, list, Rc::clone(file));
+        if let Some(known) = self.rules.borrow().get(&key) {
+            return *known;
+        }
+        let rule = find();
+        self.rules.borrow_mut().insert(key, rule);
+        rule
+    }
+
+    /// Whether programs are found by a name in any case.
+    pub(crate) fn folds_programs(&self) -> bool {
+        *self.fold.get_or_init(|| !self.paths.case_sensitive(Path::new("/usr/bin")))
+    }
+}
