@@ -153,7 +153,7 @@ impl Envelope {
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }
-        let missing = |field| DecodeError::Malformed(format!("`{field}` is missing"));
+        let missing = |field| DecodeError::Malformed(format!("missing field `{field}`"));
         let kind = line.kind.ok_or_else(|| missing("type"))?;
         let event = Event::decode(&kind, line.data.ok_or_else(|| missing("data"))?)
             .map_err(|error| DecodeError::Malformed(format!("{kind}: {error}")))?;

@@ -168,7 +168,10 @@ fn the_fields_of_a_line_come_in_any_order_and_may_be_more() {
 fn a_line_that_is_not_an_event_says_what_is_wrong() {
     let ts = r#""ts":"1970-01-01T00:00:00Z""#;
     for (body, word) in [
-        (format!(r#"{{"seq":1,{ts},"type":"closed","data":{{"reason":""}}"#), "`epoch` is missing"),
+        (
+            format!(r#"{{"seq":1,{ts},"type":"closed","data":{{"reason":""}}"#),
+            "missing field `epoch`",
+        ),
         (format!(r#"{{"seq":"1",{ts},"epoch":1"#), "`seq`"),
         (r#"{"seq":1,"data":{"a":1"#.to_owned(), "`}` is missing"),
         (r#"["#.to_owned(), "`{` is missing"),
