@@ -20,12 +20,15 @@ pub(crate) enum About {
     Below,
 }
 
+/// What was looked for: in which list, and about which file.
+type RuleKey = (About, List, Rc<FileRef>);
+
 /// The disk, as far as it was looked at.
 pub(crate) struct Disk<'a> {
     pub(crate) paths: &'a dyn Paths,
     files: RefCell<HashMap<PathBuf, Rc<FileRef>>>,
     /// The rule about a file, once it was looked for.
-    rules: RefCell<HashMap<(About, List, Rc<FileRef>), Option<&'a Rule>>>,
+    rules: RefCell<HashMap<RuleKey, Option<&'a Rule>>>,
     fold: OnceCell<bool>,
 }
 
