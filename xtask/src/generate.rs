@@ -22,7 +22,14 @@ pub const GENERATED: &[Generated] = &[
     (events::PAGE, events::page),
     (events::SCHEMA, events::schema),
     (permissions::PAGE, permissions::page),
+    ("docs/schema/settings.schema.json", settings_schema),
 ];
+
+/// The JSON Schema of a settings file, for editors.
+fn settings_schema(_: &Tree) -> Result<String> {
+    let schema = serde_json::to_string_pretty(&robota_config::schema())?;
+    Ok(schema + "\n")
+}
 
 /// Writes every generated file that differs.
 pub fn write(root: &Path) -> Result<()> {

@@ -8,9 +8,10 @@ use robota_core::hook::{
 };
 use robota_core::ids::SessionId;
 use robota_exec::{CommandHooks, Environment, Supervisor};
+use robota_session::RuleCondition;
 
 use crate::output;
-use crate::setup::Setup;
+use crate::setup::{self, Setup};
 
 /// The hooks of a session. Kinds without an executor refuse where hooks decide.
 pub(crate) fn runner(
@@ -26,6 +27,7 @@ pub(crate) fn runner(
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(commands))
+        .condition(Arc::new(RuleCondition::new(setup.workspace(), setup::paths())))
         .on_notice(|notice| tell(&notice));
     if setup.settings.values.disable_all_hooks == Some(true) {
         return runner;

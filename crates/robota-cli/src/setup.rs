@@ -8,7 +8,7 @@ use robota_config::{
 };
 use robota_core::permission::Mode;
 use robota_exec::OsPaths;
-use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource};
+use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
@@ -46,6 +46,11 @@ impl Setup {
         // Rules that cannot be read are in the report already.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
         Ok(Self { places, settings, policy })
+    }
+
+    /// Where the agent works.
+    pub(crate) fn workspace(&self) -> Workspace {
+        self.settings.policy_spec(&self.places).workspace
     }
 
     /// Tells what is wrong and what does not count, once, in as few lines as it takes.

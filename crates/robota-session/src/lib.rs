@@ -1,7 +1,8 @@
 //! Durable sessions: one task owns one session, its journal is the truth.
 //!
-//! What exists today is the [`PolicyGate`]: the gate that puts `robota-policy` before every
-//! tool call of the driver in [`robota_core`].
+//! What exists today is the [`PolicyGate`], the gate that puts `robota-policy` before every
+//! tool call of the driver in [`robota_core`], and the [`RuleCondition`] for hooks that stand
+//! under a permission rule.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -21,6 +22,8 @@
 //! forks at safe points, compaction and replay are to come. They will drive the
 //! one driver of [`robota_core`]; there is no second.
 
+mod condition;
 mod gate;
 
+pub use condition::RuleCondition;
 pub use gate::PolicyGate;

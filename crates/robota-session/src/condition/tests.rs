@@ -1,0 +1,18 @@
+use robota_policy::LexicalPaths;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn core_22_a_hook_under_a_rule_sees_the_calls_the_rule_is_about() {
+    let workspace = Workspace::new("/home/ada/app", "/home/ada");
+    let condition = RuleCondition::new(workspace, Arc::new(LexicalPaths));
+    let holds = |rule: &str, command: &str| {
+        condition.holds(rule, "Bash", &json!({ "command": command }))
+    };
+    assert_eq!(holds("Bash(git push *)", "git push origin"), Some(true));
+    assert_eq!(holds("Bash(git push *)", "make && sudo git push"), Some(true));
+    assert_eq!(holds("Bash(git push *)", "git status"), Some(false));
+    assert_eq!(holds("Edit", "git push"), Some(false));
+    assert_eq!(holds("Bash(git", "git push"), None, "a rule nobody can read");
+}
