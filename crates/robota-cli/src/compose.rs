@@ -25,6 +25,7 @@ use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
 use robota_exec::{Environment, Supervisor};
 use robota_store::FileStore;
 
+use crate::Usage;
 use crate::setup::Setup;
 
 /// The model that a script plays, unless one is named.
@@ -148,9 +149,8 @@ pub(crate) fn provider(name: Option<&str>, setup: &Setup) -> anyhow::Result<Arc<
         );
     };
     let Some(file) = name.strip_prefix("scripted:") else {
-        anyhow::bail!(
-            "unknown provider `{name}`; known: scripted:FILE (plays a script, docs/scripted.md)"
-        );
+        let known = "known: scripted:FILE (plays a script, docs/scripted.md)";
+        return Err(Usage(format!("unknown provider `{name}`; {known}")).into());
     };
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     let script = Script::from_yaml(&text).with_context(|| format!("{file} is not a script"))?;
@@ -174,7 +174,9 @@ pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf>
         #[expect(clippy::disallowed_methods, reason = "the program starts somewhere")]
         None => std::env::current_dir().context("the current folder is gone")?,
     };
-    let dir = dir.canonicalize().with_context(|| format!("cannot work in {}", dir.display()))?;
+    let dir = dir
+        .canonicalize()
+        .map_err(|error| Usage(format!("cannot work in {}: {error}", dir.display())))?;
     anyhow::ensure!(dir.is_dir(), "cannot work in {}: it is not a folder", dir.display());
     Ok(dir)
 }

@@ -36,6 +36,18 @@ enum Exit {
     Interrupted,
 }
 
+/// An argument that cannot be used.
+#[derive(Debug)]
+struct Usage(String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 impl Exit {
     fn code(self) -> u8 {
         match self {
@@ -75,7 +87,7 @@ fn main() -> ExitCode {
     run(cli)
         .unwrap_or_else(|error| {
             output::complain(&format!("{error:#}"));
-            Exit::Failure
+            if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
         })
         .into()
 }

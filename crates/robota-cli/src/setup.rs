@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use robota_config::{
-    Environment, Files, Places, Settings, SettingsArgument, Severity, Trust, TrustStore, rule_check,
+    Environment, Files, Places, RuleList, Settings, SettingsArgument, Severity, Trust, TrustStore,
+    rule_check,
 };
 use robota_core::permission::Mode;
 use robota_exec::OsPaths;
@@ -12,7 +13,7 @@ use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource, Workspa
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
-use crate::{compose, output};
+use crate::{Usage, compose, output};
 
 /// What is set up for one folder.
 pub(crate) struct Setup {
@@ -34,11 +35,19 @@ impl Setup {
         places.settings = args.settings.as_deref().map(SettingsArgument::from);
         places.flags = flags(args, mode)?;
         if let Some(SettingsArgument::File(file)) = &places.settings {
-            anyhow::ensure!(file.exists(), "--settings: there is no file {}", file.display());
+            if !file.exists() {
+                let text = format!("--settings: there is no file {}", file.display());
+                return Err(Usage(text).into());
+            }
             // Named from where the program was called, not from where it works.
             let file = std::path::absolute(file).context("--settings")?;
             places.settings = Some(SettingsArgument::File(file));
         }
+        if let Some(SettingsArgument::Inline(text)) = &places.settings {
+            serde_json::from_str::<Value>(text)
+                .map_err(|error| Usage(format!("--settings is not JSON: {error}")))?;
+        }
+        check_rules(args, &places)?;
         let files = Files::read(&places);
         let store = TrustStore::load(&places);
         let trust = if args.trust { Trust::Trusted } else { store.status(&files) };
@@ -104,6 +113,20 @@ fn flags(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Map<String, 
         flags.insert("permissions".to_owned(), Value::Object(permissions));
     }
     Ok(flags)
+}
+
+/// A rule on the command line that cannot be read ends the program: whoever wrote it is there.
+fn check_rules(args: &SettingsArgs, places: &Places) -> Result<(), Usage> {
+    let check = rule_check(places);
+    let allowed = args.allowed_tools.iter().map(|text| (RuleList::Allow, text));
+    let denied = args.disallowed_tools.iter().map(|text| (RuleList::Deny, text));
+    for (list, text) in allowed.chain(denied) {
+        for rule in split_rules(text) {
+            check(list, &rule)
+                .map_err(|problem| Usage(format!("the rule `{rule}` cannot be read: {problem}")))?;
+        }
+    }
+    Ok(())
 }
 
 /// `Bash(git log *),Edit Read` is three rules: what is in parentheses is not split.

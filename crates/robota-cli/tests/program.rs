@@ -287,7 +287,7 @@ fn debug_writes_a_trace_to_a_file() {
 fn a_folder_that_is_none_is_an_error_that_names_it() {
     let project = Project::new("- Hi");
     let output = project.print(&["--cwd", "nowhere"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("nowhere"), "{}", stderr(&output));
     // A file where the sessions should be.
     std::fs::write(project.path(".robota"), "").unwrap();

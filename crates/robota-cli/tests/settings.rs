@@ -292,3 +292,31 @@ fn core_22_session_hooks_run_once_at_both_ends() {
     let log = std::fs::read_to_string(home.path("project/log")).unwrap();
     assert_eq!(log, "start\nprompt\nstop\nend\n");
 }
+
+/// A rule that cannot be read never widens: in a file it makes everything ask, as an argument it
+/// ends the program.
+#[test]
+fn core_21_a_malformed_deny_rule_widens_nothing() {
+    let home = Home::new();
+    let bypass = &["--permission-mode", "bypassPermissions"][..];
+    assert!(home.runs("touch x", bypass));
+    home.write("home/.robota/settings.json", &json!({"permissions": {"deny": ["Bash(touch *"]}}));
+    assert!(!home.runs("touch x", bypass));
+    let output = home.robota(&["-p", "x", "--disallowedTools", "Bash(touch *"], "");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("Bash(touch *"));
+}
+
+/// What a path in /proc leads to depends on who looks, so nobody may count on it.
+#[cfg(target_os = "linux")]
+#[test]
+fn core_21_a_deny_is_not_escaped_through_proc() {
+    let home = Home::new();
+    std::fs::write(home.path("project/.env"), "SECRET").unwrap();
+    home.write("home/.robota/settings.json", &json!({"permissions": {"deny": ["Read(.env)"]}}));
+    for path in ["/proc/self/cwd/.env", "/proc/thread-self/cwd/.env", "/proc/self/root/etc/passwd"]
+    {
+        let args = &["--permission-mode", "bypassPermissions"];
+        assert!(!home.runs(&format!("cat {path}"), args), "{path}");
+    }
+}

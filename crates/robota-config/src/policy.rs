@@ -41,7 +41,12 @@ impl Settings {
             (List::Deny, &permissions.deny),
         ] {
             for rule in rules {
-                spec = spec.rules(list, source(rule, places), [rule.text.as_str()]);
+                let source = source(rule, places);
+                // It is not known what a rule forbids that cannot be read: ask about everything.
+                if list != List::Allow && !readable(list, &rule.text, places) {
+                    spec = spec.rules(List::Ask, source.clone(), ["*"]);
+                }
+                spec = spec.rules(list, source, [rule.text.as_str()]);
             }
         }
         spec
@@ -63,6 +68,11 @@ pub fn rule_check(places: &Places) -> impl Fn(RuleList, &str) -> Result<(), Stri
             }),
         }
     }
+}
+
+fn readable(list: List, rule: &str, places: &Places) -> bool {
+    let spec = PolicySpec::new(workspace(places)).rules(list, RuleSource::session(), [rule]);
+    Policy::new(&spec, &LexicalPaths).1.is_empty()
 }
 
 fn workspace(places: &Places) -> Workspace {

@@ -102,8 +102,7 @@ impl Target {
         }
         let host = url.host().ok_or_else(|| format!("`{text}` has no host"))?;
         let is_address = !matches!(host, Host::Domain(_));
-        let host = host.to_string();
-        let host = host.trim_end_matches('.').to_owned();
+        let host = host_text(&host);
         if host.is_empty() {
             return Err(format!("`{text}` has no host"));
         }
@@ -124,8 +123,20 @@ fn canonical_host(host: &str) -> Result<String, String> {
         return Err("a domain has no port".into());
     }
     match Host::parse(host) {
-        Ok(host) => Ok(host.to_string().trim_end_matches('.').to_owned()),
+        Ok(host) => Ok(host_text(&host)),
         Err(e) => Err(format!("`{host}` is no host name: {e}")),
+    }
+}
+
+/// A host as it is compared. An IPv4 address inside of IPv6 leads to the IPv4 one.
+fn host_text<S: AsRef<str>>(host: &Host<S>) -> String {
+    match host {
+        Host::Domain(name) => name.as_ref().trim_end_matches('.').to_owned(),
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("[{address}]"),
+        },
     }
 }
 

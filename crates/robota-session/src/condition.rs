@@ -25,9 +25,11 @@ impl RuleCondition {
 impl HookCondition for RuleCondition {
     fn holds(&self, rule: &str, tool: &str, input: &Value) -> Option<bool> {
         // In bypass mode nothing denies but a rule, and there is one.
-        let spec = PolicySpec::new(self.workspace.clone())
-            .mode(Mode::BypassPermissions)
-            .rules(List::Deny, RuleSource::session(), [rule]);
+        let spec = PolicySpec::new(self.workspace.clone()).mode(Mode::BypassPermissions).rules(
+            List::Deny,
+            RuleSource::session(),
+            [rule],
+        );
         let (policy, errors) = Policy::new(&spec, &*self.paths);
         if !errors.is_empty() {
             return None;

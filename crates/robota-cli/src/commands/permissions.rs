@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
 use crate::setup::{self, Setup};
-use crate::{Exit, output};
+use crate::{Exit, Usage, output};
 
 /// A line of a batch longer than this is not read.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -26,7 +26,8 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         output::complain("say what to check: --tool Bash --input '{\"command\": \"ls\"}'");
         return Ok(Exit::Usage);
     };
-    let input: Value = serde_json::from_str(input).context("--input is not JSON")?;
+    let input: Value = serde_json::from_str(input)
+        .map_err(|error| Usage(format!("--input is not JSON: {error}")))?;
     let setup = Setup::load(&args.settings, args.mode)?;
     setup.tell_problems();
     let mut policy = setup.policy;

@@ -92,8 +92,9 @@ impl Script {
         if let Some(why) = unreadable(text) {
             script.doubt(why, true);
         }
-        // A deny must hold for long commands too, but not at any price.
-        if text.len() > 20 * super::text::MAX_COMMAND {
+        // A deny must hold for long commands too, but not at any price: each level of nesting
+        // doubles it.
+        if text.len() > 20 * super::text::MAX_COMMAND || super::text::too_nested(text) {
             return script;
         }
         walk::walk(text, cwd, home, &mut script);

@@ -115,7 +115,17 @@ fn harmless_set(word: &Word) -> bool {
     )
 }
 
+/// A filter of jq that reaches for other files or for the environment.
+fn reaches_out(filter: &str) -> bool {
+    ["import", "include", "env", "ENV", "input_filename", "get_search_list"]
+        .iter()
+        .any(|word| filter.contains(word))
+}
+
 fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
+    if spec.name == "jq" && args.iter().any(|arg| reaches_out(&arg.raw)) {
+        return None;
+    }
     let mut operands: Vec<Word> = Vec::new();
     let mut pattern_given = false;
     let mut i = 0;
@@ -237,14 +247,11 @@ const FIND_PLAIN: &[&str] = &[
     "-depth",
     "-xdev",
     "-mount",
-    "-L",
-    "-H",
     "-P",
     "-quit",
     "-true",
     "-false",
     "-daystart",
-    "-follow",
     "-noleaf",
     "-nouser",
     "-nogroup",

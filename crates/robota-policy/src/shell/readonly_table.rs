@@ -95,7 +95,7 @@ const SUM_LONG: &[&str] = &["binary", "text", "tag", "zero", "version", "help"];
 pub(super) const SPECS: &[Spec] = &[
     s(
         "ls",
-        "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
+        "aAbBcCdfFgGhiklmnNopqQrRsStuUvxXZ1",
         "wIT",
         &[
             "all",
@@ -172,16 +172,7 @@ pub(super) const SPECS: &[Spec] = &[
             "tail",
             "qvzfFr",
             "ncs",
-            &[
-                "quiet",
-                "silent",
-                "verbose",
-                "follow",
-                "retry",
-                "zero-terminated",
-                "version",
-                "help",
-            ],
+            &["quiet", "silent", "verbose", "retry", "zero-terminated", "version", "help"],
             &["lines", "bytes", "sleep-interval", "follow", "max-unchanged-stats"],
             Paths,
         )
@@ -233,7 +224,7 @@ pub(super) const SPECS: &[Spec] = &[
     ),
     s(
         "du",
-        "abcDhHklLmPsSx0",
+        "abchklmPsSx0",
         "dBt",
         &[
             "all",
@@ -244,7 +235,6 @@ pub(super) const SPECS: &[Spec] = &[
             "summarize",
             "separate-dirs",
             "one-file-system",
-            "dereference",
             "si",
         ],
         &["max-depth", "exclude", "threshold", "block-size", "time"],
@@ -252,7 +242,7 @@ pub(super) const SPECS: &[Spec] = &[
     ),
     s(
         "tree",
-        "adflxspughDFrtcUvACSnQNiqJX",
+        "adfxspughDFrtcUvACSnQNiqJX",
         "LPIH",
         &[
             "dirsfirst",
@@ -394,12 +384,11 @@ pub(super) const SPECS: &[Spec] = &[
         digits: true,
         ..s(
             "diff",
-            "abBcdeEiqrsNpuwyTtZ",
+            "abBcdeEiqsNpuwyTtZ",
             "CUWxIF",
             &[
                 "brief",
                 "report-identical-files",
-                "recursive",
                 "new-file",
                 "unified",
                 "context",
@@ -429,29 +418,15 @@ pub(super) const SPECS: &[Spec] = &[
     ),
     Spec {
         digits: true,
-        ..s("grep", "abcEFGhHiIlLnoPqrRsTUvwxyzZ", "eABCmDd", GREP_LONG, GREP_VAL, PatternThenPaths)
+        ..s("grep", "abcEFGhHiIlLnoPqrsTUvwxyzZ", "eABCmDd", GREP_LONG, GREP_VAL, PatternThenPaths)
     },
     Spec {
         digits: true,
-        ..s(
-            "egrep",
-            "abcEFGhHiIlLnoPqrRsTUvwxyzZ",
-            "eABCmDd",
-            GREP_LONG,
-            GREP_VAL,
-            PatternThenPaths,
-        )
+        ..s("egrep", "abcEFGhHiIlLnoPqrsTUvwxyzZ", "eABCmDd", GREP_LONG, GREP_VAL, PatternThenPaths)
     },
     Spec {
         digits: true,
-        ..s(
-            "fgrep",
-            "abcEFGhHiIlLnoPqrRsTUvwxyzZ",
-            "eABCmDd",
-            GREP_LONG,
-            GREP_VAL,
-            PatternThenPaths,
-        )
+        ..s("fgrep", "abcEFGhHiIlLnoPqrsTUvwxyzZ", "eABCmDd", GREP_LONG, GREP_VAL, PatternThenPaths)
     },
     s(
         "rg",
@@ -490,7 +465,6 @@ pub(super) const SPECS: &[Spec] = &[
             "text",
             "invert-match",
             "trim",
-            "follow",
             "no-config",
             "pretty",
             "passthru",
@@ -543,7 +517,6 @@ pub(super) const SPECS: &[Spec] = &[
             "absolute-path",
             "glob",
             "full-path",
-            "follow",
             "ignore-case",
             "case-sensitive",
             "fixed-strings",

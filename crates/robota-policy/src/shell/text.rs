@@ -8,12 +8,41 @@ pub(crate) fn unreadable(text: &str) -> Option<String> {
     if text.chars().count() > MAX_COMMAND {
         return Some(format!("the command is longer than {MAX_COMMAND} characters"));
     }
+    if too_nested(text) {
+        return Some(format!("substitutions are nested more than {MAX_NESTING} deep"));
+    }
     let bad = text.chars().find(|c| misleading(*c))?;
     Some(if bad == '\0' {
         "the command contains a NUL character".into()
     } else {
         format!("the command contains U+{:04X}, which hides or changes what it says", bad as u32)
     })
+}
+
+/// Deeper than this nobody follows what runs inside of what; and looking would cost time that
+/// doubles from level to level.
+const MAX_NESTING: usize = 8;
+
+/// Whether substitutions are nested too deep to be followed.
+pub(crate) fn too_nested(text: &str) -> bool {
+    nesting(text) > MAX_NESTING
+}
+
+/// How deep substitutions and expansions are nested, counted on the text alone: quotes are not
+/// looked at, so it is never too little.
+fn nesting(text: &str) -> usize {
+    let (mut open, mut deepest, mut before) = (0_usize, 0, ' ');
+    for letter in text.chars() {
+        match letter {
+            '(' if matches!(before, '$' | '<' | '>') => open += 1,
+            '{' if before == '$' => open += 1,
+            ')' | '}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(open);
+        before = letter;
+    }
+    deepest.max(text.matches("\\`").count() / 2)
 }
 
 /// Control characters, and what looks like a space or like nothing but is a letter to the shell.

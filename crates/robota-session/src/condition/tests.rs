@@ -7,9 +7,8 @@ use super::*;
 fn core_22_a_hook_under_a_rule_sees_the_calls_the_rule_is_about() {
     let workspace = Workspace::new("/home/ada/app", "/home/ada");
     let condition = RuleCondition::new(workspace, Arc::new(LexicalPaths));
-    let holds = |rule: &str, command: &str| {
-        condition.holds(rule, "Bash", &json!({ "command": command }))
-    };
+    let holds =
+        |rule: &str, command: &str| condition.holds(rule, "Bash", &json!({ "command": command }));
     assert_eq!(holds("Bash(git push *)", "git push origin"), Some(true));
     assert_eq!(holds("Bash(git push *)", "make && sudo git push"), Some(true));
     assert_eq!(holds("Bash(git push *)", "git status"), Some(false));
