@@ -86,7 +86,7 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
 /// The same gate as for any run; the throw-away project has no settings.
 fn gate(cwd: &Path) -> PolicyGate {
     let workspace = Workspace::new(cwd, "/nonexistent");
-    let spec = setup::with_defaults(PolicySpec::new(workspace).mode(Mode::AcceptEdits));
+    let spec = PolicySpec::new(workspace).mode(Mode::AcceptEdits).with_defaults();
     let (policy, _) = Policy::new(&spec, &*setup::paths());
     PolicyGate::new(policy, setup::paths())
 }

@@ -9,7 +9,7 @@ use robota_config::{
 };
 use robota_core::permission::Mode;
 use robota_exec::OsPaths;
-use robota_policy::{DEFAULT_ALLOW, List, Policy, PolicySpec, RuleSource, Workspace};
+use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsArgs;
@@ -147,11 +147,6 @@ fn split_rules(text: &str) -> Vec<String> {
     }
     rules.retain(|rule| !rule.is_empty());
     rules
-}
-
-/// The rules every session starts with, for a policy that no settings make.
-pub(crate) fn with_defaults(spec: PolicySpec) -> PolicySpec {
-    spec.rules(List::Allow, RuleSource::flag("built in"), DEFAULT_ALLOW.iter().copied())
 }
 
 /// The file system that policies ask.

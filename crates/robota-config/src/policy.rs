@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use robota_policy::{DEFAULT_ALLOW, LexicalPaths, List, Policy, PolicySpec, RuleSource, Workspace};
+use robota_policy::{LexicalPaths, List, Policy, PolicySpec, RuleSource, Workspace};
 
-use crate::layer::Layer;
 use crate::places::Places;
 use crate::settings::{RuleList, RuleText, Settings};
 
@@ -29,12 +28,7 @@ impl Settings {
             let folder = workspace.resolve(&folder.text);
             workspace = workspace.with_additional(folder);
         }
-        let built_in = RuleSource { label: Layer::BuiltIn.name().to_owned(), root: None };
-        let mut spec = PolicySpec::new(workspace).mode(permissions.mode).rules(
-            List::Allow,
-            built_in,
-            DEFAULT_ALLOW.iter().copied(),
-        );
+        let mut spec = PolicySpec::new(workspace).mode(permissions.mode).with_defaults();
         for (list, rules) in [
             (List::Allow, &permissions.allow),
             (List::Ask, &permissions.ask),

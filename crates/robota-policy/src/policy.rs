@@ -7,6 +7,7 @@ use std::sync::Arc;
 use robota_core::paths::Paths;
 use robota_core::permission::Mode;
 
+use crate::defaults::DEFAULT_ALLOW;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
 use crate::workspace::{Roots, Workspace};
 
@@ -41,6 +42,12 @@ impl PolicySpec {
     pub fn free_reads(mut self, free: bool) -> Self {
         self.free_reads = free;
         self
+    }
+
+    /// Adds the rules every session starts with.
+    #[must_use]
+    pub fn with_defaults(self) -> Self {
+        self.rules(List::Allow, RuleSource::flag("built in"), DEFAULT_ALLOW.iter().copied())
     }
 
     /// Adds rules to a list.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
-use crate::setup::{self, Setup};
+use crate::setup::Setup;
 use crate::{Exit, Usage, output};
 
 /// A line of a batch longer than this is not read.
@@ -160,7 +160,8 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
     for dir in &case.additional_directories {
         workspace = workspace.with_additional(dir);
     }
-    let spec = setup::with_defaults(PolicySpec::new(workspace))
+    let spec = PolicySpec::new(workspace)
+        .with_defaults()
         .mode(case.mode.unwrap_or_default())
         .rules(List::Allow, RuleSource::session(), case.allow)
         .rules(List::Ask, RuleSource::session(), case.ask)
