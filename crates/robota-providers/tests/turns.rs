@@ -11,9 +11,7 @@ use robota_core::event::TurnEnd;
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::turn::RetryPolicy;
-use robota_testkit::mock::{
-    Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire,
-};
+use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
 use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
 use serde_json::json;
@@ -77,7 +75,8 @@ async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
     for wire in Wire::ALL {
         // In Chat a call is whole only when the answer is: nothing starts before.
         let starts = wire != Wire::OpenaiChat;
-        let broken = Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
+        let broken =
+            Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
         let mut scenario = Scenario::reply(broken);
         if !starts {
             scenario = scenario.then(Reply::new().tool("list", json!({})));
@@ -170,13 +169,20 @@ async fn core_14_a_service_that_falls_silent_is_given_up() {
                 config.turn.retry = RetryPolicy::never();
             });
             let running = run.prompt("hello");
-            let waiting = async {
-                mock.reached("silence").await;
-                let frozen = Frozen::time();
-                tokio::time::advance(Duration::from_secs(31)).await;
-                frozen
+            tokio::pin!(running);
+            tokio::select! {
+                () = mock.reached("silence") => {}
+                ran = &mut running => panic!("{wire}: it ended before it was silent: {ran:?}"),
+            }
+            let _frozen = Frozen::time();
+            // What was sent before the silence may still be on its way, and is given time anew.
+            let ran = loop {
+                tokio::select! {
+                    biased;
+                    ran = &mut running => break ran,
+                    () = tokio::time::advance(Duration::from_secs(31)) => {}
+                }
             };
-            let (ran, _frozen) = tokio::join!(running, waiting);
             assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
             let error = ran.report.error.clone().unwrap();
             assert!(error.message.contains("30 s"), "{wire}: {error}");
@@ -205,7 +211,10 @@ async fn a_conversation_goes_on_over_any_other_wire() {
     for first in Wire::ALL {
         for second in Wire::ALL {
             let scenario = Scenario::reply(
-                Reply::new().thinking("Look.", Some("c2ln")).text("I look.").tool("list", json!({})),
+                Reply::new()
+                    .thinking("Look.", Some("c2ln"))
+                    .text("I look.")
+                    .tool("list", json!({})),
             )
             .then("There is a.txt.")
             .then(Reply::new().tool("list", json!({})))

@@ -86,11 +86,13 @@ pub enum Feature {
     RetryAfterHeader,
     /// Ids of calls are always there.
     CallIds,
+    /// The service searches the web itself.
+    WebSearch,
 }
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::SignedThinking,
         Self::ToolErrors,
         Self::ResultImages,
@@ -105,6 +107,7 @@ impl Feature {
         Self::RequestId,
         Self::RetryAfterHeader,
         Self::CallIds,
+        Self::WebSearch,
     ];
 
     /// Whether a wire has it; the reason if not.
@@ -127,6 +130,7 @@ impl Feature {
             (Self::RequestId, Gemini) => Err("no header is known for it"),
             (Self::RetryAfterHeader, Gemini) => Err("the delay is in the error's details"),
             (Self::CallIds, Gemini) => Err("older models give none"),
+            (Self::WebSearch, OpenaiChat) => Err("search models search, others do not"),
             (_, Anthropic) => Ok(()),
             (
                 Self::SignedThinking
@@ -140,7 +144,8 @@ impl Feature {
                 | Self::StreamedArguments
                 | Self::RequestId
                 | Self::RetryAfterHeader
-                | Self::CallIds,
+                | Self::CallIds
+                | Self::WebSearch,
                 OpenaiChat | OpenaiResponses | Gemini,
             ) => Ok(()),
         }

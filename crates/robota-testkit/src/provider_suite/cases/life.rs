@@ -94,15 +94,6 @@ pub async fn two_at_once(suite: Suite) {
     );
 }
 
-/// The same request is the same bytes.
-pub async fn requests_are_stable(suite: Suite) {
-    let bench = suite.bench(Scenario::reply("a").then("b")).await;
-    let view = vec![bench.user("hello")];
-    bench.ask(view.clone()).await.unwrap();
-    bench.ask(view).await.unwrap();
-    assert_eq!(bench.sent(1).body, bench.sent(2).body);
-}
-
 /// What arrives is told when it arrives, not when the stream is over.
 pub async fn nothing_is_held_back(suite: Suite) {
     let reply = Reply::new()
