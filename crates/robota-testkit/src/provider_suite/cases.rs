@@ -40,7 +40,8 @@ macro_rules! for_each_provider_case {
         $crate::for_each_provider_case!(@ $make, $wire, framing: odd_framing lone_surrogates
             reasoning_has_many_names an_endless_line_is_cut_off);
         $crate::for_each_provider_case!(@ $make, $wire, life: the_connection_is_kept
-            abort_while_silent abort_before_headers two_at_once nothing_is_held_back);
+            abort_while_silent abort_before_headers two_at_once nothing_is_held_back
+            a_body_without_an_end);
     };
     (@ $make:ident, $wire:ident, $area:ident: $($case:ident)*) => {
         $( $crate::provider_case!($make, $wire, $area, $case); )*

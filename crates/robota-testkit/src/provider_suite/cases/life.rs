@@ -5,8 +5,8 @@ use robota_core::message::ToolResult;
 use robota_core::provider::{Delta, PayloadTap};
 use serde_json::json;
 
-use super::super::{Frozen, Suite};
-use crate::mock::{Ended, Failure, Reply, Scenario, Stall, Step};
+use super::super::{Feature, Frozen, Suite};
+use crate::mock::{Ended, Failure, Quirk, Reply, Scenario, Stall, Step};
 
 /// One connection serves all rounds, those after a failure included.
 pub async fn the_connection_is_kept(suite: Suite) {
@@ -122,4 +122,17 @@ pub async fn nothing_is_held_back(suite: Suite) {
         last = Some(delta.unwrap());
     }
     assert!(matches!(last, Some(Delta::End(_))), "{last:?}");
+}
+
+/// An answer is over with its terminal record, even if the service keeps the connection and
+/// says nothing more.
+pub async fn a_body_without_an_end(suite: Suite) {
+    if !Feature::TerminalRecord.on(suite.wire) {
+        // More may follow the finish until the body ends; the turn's idle timer is what helps.
+        return;
+    }
+    let bench = suite.bench(Reply::from("All said.").quirks([Quirk::NeverEnds])).await;
+    let answered = bench.hello().await.unwrap();
+    assert_eq!(answered.text(), "All said.");
+    assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "it is not waited for");
 }
