@@ -7,6 +7,7 @@
 
 mod model;
 mod recorder;
+mod redact;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use crate::ids::{Ids, InputId};
 use crate::journal::JournalError;
 use crate::message::{Block, Cause};
 use crate::provider::{NativeWeb, Provider};
+use crate::redact::Redactor;
 use crate::tool::ToolSet;
 use crate::turn::{Effect, Env, HookPoints, Input, Turn, TurnConfig, TurnInput, TurnReport};
 
@@ -73,6 +75,8 @@ pub struct DriveConfig {
     pub tool_grace: Duration,
     /// Whether what went over the wire is journaled.
     pub record_payloads: bool,
+    /// Takes secrets out of what tools, hooks and services say.
+    pub redactor: Redactor,
 }
 
 impl DriveConfig {
@@ -88,6 +92,7 @@ impl DriveConfig {
             idle_timeout: Duration::from_secs(120),
             tool_grace: Duration::from_secs(5),
             record_payloads: false,
+            redactor: Redactor::default(),
         }
     }
 }
@@ -154,7 +159,7 @@ pub async fn run_turn(
         started,
         inputs: VecDeque::new(),
         model: None,
-        tasks: Tasks::new(side.clone(), config.tool_grace),
+        tasks: Tasks::new(side.clone(), config.tool_grace, config.redactor.clone()),
         side,
         side_events,
         broken: false,
@@ -168,10 +173,11 @@ pub async fn run_turn(
             tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
             return report;
         }
-        let input = match drive.inputs.pop_front() {
+        let mut input = match drive.inputs.pop_front() {
             Some(input) => input,
             None => drive.next_input(mailbox).await,
         };
+        redact::redact(&config.redactor, &mut input);
         let effects = {
             let env = Env {
                 state: drive.recorder.state(),

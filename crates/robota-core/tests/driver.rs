@@ -324,3 +324,31 @@ async fn a_call_that_asks_is_denied_when_nobody_is_there() {
     assert!(act.inputs().is_empty());
     assert_eq!(ran.report.tools_executed, 0);
 }
+
+/// Says a secret in every way a tool can.
+#[tokio::test(start_paused = true)]
+async fn sess_13_secrets_never_reach_an_event_or_the_model() {
+    let secret = "sk-live-0123456789";
+    let leaky = robota_testkit::fn_tool("leaky", Class::Inspect, move |_| async move {
+        ToolOutcome::ok(format!("the key is {secret}."))
+            .with_metadata("apiKey", "whatever")
+            .with_metadata("note", format!("again {secret}"))
+    });
+    let ran = Run::script(
+        "- tools: [leaky]\n\
+         - error: {kind: authentication, message: 'bad key sk-live-0123456789'}",
+    )
+    .tool(leaky)
+    .configure(|config| {
+        let secret = robota_core::env_ref::Secret::new(secret);
+        config.redactor = robota_core::redact::Redactor::new([secret]);
+        config.turn.retry = RetryPolicy::never();
+    })
+    .prompt("Hi")
+    .await;
+    let journal: String = ran.events.iter().map(|event| event.to_line()).collect();
+    assert!(!journal.contains(secret), "{journal}");
+    assert!(!journal.contains("whatever"), "a field named like a secret");
+    assert!(journal.contains("the key is [REDACTED]."), "{journal}");
+    assert!(journal.contains("bad key [REDACTED]"), "{journal}");
+}

@@ -2,7 +2,7 @@
 //! panics ends in the input that is safe for it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -22,6 +22,7 @@ use crate::hook::{
 use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::{Class, Verdict};
+use crate::redact::Redactor;
 use crate::state::State;
 use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, Judged, Target};
@@ -37,10 +38,11 @@ pub(super) struct Tasks {
     tools: HashMap<CallId, CancellationToken>,
     side: mpsc::Sender<Event>,
     grace: Duration,
+    redactor: Redactor,
 }
 
 impl Tasks {
-    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration) -> Self {
+    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration, redactor: Redactor) -> Self {
         Self {
             running: JoinSet::new(),
             fallback: HashMap::new(),
@@ -48,6 +50,7 @@ impl Tasks {
             tools: HashMap::new(),
             side,
             grace,
+            redactor,
         }
     }
 
@@ -155,11 +158,17 @@ impl Tasks {
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let token = CancellationToken::new();
         self.tools.insert(call.clone(), token.clone());
-        let side = self.side.clone();
-        let (shown, id) = (side, call.clone());
+        let (side, id) = (self.side.clone(), call.clone());
+        let show = move |text: String| {
+            if !text.is_empty() {
+                // Output for watchers may be dropped when it floods; the result is not.
+                let _ = side.try_send(ToolOutput { call: id.clone(), text }.into());
+            }
+        };
+        let output = Arc::new(Mutex::new(self.redactor.stream()));
+        let (shown, piece) = (show.clone(), Arc::clone(&output));
         let progress = Progress::new(move |text| {
-            // Output for watchers may be dropped when it floods; the result is not.
-            let _ = shown.try_send(ToolOutput { call: id.clone(), text }.into());
+            shown(piece.lock().unwrap_or_else(PoisonError::into_inner).push(&text));
         });
         let context = ToolContext { call: call.clone(), cancel: token, progress };
         let grace = self.grace;
@@ -174,6 +183,7 @@ impl Tasks {
             let outcome =
                 tracing::Instrument::instrument(run_tool(tool, tool_use, context, grace), span)
                     .await;
+            show(output.lock().unwrap_or_else(PoisonError::into_inner).finish());
             Input::ToolFinished { call, outcome, duration: started.elapsed() }
         });
     }

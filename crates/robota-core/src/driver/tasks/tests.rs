@@ -60,7 +60,7 @@ fn ports() -> Ports {
 async fn nothing_is_kept_of_tasks_that_ended() {
     let (ports, state) = (ports(), State::default());
     let (side, _side_events) = mpsc::channel(1);
-    let mut tasks = Tasks::new(side, Duration::from_secs(1));
+    let mut tasks = Tasks::new(side, Duration::from_secs(1), crate::redact::Redactor::default());
     for (round, argument) in ["go", "panic", "go"].into_iter().enumerate() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));
