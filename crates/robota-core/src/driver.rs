@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use model::ModelRun;
-pub use recorder::{Observer, Recorder};
+pub use recorder::{Observer, Recorder, SNAPSHOT_EVERY};
 use tasks::Tasks;
 
 use crate::approve::Approver;

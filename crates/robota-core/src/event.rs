@@ -162,6 +162,7 @@ events! {
     "compaction_started" CompactionStarted Intent Written "The conversation is about to be summarised.";
     "compaction_finished" CompactionFinished Fact Synced "What the model sees is a summary and what follows it.";
     "compaction_failed" CompactionFailed Fact Written "The conversation stays as it was.";
+    "view_restored" ViewRestored Fact Written "The model sees again what it saw before the last summary.";
     "prefix_changed" PrefixChanged Fact Written "The next request does not extend the last one, and why.";
     "model_requested" ModelRequested Intent Written "A model is about to be called.";
     "text_chunk" TextChunk Chunk Written "Text as it arrives.";
@@ -188,6 +189,7 @@ events! {
     "turn_finished" TurnFinished Fact Synced "The turn is over.";
     "label_set" LabelSet Fact Synced "A point of the journal has a name.";
     "forked" Forked Fact Synced "Another session continues from a point of this one.";
+    "state_snapshot" StateSnapshot Fact Written "Which events the state is made of, so that a resume need not read them all.";
     "recovered" Recovered Fact Synced "What a dead writer left open is sealed.";
     "failed" Failed Fact Written "Something outside a turn went wrong.";
 }

@@ -80,6 +80,7 @@ pub mod paths;
 pub mod permission;
 pub mod project;
 pub mod provider;
+pub mod resume;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod state;

@@ -71,7 +71,9 @@ impl SessionHead {
     #[must_use]
     pub fn fork(&self, child: SessionId, at: Cursor) -> Self {
         let parent = Some(Origin { session: self.session.clone(), at });
-        Self { session: child, parent, last: at, name: None, foreign: false, ..self.clone() }
+        let snapshot = self.snapshot.filter(|snapshot| *snapshot <= at.seq);
+        let child = Self { session: child, parent, last: at, name: None, ..self.clone() };
+        Self { snapshot, foreign: false, ..child }
     }
 
     /// Folds one more event.
@@ -92,6 +94,7 @@ impl SessionHead {
             Event::Renamed(data) => self.name = Some(data.name.clone()),
             Event::InputAccepted(data) if self.title.is_none() => self.title = title(&data.content),
             Event::TurnFinished(_) => self.turns += 1,
+            Event::StateSnapshot(_) => self.snapshot = Some(envelope.seq),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::*;
 use crate::hook::HookPoint;
 use crate::ids::CountingIds;
-use crate::message::{Cause, MessageState, ToolInput, ToolUse};
+use crate::message::{Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::tool::ToolOutcome;
 
@@ -298,9 +298,10 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
         MessageState::Complete,
     );
     journal.add(AssistantMessage { round: 1, message: asks });
-    assert_eq!(journal.state.safe_points, []);
+    assert_eq!(journal.state.safe_points, SafePoints::default());
     let result = ToolResult::text(&tool_use("c1"), "told", false);
     journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
     journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
-    assert_eq!(journal.state.safe_points, [Cursor { epoch: 1, seq: 5 }]);
+    let last = Some(Cursor { epoch: 1, seq: 5 });
+    assert_eq!(journal.state.safe_points, SafePoints { count: 1, last });
 }

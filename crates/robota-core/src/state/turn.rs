@@ -57,6 +57,12 @@ pub enum CallStage {
 }
 
 impl OpenTurn {
+    /// Whether it is between two rounds: nothing streamed waits, no result is owed.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.text.is_empty() && self.thinking.is_empty() && self.calls.is_empty()
+    }
+
     /// Folds one event into the turn, opening and closing it.
     pub(super) fn fold(turn: &mut Option<Self>, event: &Event, id: Option<&TurnId>) {
         match event {

@@ -165,6 +165,7 @@ pub const ROWS: &[Row] = &[
     row("compaction_started", [NONE, NONE, &["context_compact"], NONE, NONE]),
     row("compaction_finished", [NONE, &["agent.compacted"], &["context_compact"], &["context_update"], &["messages_update"]]),
     row("compaction_failed", [NONE, NONE, &["error"], NONE, &["error"]]),
+    row("view_restored", [NONE, NONE, NONE, &["context_update"], &["messages_update"]]),
     row("prefix_changed", NO_WORDS),
     row("model_requested", [&["provider_request"], &["execution.round_start"], &["provider_request"], NONE, NONE]),
     row("text_chunk", [&["provider_stream_raw_delta"], NONE, &["provider_stream_raw_delta", "text_delta"], &["text_delta"], &["text_chunk"]]),
@@ -221,6 +222,7 @@ pub const ROWS: &[Row] = &[
     ]),
     row("label_set", NO_WORDS),
     row("forked", [NONE, NONE, NONE, NONE, &["forked"]]),
+    row("state_snapshot", NO_WORDS),
     row("recovered", [NONE, NONE, NONE, NONE, &["resume"]]),
     row("failed", [NONE, NONE, &["error"], &["error"], &["error"]]),
 ];

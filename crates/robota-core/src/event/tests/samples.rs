@@ -13,6 +13,7 @@ use crate::message::{
 };
 use crate::permission::{Class, Mode, Verdict};
 use crate::provider::{PayloadKind, StopReason};
+use crate::state::SafePoints;
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
@@ -98,9 +99,31 @@ fn session() -> Vec<Event> {
         MessageInjected { message: message() }.into(),
         LabelSet { label: "here".to_owned(), at: cursor }.into(),
         Forked { child: "s2".into(), at: cursor }.into(),
+        snapshot(cursor).into(),
         Recovered { sealed: vec!["c1".into()] }.into(),
         Failed { error: error() }.into(),
     ]
+}
+
+fn snapshot(at: Cursor) -> StateSnapshot {
+    let latest_usage = Some(CountedUsage { message: "m1".into(), usage: Usage::new(5, 6) });
+    let view = ViewRefs { base: Some(2), events: vec![7, 9], latest_usage };
+    StateSnapshot {
+        reducer: 1,
+        created: 1,
+        name: Some("work".to_owned()),
+        mode: Mode::Plan,
+        prompt: Some(3),
+        tools: Some(4),
+        before: Some(ShortenedRefs { view: view.clone(), replaced_by: 1 }),
+        view,
+        inputs: vec![8],
+        turn: Some(QuietTurn { id: Some("t1".into()), input: Some("i1".into()), round: 2 }),
+        turns_completed: 1,
+        usage: Usage::new(5, 6),
+        safe_points: SafePoints { count: 1, last: Some(at) },
+        labels: [("here".to_owned(), at)].into_iter().collect(),
+    }
 }
 
 fn turns() -> Vec<Event> {
@@ -145,6 +168,7 @@ fn model() -> Vec<Event> {
         CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate() }.into(),
         CompactionFinished { summary: message(), keep_from: Some("m1".into()) }.into(),
         CompactionFailed { error: error() }.into(),
+        ViewRestored { reason: Some("asked for".to_owned()) }.into(),
         PrefixChanged { cause: PrefixChange::Rewind }.into(),
         ModelRequested {
             round,
