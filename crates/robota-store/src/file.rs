@@ -12,6 +12,7 @@
 //! A session exists from its first event: a folder without one is what a writer left that
 //! died before anything was acknowledged, and the next `create` takes it over.
 
+mod blobs;
 mod disk;
 mod folder;
 mod head;

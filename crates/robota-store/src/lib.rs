@@ -27,7 +27,7 @@
 //!     min_reader: None,
 //! });
 //! journal.append(&[Arc::clone(&event)], Durability::Synced).await?;
-//! assert_eq!(store.read(&session, 0).await?, [(*event).clone()]);
+//! assert_eq!(store.read(&session, 0, usize::MAX).await?, [(*event).clone()]);
 //! # Ok(()) })
 //! # }
 //! ```

@@ -57,3 +57,22 @@ pub(super) fn check(folder: &Path, session: &SessionId) -> Result<(), JournalErr
 fn place(folder: &Path) -> String {
     path(folder).display().to_string()
 }
+
+/// The ids of the sessions below a root.
+pub(super) fn all(root: &Path) -> Result<Vec<SessionId>, JournalError> {
+    let fail = |error: &std::io::Error| JournalError::io("list", root.display().to_string(), error);
+    let entries = match std::fs::read_dir(root) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(fail(&error)),
+    };
+    let mut sessions = Vec::new();
+    for entry in entries {
+        let folder = entry.map_err(|error| fail(&error))?.path();
+        let Ok(file) = disk::open_read(&path(&folder)) else { continue };
+        if let Ok(head) = serde_json::from_reader::<_, Head>(file.take(LIMIT)) {
+            sessions.push(head.session);
+        }
+    }
+    Ok(sessions)
+}

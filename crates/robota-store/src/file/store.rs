@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use robota_core::event::{Durability, Envelope};
+use robota_core::blob::Blobs;
+use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, JournalStore};
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage,
+};
 
 use super::disk;
 use super::folder::folder_name;
@@ -98,7 +101,30 @@ impl FileStore {
         ))
     }
 
-    fn read_now(&self, session: &SessionId, after: u64) -> Result<Vec<Envelope>, JournalError> {
+    fn head_now(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        let mut events = self.read_now(session, 0, usize::MAX)?.into_iter();
+        let first = events.next().ok_or_else(|| JournalError::NotFound(session.clone()))?;
+        let mut head = SessionHead::begin(session.clone(), &first);
+        events.for_each(|event| head.apply(&event));
+        Ok(head)
+    }
+
+    fn delete_now(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let folder = self.folder(session);
+        if segment::list(&folder)?.is_empty() {
+            return Ok(false);
+        }
+        let _lock = WriterLock::take(&folder, session)?;
+        std::fs::remove_dir_all(&folder).map_err(|error| io("remove", &folder, &error))?;
+        Ok(true)
+    }
+
+    fn read_now(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
         let folder = self.folder(session);
         let segments = segment::list(&folder)?;
         if segments.is_empty() {
@@ -121,6 +147,9 @@ impl FileStore {
             let mut reader = Reader::open(segment, at + 1 == segments.len())?;
             while let Some(event) = reader.next()? {
                 if event.seq > after {
+                    if events.len() == limit {
+                        return Ok(events);
+                    }
                     events.push(event);
                 }
             }
@@ -158,9 +187,70 @@ impl JournalStore for FileStore {
         &self,
         session: &SessionId,
         after_seq: u64,
+        limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
         let (store, session) = (self.clone(), session.clone());
-        blocking(self.root.clone(), move || store.read_now(&session, after_seq)).await
+        blocking(self.root.clone(), move || store.read_now(&session, after_seq, limit)).await
+    }
+
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        let mut events = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            let found = self.read(session, seq.saturating_sub(1), 1).await?;
+            let missing = || JournalError::NoSuchEvent {
+                session: session.clone(),
+                at: Cursor { epoch: 0, seq: *seq },
+            };
+            events.push(found.into_iter().find(|event| event.seq == *seq).ok_or_else(missing)?);
+        }
+        Ok(events)
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        self.off(session, Self::head_now).await
+    }
+
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        let (store, filter) = (self.clone(), filter.clone());
+        blocking(self.root.clone(), move || {
+            let mut heads = Vec::new();
+            for session in head::all(&store.root)? {
+                match store.head_now(&session) {
+                    Ok(head) => heads.push(head),
+                    Err(JournalError::NotFound(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(filter.page(heads))
+        })
+        .await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        let mut events = self.read(parent, 0, usize::MAX).await?;
+        events.retain(|event| event.seq <= at.seq);
+        if events.last().map(Envelope::cursor) != Some(at) {
+            return Err(JournalError::NoSuchEvent { session: parent.clone(), at });
+        }
+        let mut all: Vec<_> = events.into_iter().map(Arc::new).collect();
+        all.extend_from_slice(first);
+        let mut journal = self.create(child).await?;
+        journal.append(&all, Durability::Synced).await?;
+        Ok(journal)
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.off(session, Self::delete_now).await
+    }
+
+    fn blobs(&self, _session: &SessionId) -> Arc<dyn Blobs> {
+        Arc::new(super::blobs::FileBlobs::new(self.root.join("blobs")))
     }
 }
 

@@ -55,7 +55,7 @@ async fn what_is_appended_is_read_back_and_added_to() {
     journal.append(&events(6..=6), Durability::Synced).await.unwrap();
 
     for after in 0..8 {
-        let read = store.read(&session, after).await.unwrap();
+        let read = store.read(&session, after, usize::MAX).await.unwrap();
         let expected: Vec<_> = (after + 1..=6).map(event).collect();
         assert_eq!(read, expected, "after {after}");
     }
@@ -66,12 +66,15 @@ async fn a_session_exists_from_its_first_event() {
     let (_dir, store) = store();
     let session = id("s");
     assert_eq!(error(store.open(&session).await), JournalError::NotFound(session.clone()));
-    assert_eq!(error(store.read(&session, 0).await), JournalError::NotFound(session.clone()));
+    assert_eq!(
+        error(store.read(&session, 0, usize::MAX).await),
+        JournalError::NotFound(session.clone())
+    );
     drop(store.create(&session).await.unwrap());
     assert_eq!(error(store.open(&session).await), JournalError::NotFound(session.clone()));
     written(&store, &session, 1).await;
     assert_eq!(error(store.create(&session).await), JournalError::Exists(session.clone()));
-    assert_eq!(store.read(&session, 0).await.unwrap(), [event(1)]);
+    assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap(), [event(1)]);
 }
 
 #[tokio::test]
@@ -83,9 +86,12 @@ async fn what_died_before_its_first_event_is_taken_over() {
     for torn in [&b""[..], &line[..line.len() - 1], &line[..7]] {
         std::fs::write(&path, torn).unwrap();
         assert_eq!(error(store.open(&session).await), JournalError::NotFound(session.clone()));
-        assert_eq!(error(store.read(&session, 0).await), JournalError::NotFound(session.clone()));
+        assert_eq!(
+            error(store.read(&session, 0, usize::MAX).await),
+            JournalError::NotFound(session.clone())
+        );
         written(&store, &session, 2).await;
-        assert_eq!(store.read(&session, 0).await.unwrap().len(), 2);
+        assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 2);
     }
 }
 
@@ -99,7 +105,7 @@ async fn a_second_writer_is_told_who_the_first_is() {
     let locked = JournalError::Locked { session: session.clone(), owner };
     assert_eq!(error(store.open(&session).await), locked);
     assert_eq!(error(store.create(&session).await), locked);
-    assert_eq!(store.read(&session, 0).await.unwrap().len(), 1, "readers need no lock");
+    assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 1, "readers need no lock");
     drop(first);
     store.open(&session).await.unwrap();
 }
@@ -113,7 +119,7 @@ async fn a_torn_tail_is_cut_off_wherever_it_tore() {
     let second_ends = whole.iter().enumerate().filter(|(_, b)| **b == b'\n').nth(1).unwrap().0 + 1;
     for cut in second_ends..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        assert_eq!(store.read(&session, 0).await.unwrap().len(), 2, "torn at {cut}");
+        assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 2, "torn at {cut}");
         let mut journal = store.open(&session).await.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole[..second_ends], "torn at {cut}");
         journal.append(&events(3..=3), Durability::Written).await.unwrap();
@@ -133,7 +139,7 @@ async fn a_last_line_with_any_byte_changed_is_never_believed() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x01;
         std::fs::write(&path, &bytes).unwrap();
-        let read = store.read(&session, 0).await.unwrap();
+        let read = store.read(&session, 0, usize::MAX).await.unwrap();
         assert_eq!(read, [event(1)], "byte {at}");
         drop(store.open(&session).await.unwrap());
         assert_eq!(std::fs::read(&path).unwrap(), whole[..first_ends], "byte {at}");
@@ -156,7 +162,9 @@ async fn damage_in_the_middle_names_file_and_line_and_repairs_nothing() {
     ];
     for bytes in damaged {
         std::fs::write(&path, &bytes).unwrap();
-        for failure in [error(store.open(&session).await), error(store.read(&session, 0).await)] {
+        for failure in
+            [error(store.open(&session).await), error(store.read(&session, 0, usize::MAX).await)]
+        {
             let JournalError::Damaged { place, .. } = failure else { panic!("{failure}") };
             assert_eq!(place, format!("{}, line 2", path.display()));
         }
@@ -199,8 +207,8 @@ async fn two_sessions_do_not_meet() {
     let mut two = store.create(&upper).await.unwrap();
     one.append(&events(1..=2), Durability::Synced).await.unwrap();
     two.append(&events(1..=3), Durability::Synced).await.unwrap();
-    assert_eq!(store.read(&lower, 0).await.unwrap().len(), 2);
-    assert_eq!(store.read(&upper, 0).await.unwrap().len(), 3);
+    assert_eq!(store.read(&lower, 0, usize::MAX).await.unwrap().len(), 2);
+    assert_eq!(store.read(&upper, 0, usize::MAX).await.unwrap().len(), 3);
 }
 
 #[tokio::test]
@@ -209,7 +217,7 @@ async fn hostile_ids_stay_below_the_root() {
     for hostile in ["..", "../../x", "/etc/x", "a\0b", "", &"y".repeat(5000)] {
         let session = id(hostile);
         written(&store, &session, 1).await;
-        assert_eq!(store.read(&session, 0).await.unwrap().len(), 1);
+        assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 1);
     }
     let outside: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
     assert_eq!(outside.len(), 1);
@@ -224,7 +232,7 @@ async fn a_folder_that_holds_another_session_is_refused() {
     std::fs::rename(store.folder(&one), store.folder(&two)).unwrap();
     let message = error(store.open(&two).await).to_string();
     assert!(message.contains("belongs to session `one`"), "{message}");
-    error(store.read(&two, 0).await);
+    error(store.read(&two, 0, usize::MAX).await);
 }
 
 #[tokio::test]
@@ -233,7 +241,7 @@ async fn a_big_batch_is_one_batch() {
     let session = id("s");
     let mut journal = store.create(&session).await.unwrap();
     journal.append(&events(1..=20_000), Durability::Synced).await.unwrap();
-    let read = store.read(&session, 19_990).await.unwrap();
+    let read = store.read(&session, 19_990, usize::MAX).await.unwrap();
     assert_eq!(read.first().map(|event| event.seq), Some(19_991));
     assert_eq!(read.len(), 10);
 }
@@ -252,8 +260,13 @@ async fn segments_are_closed_and_read_across() {
     let segments = segment::list(&folder).unwrap();
     assert!(segments.len() > 3, "{segments:?}");
     for after in [0, 1, 7, 19, 20, 99] {
-        let seqs: Vec<_> =
-            store.read(&session, after).await.unwrap().iter().map(|event| event.seq).collect();
+        let seqs: Vec<_> = store
+            .read(&session, after, usize::MAX)
+            .await
+            .unwrap()
+            .iter()
+            .map(|event| event.seq)
+            .collect();
         assert_eq!(seqs, (after + 1..=20).collect::<Vec<_>>());
     }
 
@@ -262,18 +275,21 @@ async fn segments_are_closed_and_read_across() {
     let mut journal = store.open(&session).await.unwrap();
     journal.append(&events(21..=21), Durability::Synced).await.unwrap();
     drop(journal);
-    assert_eq!(store.read(&session, 0).await.unwrap().len(), 21);
+    assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 21);
 
     // A closed segment has no torn end: that is damage.
     let closed = &segments[0].path;
     let bytes = std::fs::read(closed).unwrap();
     std::fs::write(closed, &bytes[..bytes.len() - 3]).unwrap();
-    assert!(matches!(error(store.read(&session, 0).await), JournalError::Damaged { .. }));
+    assert!(matches!(
+        error(store.read(&session, 0, usize::MAX).await),
+        JournalError::Damaged { .. }
+    ));
     std::fs::write(closed, &bytes).unwrap();
 
     // One that is missing is missed.
     std::fs::remove_file(&segments[1].path).unwrap();
-    let message = error(store.read(&session, 0).await).to_string();
+    let message = error(store.read(&session, 0, usize::MAX).await).to_string();
     assert!(message.contains("a segment is missing"), "{message}");
 }
 
@@ -321,14 +337,14 @@ async fn links_and_pipes_in_a_checkout_are_refused() {
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&target, &path).unwrap();
     error(store.open(&session).await);
-    error(store.read(&session, 0).await);
+    error(store.read(&session, 0, usize::MAX).await);
     assert_eq!(std::fs::read(&target).unwrap(), precious);
 
     std::fs::remove_file(&path).unwrap();
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     error(store.open(&session).await);
-    error(store.read(&session, 0).await);
+    error(store.read(&session, 0, usize::MAX).await);
 }
 
 #[tokio::test]
@@ -349,7 +365,7 @@ async fn an_append_whose_caller_went_away_still_ends_whole() {
     drop(append);
     journal.append(&[], Durability::Synced).await.unwrap();
     journal.append(&events(2..=2), Durability::Written).await.unwrap();
-    assert_eq!(store.read(&session, 0).await.unwrap().len(), 2);
+    assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -363,6 +379,6 @@ async fn the_first_event_decides_the_numbers_from_there_on() {
     let mut journal = store.open(&session).await.unwrap();
     journal.append(&events(43..=43), Durability::Synced).await.unwrap();
     let seqs: Vec<_> =
-        store.read(&session, 0).await.unwrap().iter().map(|event| event.seq).collect();
+        store.read(&session, 0, usize::MAX).await.unwrap().iter().map(|event| event.seq).collect();
     assert_eq!(seqs, [41, 42, 43]);
 }
