@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::env_ref::Secret;
 use crate::error::ErrorData;
@@ -85,16 +85,19 @@ impl Redactor {
         match value {
             Value::String(text) => self.clean(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => {
-                for (name, field) in fields.iter_mut() {
-                    if is_secret_name(name) && !field.is_null() {
-                        *field = REDACTED.into();
-                    } else {
-                        self.value(field);
-                    }
-                }
-            }
+            Value::Object(fields) => self.fields(fields),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Takes the secrets out of an object's fields.
+    pub fn fields(&self, fields: &mut Map<String, Value>) {
+        for (name, field) in fields.iter_mut() {
+            if is_secret_name(name) && !field.is_null() {
+                *field = REDACTED.into();
+            } else {
+                self.value(field);
+            }
         }
     }
 
@@ -113,9 +116,7 @@ impl Redactor {
                 self.clean(&mut part.text);
             }
         }
-        for field in outcome.metadata.values_mut() {
-            self.value(field);
-        }
+        self.fields(&mut outcome.metadata);
     }
 
     /// Takes the secrets out of output that comes in pieces.

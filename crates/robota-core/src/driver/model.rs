@@ -169,7 +169,7 @@ fn request(ports: &Ports, config: &DriveConfig, state: &State, call: ModelCall) 
 fn tap(round: u32, provider: String, side: mpsc::Sender<Event>, redactor: Redactor) -> PayloadTap {
     PayloadTap::new(move |mut payload, sequence| {
         redactor.value(&mut payload.payload);
-        payload.metadata.values_mut().for_each(|field| redactor.value(field));
+        redactor.fields(&mut payload.metadata);
         let event = ProviderPayload {
             round,
             provider: provider.clone(),
