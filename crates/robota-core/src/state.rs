@@ -48,6 +48,9 @@ pub struct State {
     pub inputs: IndexMap<InputId, PendingInput>,
     /// The turn that is running, or that a dead writer left open.
     pub turn: Option<OpenTurn>,
+    /// Whether a compaction began and has not ended.
+    #[serde(default)]
+    pub compacting: bool,
     /// Turns that ended with an answer.
     pub turns_completed: u64,
     /// What everything cost.
@@ -96,6 +99,9 @@ pub struct ModelView {
     pub chars: u64,
     /// What the provider counted last, and for which message.
     pub latest_usage: Option<(MessageId, Usage)>,
+    /// What the model saw before the last compaction, and how many messages took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<(View, u64)>,
 }
 
 impl State {
@@ -168,7 +174,13 @@ impl State {
                 }
                 self.view.push(data.message.clone());
             }
+            Event::CompactionStarted(_) => self.compacting = true,
+            Event::CompactionFailed(_) => self.compacting = false,
             Event::CompactionFinished(data) => {
+                self.compacting = false;
+                if let Some(usage) = data.summary.usage {
+                    self.usage += usage;
+                }
                 self.view.compact(data.summary.clone(), data.keep_from.as_ref());
             }
             Event::AssistantMessage(data) => {
@@ -182,8 +194,13 @@ impl State {
             }
             Event::ToolResultAdded(data) => self.view.push_result(&data.message, &data.result),
             Event::ToolBatchFinished(_) => self.safe_points.push(cursor),
+            Event::Rewound(data) => self.view.rewind(data.keep),
+            Event::ViewRestored(_) => self.view.restore(),
             Event::TurnFinished(data) => {
-                if data.end != TurnEnd::Interrupted && data.end != TurnEnd::Blocked {
+                self.compacting = false;
+                let cut =
+                    matches!(data.end, TurnEnd::Interrupted | TurnEnd::Blocked | TurnEnd::Stopped);
+                if !cut {
                     self.turns_completed += u64::from(data.error.is_none());
                 }
             }
@@ -196,8 +213,6 @@ impl State {
             | Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionFailed(_)
             | Event::PrefixChanged(_)
             | Event::ModelRequested(_)
             | Event::TextChunk(_)
@@ -224,6 +239,16 @@ impl State {
             | Event::Unknown { .. } => {}
         }
         OpenTurn::fold(&mut self.turn, event, turn);
+    }
+
+    /// Whether a session can be forked right after this event: every call has its result.
+    #[must_use]
+    pub fn is_safe_point(event: &Event) -> bool {
+        match event {
+            Event::AssistantMessage(data) => data.message.tool_uses().next().is_none(),
+            Event::ToolBatchFinished(_) => true,
+            _ => false,
+        }
     }
 
     /// How full a window of that size is.
@@ -279,13 +304,38 @@ impl ModelView {
             .and_then(|id| self.messages.iter().position(|message| message.id == *id))
             .map(|at| self.messages[at..].to_vec())
             .unwrap_or_default();
-        *self = Self::default();
-        self.push(summary);
-        for message in kept {
-            self.push(Arc::unwrap_or_clone(message));
+        let before = std::mem::take(&mut self.messages);
+        let now = std::iter::once(Arc::new(summary)).chain(kept).collect();
+        self.set(now);
+        self.before = Some((before, self.messages.len() as u64));
+    }
+
+    /// Only the first messages stay.
+    fn rewind(&mut self, keep: u64) {
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(self.messages.len());
+        let before = self.before.take().filter(|(_, replaced)| *replaced <= keep as u64);
+        self.set(self.messages[..keep].to_vec());
+        self.before = before;
+    }
+
+    /// The last compaction is taken back; what was said since stays.
+    fn restore(&mut self) {
+        let Some((before, replaced)) = self.before.take() else { return };
+        let replaced = usize::try_from(replaced).unwrap_or(usize::MAX).min(self.messages.len());
+        let now = before.iter().chain(&self.messages[replaced..]).cloned().collect();
+        self.set(now);
+    }
+
+    /// Another conversation, measured anew: what the provider counted was counted for the one
+    /// before.
+    fn set(&mut self, messages: Vec<Arc<Message>>) {
+        let (mut bytes, mut chars) = (0, 0);
+        for message in &messages {
+            let (its_bytes, its_chars) = size(message);
+            bytes += its_bytes;
+            chars += its_chars;
         }
-        // What the provider counted was counted for the conversation before.
-        self.latest_usage = None;
+        *self = Self { messages: Arc::new(messages), bytes, chars, ..Self::default() };
     }
 }
 

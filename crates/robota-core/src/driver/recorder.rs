@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::clock::Clock;
 use crate::event::{Delivery, Durability, Envelope, Event, InputAccepted};
 use crate::ids::{Ids, InputId, TurnId};
@@ -30,6 +32,18 @@ impl Recorder {
         let (epoch, next_seq) =
             state.cursor.map_or((1, 1), |cursor| (cursor.epoch + 1, cursor.seq + 1));
         Self { journal, clock, state, epoch, next_seq, observers: Vec::new(), owed: Vec::new() }
+    }
+
+    /// A writer that goes on after `state` in the same epoch: its journal was handed over open.
+    pub fn going_on(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
+        let epoch = state.cursor.map_or(1, |cursor| cursor.epoch);
+        Self { epoch, ..Self::new(journal, clock, state) }
+    }
+
+    /// Is cancelled when somebody else took the session over.
+    #[must_use]
+    pub fn lost(&self) -> CancellationToken {
+        self.journal.lost()
     }
 
     /// What the events so far fold to, those still owed included.

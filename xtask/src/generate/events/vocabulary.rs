@@ -219,6 +219,8 @@ pub const ROWS: &[Row] = &[
         &["complete", "error", "interrupted", "thinking", "context_update"],
         &["state"],
     ]),
+    row("rewound", [&["history_mutation"], NONE, &["history_mutation"], &["context_update"], &["messages_update"]]),
+    row("view_restored", [&["history_mutation"], NONE, &["history_mutation"], &["context_update"], &["messages_update"]]),
     row("label_set", NO_WORDS),
     row("forked", [NONE, NONE, NONE, NONE, &["forked"]]),
     row("recovered", [NONE, NONE, NONE, NONE, &["resume"]]),

@@ -96,6 +96,8 @@ fn session() -> Vec<Event> {
         ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
         EntryAdded { entry }.into(),
         MessageInjected { message: message() }.into(),
+        Rewound { keep: 2, cause: RewindCause::Retry }.into(),
+        ViewRestored { messages: 9 }.into(),
         LabelSet { label: "here".to_owned(), at: cursor }.into(),
         Forked { child: "s2".into(), at: cursor }.into(),
         Recovered { sealed: vec!["c1".into()] }.into(),
@@ -203,15 +205,24 @@ fn tools() -> Vec<Event> {
             reason: Some("why".to_owned()),
             input: Some(json!(null)),
             outcome: Some(outcome.clone()),
+            context: Some("mind the gap".to_owned()),
+            stop: Some("enough".to_owned()),
         }
         .into(),
-        PermissionAsked { call: call.clone(), reason: "why".to_owned() }.into(),
+        PermissionAsked {
+            call: call.clone(),
+            reason: "why".to_owned(),
+            rules: vec!["Bash(make)".to_owned()],
+        }
+        .into(),
         PermissionDecided {
             call: call.clone(),
             verdict: Verdict::Ask,
             by: DecidedBy::Hook,
             class: Some(Class::Execute),
             reason: "why".to_owned(),
+            scope: Some(crate::approve::Scope::Always),
+            rules: vec!["Bash(make)".to_owned()],
         }
         .into(),
         ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),
