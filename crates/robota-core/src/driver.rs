@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,7 @@ use crate::journal::JournalError;
 use crate::message::{Block, Cause};
 use crate::provider::{NativeWeb, Provider};
 use crate::redact::Redactor;
+use crate::state::State;
 use crate::tool::ToolSet;
 use crate::turn::{Effect, Env, HookPoints, Input, Turn, TurnConfig, TurnInput, TurnReport};
 
@@ -73,6 +74,10 @@ pub struct DriveConfig {
     pub idle_timeout: Duration,
     /// A tool that was told to stop is abandoned after this.
     pub tool_grace: Duration,
+    /// A call that runs longer is stopped, unless its tool says another limit; none has no limit.
+    pub tool_timeout: Option<Duration>,
+    /// What the user wants kept when the conversation is summarised.
+    pub compact_instructions: Option<String>,
     /// Whether what went over the wire is journaled.
     pub record_payloads: bool,
     /// Takes secrets out of what tools, hooks and services say.
@@ -91,6 +96,8 @@ impl DriveConfig {
             options: Map::new(),
             idle_timeout: Duration::from_secs(120),
             tool_grace: Duration::from_secs(5),
+            tool_timeout: None,
+            compact_instructions: None,
             record_payloads: false,
             redactor: Redactor::default(),
         }
@@ -98,7 +105,6 @@ impl DriveConfig {
 }
 
 /// What can be said to a running turn.
-#[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// End now.
     Abort {
@@ -114,6 +120,16 @@ pub enum Command {
         /// What it says.
         content: Vec<Block>,
     },
+    /// Append events that happen beside the turn: while it runs it has the journal.
+    Append {
+        /// The events.
+        events: Vec<Event>,
+        /// Is told when they are safe, or that they are not. Whoever does not wait drops the
+        /// other end.
+        done: oneshot::Sender<Result<(), JournalError>>,
+    },
+    /// Look at the state: while the turn runs it has that too.
+    Inspect(Box<dyn FnOnce(&State) + Send>),
 }
 
 /// How a running turn is spoken to.
@@ -242,7 +258,9 @@ impl Drive<'_> {
                         self.side.clone(),
                     ));
                 }
-                effect => self.tasks.start(effect, self.ports, self.recorder.state()),
+                effect => {
+                    self.tasks.start(effect, self.ports, self.config, self.recorder.state());
+                }
             }
         }
     }
@@ -292,7 +310,11 @@ impl Drive<'_> {
                     self.cancelled = true;
                     return Input::Abort { cause: Cause::User, note: None };
                 }
-                Some(command) = mailbox.commands.recv() => return command.into(),
+                Some(command) = mailbox.commands.recv() => {
+                    if let Some(input) = self.heard(command).await {
+                        return input;
+                    }
+                }
                 Some(event) = self.side_events.recv() => {
                     if let Err(error) = self.append(vec![event]).await {
                         return Input::AppendFailed { error: error.to_data(), dropped: Vec::new() };
@@ -305,11 +327,22 @@ impl Drive<'_> {
     }
 }
 
-impl From<Command> for Input {
-    fn from(command: Command) -> Self {
+impl Drive<'_> {
+    /// What the turn is to hear of a command; none when it was not for the turn.
+    async fn heard(&mut self, command: Command) -> Option<Input> {
         match command {
-            Command::Abort { cause, note } => Self::Abort { cause, note },
-            Command::Send { input, content } => Self::Send { input, content },
+            Command::Abort { cause, note } => Some(Input::Abort { cause, note }),
+            Command::Send { input, content } => Some(Input::Send { input, content }),
+            Command::Append { events, done } => {
+                // A journal that failed is not tried again for this: whoever asks is told.
+                let result = self.recorder.append(None, events).await;
+                let _ = done.send(result);
+                None
+            }
+            Command::Inspect(look) => {
+                look(self.recorder.state());
+                None
+            }
         }
     }
 }

@@ -10,7 +10,11 @@ use crate::turn::Input;
 pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
-        Input::Hooked { answer, .. } => hook(redactor, answer),
+        Input::Hooked { reply, .. } => {
+            hook(redactor, &mut reply.answer);
+            maybe(redactor, &mut reply.context);
+            maybe(redactor, &mut reply.stop);
+        }
         Input::ModelFailed(error) => error.redact(redactor),
         Input::Compacted(Err(error)) => redactor.error(error),
         _ => {}
