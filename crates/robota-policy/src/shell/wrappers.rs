@@ -383,6 +383,29 @@ fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
     (vec![Inner::Words(words)], bare)
 }
 
+/// The command that `xargs` runs, without what it appends, and whether names end with NUL;
+/// `None` for options that change where they go.
+pub(crate) fn fed(words: &[Word]) -> Option<(Vec<Word>, bool)> {
+    let (first, args) = words.split_first()?;
+    if first.literal()? != "xargs" {
+        return None;
+    }
+    let mut nul = false;
+    let mut i = 0;
+    while let Some(text) = args.get(i).and_then(Word::literal) {
+        match text.as_str() {
+            "-0" | "--null" => nul = true,
+            "-r" | "--no-run-if-empty" => {}
+            "-n" | "-L" | "-P" if args.get(i + 1)?.literal()?.parse::<u16>().is_ok() => i += 1,
+            flag if flag.starts_with('-') => return None,
+            _ => break,
+        }
+        i += 1;
+    }
+    let inner = args[i..].to_vec();
+    (!inner.is_empty()).then_some((inner, nul))
+}
+
 /// `ssh [options] host command…`: the rest is a script for the other side.
 fn ssh(args: &[Word]) -> Vec<Inner> {
     const SSH: Wrapper = Wrapper {
