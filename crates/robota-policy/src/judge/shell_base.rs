@@ -10,11 +10,9 @@ use super::shell::Shell;
 use super::shell_rules::is_sink;
 use crate::call::ToolCall;
 use crate::rule::{Matcher, Rule};
-use crate::shell::wrappers::Seen;
 use crate::shell::word::Piece;
-use crate::shell::{
-    Part, RedirectKind, Word, assign, expand, files, mention, readonly, vars,
-};
+use crate::shell::wrappers::Seen;
+use crate::shell::{Part, RedirectKind, Word, assign, expand, files, mention, readonly, vars};
 use crate::verdict::{Findings, Source};
 use crate::workspace::FileRef;
 
@@ -114,6 +112,8 @@ impl Shell<'_, '_> {
     /// Whether the words are proven to look and nothing else, wherever that is.
     pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
         readonly::looks(words, part).is_some()
+            || (words.first().is_some_and(|word| word.raw == "xargs")
+                && self.fed_base(part).is_some())
     }
 
     fn command_base(
@@ -241,7 +241,8 @@ impl Shell<'_, '_> {
             }
             _ => None,
         };
-        let used: Vec<(String, bool)> = words.iter().flat_map(|word| word.pieces.iter().filter_map(set)).collect();
+        let used: Vec<(String, bool)> =
+            words.iter().flat_map(|word| word.pieces.iter().filter_map(set)).collect();
         // What is set only sometimes may be anything, and so may what has too many values.
         if used.is_empty() || used.iter().any(|(name, _)| !part.bound.contains(name)) {
             return self.look_once(part, words);
@@ -256,7 +257,10 @@ impl Shell<'_, '_> {
             let split = |value: &Vec<expand::Live>| {
                 let found = expand::files_of(value, &scope);
                 expand::is_glob(value)
-                    && found.paths.iter().any(|path| path.to_string_lossy().contains(char::is_whitespace))
+                    && found
+                        .paths
+                        .iter()
+                        .any(|path| path.to_string_lossy().contains(char::is_whitespace))
             };
             if !quoted && values.iter().any(split) {
                 return None;
@@ -278,9 +282,7 @@ impl Shell<'_, '_> {
         if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
             return None;
         }
-        let unsettled = |piece: &Piece| {
-            matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name))
-        };
+        let unsettled = |piece: &Piece| matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name));
         if looks.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
             return None;
         }

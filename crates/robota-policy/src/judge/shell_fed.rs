@@ -42,7 +42,8 @@ impl Shell<'_, '_> {
         let mut base = Base::Look;
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
-            if expansion.unknown || !expansion.paths.iter().all(|path| self.tidy(path, nul, &listed))
+            if expansion.unknown
+                || !expansion.paths.iter().all(|path| self.tidy(path, nul, &listed))
             {
                 return None;
             }
@@ -100,18 +101,26 @@ fn passes(words: &[Word], part: &Part) -> bool {
         return false;
     }
     let Some(looks) = readonly::looks(words, part) else { return false };
-    let whole = words[1..].iter().filter_map(Word::value).filter(|t| t.starts_with('-')).all(|flag| {
-        let letters = flag.trim_start_matches('-');
-        match flag.strip_prefix("--") {
-            Some(long) => matches!(
-                long,
-                "ignore-case" | "invert-match" | "extended-regexp" | "fixed-strings" | "reverse"
-                    | "unique" | "version-sort"
-            ),
-            None => letters.chars().all(|c| c.is_ascii_digit() || "viEFPwxzneurVdf".contains(c))
-                && !(program.ends_with("grep") && letters.contains(['n', 'r'])),
-        }
-    });
+    let whole =
+        words[1..].iter().filter_map(Word::value).filter(|t| t.starts_with('-')).all(|flag| {
+            let letters = flag.trim_start_matches('-');
+            match flag.strip_prefix("--") {
+                Some(long) => matches!(
+                    long,
+                    "ignore-case"
+                        | "invert-match"
+                        | "extended-regexp"
+                        | "fixed-strings"
+                        | "reverse"
+                        | "unique"
+                        | "version-sort"
+                ),
+                None => {
+                    letters.chars().all(|c| c.is_ascii_digit() || "viEFPwxzneurVdf".contains(c))
+                        && !(program.ends_with("grep") && letters.contains(['n', 'r']))
+                }
+            }
+        });
     whole && looks.paths.is_empty()
 }
 
@@ -143,7 +152,12 @@ fn listed(words: &[Word], part: &Part) -> Option<Listed> {
             let plain = flags.iter().filter(|f| f.starts_with('-')).all(|f| {
                 matches!(
                     f.as_str(),
-                    "-z" | "--cached" | "--modified" | "-m" | "--others" | "-o" | "--exclude-standard"
+                    "-z" | "--cached"
+                        | "--modified"
+                        | "-m"
+                        | "--others"
+                        | "-o"
+                        | "--exclude-standard"
                 )
             });
             plain.then(|| Listed { starts: here(), links: true, bare: true })

@@ -117,12 +117,8 @@ impl Shell<'_, '_> {
     pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let critical = Critical { dirs: &self.policy.precious };
         for command in runs::commands(words, part) {
-            let inner = Part {
-                words: command,
-                cwd: part.cwd.clone(),
-                hidden: true,
-                ..Part::default()
-            };
+            let inner =
+                Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
             let seen = wrappers::see(&inner);
             for view in &seen.views {
                 self.forbid_text(part, &view.words, found);
@@ -193,9 +189,8 @@ impl Shell<'_, '_> {
         let mut at = PathBuf::from(target);
         while !roots.inside.iter().any(|root| within(root, &text(&at), file.fold)) {
             // A folder that looks like a repository is one, and its settings run programs.
-            let marked = [".git", "HEAD"].iter().any(|name| {
-                paths.kind(&at.join(name)) != PathKind::Missing
-            });
+            let marked =
+                [".git", "HEAD"].iter().any(|name| paths.kind(&at.join(name)) != PathKind::Missing);
             if marked {
                 return Some(format!("`{}` is a repository of its own", at.display()));
             }

@@ -5,9 +5,31 @@ use super::bomb;
 
 /// Words that reach beyond the lines that are read.
 const REACHING: &[&str] = &[
-    "system", "getline", "close", "fflush", "ENVIRON", "PROCINFO", "ARGV", "ARGC", "ARGIND",
-    "SYMTAB", "FUNCTAB", "while", "do", "function", "func", "BINMODE", "sprintf", "strftime",
-    "extension", "gensub", "eval", "srand", "delete", "FILENAME", "switch",
+    "system",
+    "getline",
+    "close",
+    "fflush",
+    "ENVIRON",
+    "PROCINFO",
+    "ARGV",
+    "ARGC",
+    "ARGIND",
+    "SYMTAB",
+    "FUNCTAB",
+    "while",
+    "do",
+    "function",
+    "func",
+    "BINMODE",
+    "sprintf",
+    "strftime",
+    "extension",
+    "gensub",
+    "eval",
+    "srand",
+    "delete",
+    "FILENAME",
+    "switch",
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +87,9 @@ pub(crate) fn is_tame(program: &str) -> bool {
             _ => {}
         }
         // Text that grows by itself fills the memory.
-        if assigning && name(token) && next.is_some_and(|next| name(next) && *next != Token::Name("in"))
+        if assigning
+            && name(token)
+            && next.is_some_and(|next| name(next) && *next != Token::Name("in"))
         {
             return false;
         }

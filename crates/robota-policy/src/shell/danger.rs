@@ -1,9 +1,7 @@
 //! What turns an allowed command into one that must be asked about: options that run another
 //! program, builtins that change what later words mean, and programs that break machines.
 
-use super::danger_table::{
-    BREAKING, EXEC, HARMLESS, LEADING, REDEFINING, RUNS, RUNS_WHOLE,
-};
+use super::danger_table::{BREAKING, EXEC, HARMLESS, LEADING, REDEFINING, RUNS, RUNS_WHOLE};
 use super::word::Word;
 use super::wrappers::{base, is_shell};
 use super::{danger_git, files};
@@ -132,7 +130,8 @@ pub(super) fn is_running_option(name: &str) -> bool {
                 || name.ends_with(&format!("-{whole}"))
                 || (name.len() >= 5 && whole.starts_with(name) && whole.contains('-'))
         })
-        || (name.len() >= 4 && ["to-command", "rsh-command", "rmt-command"].iter().any(|w| w.starts_with(name)))
+        || (name.len() >= 4
+            && ["to-command", "rsh-command", "rmt-command"].iter().any(|w| w.starts_with(name)))
         || (name.len() >= 6 && "use-compress-program".starts_with(name))
 }
 
@@ -140,7 +139,10 @@ pub(super) fn is_running_option(name: &str) -> bool {
 pub(super) fn takes_command(program: &str, text: &str) -> bool {
     if let Some(long) = text.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or(long);
-        return is_running_option(name) || (program == "git" && name == "config");
+        let spec = EXEC.iter().find(|spec| spec.name == program);
+        return is_running_option(name)
+            || (program == "git" && name == "config")
+            || spec.is_some_and(|spec| spec.long.contains(&&text[..name.len() + 2]));
     }
     let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
         return false;
@@ -163,9 +165,20 @@ fn runs_address(word: &Word) -> bool {
 /// Commands of a database's prompt that leave it: `.shell`, `\!`.
 fn escapes(word: &Word) -> bool {
     let text = word.value().unwrap_or_else(|| word.raw.clone());
-    [".sh", ".sy", "\\!", ".load", "load_extension", ".once", ".output", "\\copy", "system ", "writefile"]
-        .iter()
-        .any(|way| text.contains(way))
+    [
+        ".sh",
+        ".sy",
+        "\\!",
+        ".load",
+        "load_extension",
+        ".once",
+        ".output",
+        "\\copy",
+        "system ",
+        "writefile",
+    ]
+    .iter()
+    .any(|way| text.contains(way))
         || matches!(text.as_str(), "-cmd" | "-init")
 }
 

@@ -6,20 +6,111 @@ use super::word::Word;
 
 /// Subcommands that keep to the repository, apart from the options below.
 const KNOWN: &[&str] = &[
-    "add", "am", "annotate", "apply", "archive", "backfill", "bisect", "blame", "branch", "bundle",
-    "cat-file", "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout",
-    "cherry", "cherry-pick", "clean", "clone", "column", "commit", "commit-graph", "commit-tree",
-    "config", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree",
-    "fast-export", "fetch", "fmt-merge-msg", "for-each-ref", "format-patch", "fsck", "gc", "grep",
-    "hash-object", "help", "init", "lfs", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo",
-    "maintenance", "merge", "merge-base", "merge-file", "merge-tree", "mktag", "mktree",
-    "multi-pack-index", "mv", "name-rev", "notes", "pack-refs", "patch-id", "prune",
-    "prune-packed", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote",
-    "repack", "replace", "request-pull", "rerere", "reset", "restore", "rev-list", "rev-parse",
-    "revert", "rm", "shortlog", "show", "show-branch", "show-index", "show-ref",
-    "sparse-checkout", "stage", "stash", "status", "stripspace", "submodule", "switch",
-    "symbolic-ref", "tag", "unpack-objects", "update-index", "update-ref", "var", "verify-commit",
-    "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree",
+    "add",
+    "am",
+    "annotate",
+    "apply",
+    "archive",
+    "backfill",
+    "bisect",
+    "blame",
+    "branch",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "check-ref-format",
+    "checkout",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "column",
+    "commit",
+    "commit-graph",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fast-export",
+    "fetch",
+    "fmt-merge-msg",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "help",
+    "init",
+    "lfs",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "mailinfo",
+    "maintenance",
+    "merge",
+    "merge-base",
+    "merge-file",
+    "merge-tree",
+    "mktag",
+    "mktree",
+    "multi-pack-index",
+    "mv",
+    "name-rev",
+    "notes",
+    "pack-refs",
+    "patch-id",
+    "prune",
+    "prune-packed",
+    "pull",
+    "push",
+    "range-diff",
+    "read-tree",
+    "rebase",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "request-pull",
+    "rerere",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-index",
+    "show-ref",
+    "sparse-checkout",
+    "stage",
+    "stash",
+    "status",
+    "stripspace",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "unpack-objects",
+    "update-index",
+    "update-ref",
+    "var",
+    "verify-commit",
+    "verify-pack",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "worktree",
+    "write-tree",
 ];
 
 /// Options, of any subcommand, that run something or write somewhere else.
@@ -70,10 +161,24 @@ pub(super) fn of_git(args: &[Word]) -> Option<String> {
             // Before the subcommand.
             match flag {
                 "-C" | "--namespace" | "--super-prefix" => i += 1,
-                "--no-pager" | "-P" | "--no-replace-objects" | "--bare" | "--literal-pathspecs"
-                | "--glob-pathspecs" | "--noglob-pathspecs" | "--icase-pathspecs"
-                | "--no-optional-locks" | "--no-lazy-fetch" | "--no-advice" | "--version"
-                | "--help" | "-h" | "-v" | "--html-path" | "--man-path" | "--info-path" => {}
+                "--no-pager"
+                | "-P"
+                | "--no-replace-objects"
+                | "--bare"
+                | "--literal-pathspecs"
+                | "--glob-pathspecs"
+                | "--noglob-pathspecs"
+                | "--icase-pathspecs"
+                | "--no-optional-locks"
+                | "--no-lazy-fetch"
+                | "--no-advice"
+                | "--version"
+                | "--help"
+                | "-h"
+                | "-v"
+                | "--html-path"
+                | "--man-path"
+                | "--info-path" => {}
                 _ => return found(flag),
             }
             continue;
@@ -149,7 +254,10 @@ fn ours(flag: &str, next: Option<&Word>) -> bool {
         None if flag.len() > 1 && !flag.starts_with('-') => flag[1..].to_owned(),
         None => next.and_then(Word::value).unwrap_or_default(),
     };
-    matches!(value.as_str(), "ours" | "theirs" | "ort" | "recursive" | "resolve" | "octopus" | "subtree")
+    matches!(
+        value.as_str(),
+        "ours" | "theirs" | "ort" | "recursive" | "resolve" | "octopus" | "subtree"
+    )
 }
 
 /// `ext::sh -c id`: any word before `::` names a program `git-remote-…`.

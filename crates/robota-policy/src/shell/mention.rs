@@ -3,9 +3,9 @@
 
 use super::files_table::{SHAPES, Shape};
 use super::parse::Part;
-use super::runs;
 use super::word::{Piece, Word};
 use super::wrappers::base;
+use super::{files, runs};
 
 /// What a command may have to do with which files.
 #[derive(Debug, Default)]
@@ -31,25 +31,107 @@ const INERT: &[&str] = &[
 
 /// Readers that write their last operand, or one that an option names.
 const WRITING_READERS: &[&str] = &[
-    "uniq", "xxd", "split", "csplit", "openssl", "gpg", "age", "base64", "iconv", "uuencode",
-    "pandoc", "gzip", "gunzip", "bzip2", "xz", "zstd", "lz4", "sqlite3", "cpio", "ar", "unzip",
-    "tar", "zip", "7z", "7za", "bash", "sh", "zsh", "dash", "python", "python3", "node", "ruby",
-    "php", "perl", "awk", "gawk", "mawk", "nawk", "yq", "xmllint", "plutil", "source", ".", "sftp",
-    "mail", "pygmentize", "highlight", "mapfile", "readarray",
+    "uniq",
+    "xxd",
+    "split",
+    "csplit",
+    "openssl",
+    "gpg",
+    "age",
+    "base64",
+    "iconv",
+    "uuencode",
+    "pandoc",
+    "gzip",
+    "gunzip",
+    "bzip2",
+    "xz",
+    "zstd",
+    "lz4",
+    "sqlite3",
+    "cpio",
+    "ar",
+    "unzip",
+    "tar",
+    "zip",
+    "7z",
+    "7za",
+    "bash",
+    "sh",
+    "zsh",
+    "dash",
+    "python",
+    "python3",
+    "node",
+    "ruby",
+    "php",
+    "perl",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "yq",
+    "xmllint",
+    "plutil",
+    "source",
+    ".",
+    "sftp",
+    "mail",
+    "pygmentize",
+    "highlight",
+    "mapfile",
+    "readarray",
 ];
 
 /// Options that take a message.
 const MESSAGES: &[&str] = &[
-    "-m", "--message", "--title", "--body", "--subject", "--description", "--notes", "--comment",
-    "--reason", "--author", "--grep", "--date", "--header", "--label",
+    "-m",
+    "--message",
+    "--title",
+    "--body",
+    "--subject",
+    "--description",
+    "--notes",
+    "--comment",
+    "--reason",
+    "--author",
+    "--grep",
+    "--date",
+    "--header",
+    "--label",
 ];
 
 /// Git commands that at most read the files they name.
 const GIT_READS: &[&str] = &[
-    "add", "stage", "commit", "diff", "log", "show", "blame", "annotate", "ls-files", "status",
-    "grep", "check-ignore", "check-attr", "hash-object", "rev-parse", "cat-file", "archive",
-    "shortlog", "range-diff", "push", "fetch", "pull", "ls-tree", "merge-base", "rev-list",
-    "diff-tree", "diff-index", "diff-files", "whatchanged",
+    "add",
+    "stage",
+    "commit",
+    "diff",
+    "log",
+    "show",
+    "blame",
+    "annotate",
+    "ls-files",
+    "status",
+    "grep",
+    "check-ignore",
+    "check-attr",
+    "hash-object",
+    "rev-parse",
+    "cat-file",
+    "archive",
+    "shortlog",
+    "range-diff",
+    "push",
+    "fetch",
+    "pull",
+    "ls-tree",
+    "merge-base",
+    "rev-list",
+    "diff-tree",
+    "diff-index",
+    "diff-files",
+    "whatchanged",
 ];
 
 /// What the words may have to do with files, beyond what is known of the program.
@@ -66,13 +148,16 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
     // Operands of these are judged exactly.
     let exact = match shape {
         Some(Shape::Git) | None => false,
-        Some(
-            Shape::Read | Shape::PatternRead | Shape::Tree | Shape::PatternTree | Shape::List,
-        ) => !WRITING_READERS.contains(&name),
+        Some(Shape::Read | Shape::PatternRead | Shape::Tree | Shape::PatternTree | Shape::List) => {
+            !WRITING_READERS.contains(&name)
+        }
+        Some(Shape::Fetch) => false,
         Some(_) => true,
     };
+    let tame = matches!(name, "sed" | "gsed") && !files::wild_sed(args);
+    let exact = exact && (tame || !runs::interprets(name));
     let reads_only = name == "git" && GIT_READS.contains(&sub.as_str());
-    let script = !exact && runs::interprets(name);
+    let script = !tame && runs::interprets(name);
     let mut skip = false;
     let mut operands = 0;
     for (i, word) in args.iter().enumerate() {
@@ -81,7 +166,8 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
             continue;
         }
         let head = flag_head(word);
-        let before = i.checked_sub(1).and_then(|at| args.get(at)).map(flag_head).unwrap_or_default();
+        let before =
+            i.checked_sub(1).and_then(|at| args.get(at)).map(flag_head).unwrap_or_default();
         if MESSAGES.contains(&head.as_str()) {
             skip = !word.raw.contains('=');
             continue;
@@ -125,7 +211,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
         list.extend(parts(word));
     }
     if name == "git" {
-        out.outputs.extend(git_outputs(&sub, args));
+        out.outputs.extend(git_outputs(&sub, args).unwrap_or_default());
     }
     // Programs that are given names or a program on their input.
     if script || matches!(name, "cpio" | "xargs" | "tar" | "parallel" | "rsync" | "zip" | "pax") {
@@ -182,22 +268,24 @@ fn git_sub(args: &[Word]) -> String {
 }
 
 /// Files and folders that a git command creates where it is told to.
-fn git_outputs(sub: &str, args: &[Word]) -> Option<Word> {
+fn git_outputs(sub: &str, args: &[Word]) -> Option<Vec<Word>> {
     let at = args.iter().position(|word| word.raw == sub)?;
     let operands = args[at + 1..].iter().filter(|word| !word.raw.starts_with('-'));
-    match sub {
-        "clone" => operands.skip(1).last().cloned(),
-        "init" => operands.last().cloned(),
+    Some(match sub {
+        "clone" => operands.skip(1).last().into_iter().cloned().collect(),
+        "init" => operands.last().into_iter().cloned().collect(),
         "worktree" | "bundle" | "submodule" => {
             let mut operands = operands;
-            let what = operands.next()?;
-            let nth = usize::from(sub == "submodule");
-            matches!(what.raw.as_str(), "add" | "create" | "move")
-                .then(|| operands.nth(nth).cloned())
-                .flatten()
+            let what = operands.next()?.raw.as_str();
+            let skip = usize::from(sub == "submodule");
+            if matches!(what, "add" | "create" | "move") {
+                operands.skip(skip).cloned().collect()
+            } else {
+                Vec::new()
+            }
         }
-        _ => None,
-    }
+        _ => Vec::new(),
+    })
 }
 
 /// `-am` of git takes a message as well.
@@ -229,14 +317,32 @@ fn is_output(flag: &str, program: &str) -> bool {
             part.starts_with("out")
                 || matches!(
                     part,
-                    "dest" | "destination" | "dir" | "directory" | "log" | "logfile" | "trace"
-                        | "stderr" | "write" | "save" | "dump" | "prefix" | "root" | "target"
-                        | "cookie" | "jar" | "report" | "export" | "basedir"
+                    "dest"
+                        | "destination"
+                        | "dir"
+                        | "directory"
+                        | "log"
+                        | "logfile"
+                        | "trace"
+                        | "stderr"
+                        | "write"
+                        | "save"
+                        | "dump"
+                        | "prefix"
+                        | "root"
+                        | "target"
+                        | "cookie"
+                        | "jar"
+                        | "report"
+                        | "export"
+                        | "basedir"
                 )
         });
     }
     match program {
-        "tar" | "bsdtar" => name.contains(['C', 'g']) || (name.contains('f') && !name.contains(['x', 't'])),
+        "tar" | "bsdtar" => {
+            name.contains(['C', 'g']) || (name.contains('f') && !name.contains(['x', 't']))
+        }
         "unzip" => name.starts_with('d'),
         "wget" => name.contains(['a', 'o', 'O', 'P']),
         "csplit" | "ssh-keygen" => name.starts_with('f'),
@@ -246,15 +352,18 @@ fn is_output(flag: &str, program: &str) -> bool {
     }
 }
 
-/// The value that stands behind a short option without a blank: `-o/etc/x`.
+/// The value that stands in the same word as its option: `-o/etc/x`, `--out=x`.
 fn glued(word: &Word) -> Option<Word> {
     let first = flag_head(word);
-    let short = first.starts_with('-') && !first.starts_with("--");
+    if first.starts_with("--") {
+        let has_value = word.raw.contains('=');
+        return has_value.then(|| cut(word, first.len() + 1)).flatten();
+    }
     match first.char_indices().nth(2) {
-        Some((at, _)) if short => cut(word, at),
+        Some((at, _)) => cut(word, at),
         // `-o"$HOME/x"`
-        None if short && word.pieces.len() > 1 => cut(word, first.len()),
-        _ => None,
+        None if word.pieces.len() > 1 => cut(word, first.len()),
+        None => None,
     }
 }
 
@@ -269,27 +378,49 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
     if pieces.is_empty() {
         return None;
     }
-    Some(Word::of(word.raw.clone(), pieces))
+    Some(Word::of("", pieces))
 }
 
-/// Parts of a word that may be a path: behind `=`, `:`, `@`, `,` and `file://`.
+/// Parts of a word that may be a path: between `=`, `:`, `@`, `,` and their like, and from each
+/// of them to the end.
 fn parts(word: &Word) -> Vec<Word> {
-    let mut out = Vec::new();
-    let Some(Piece::Text { text, .. } | Piece::Ansi(text)) = word.pieces.first() else {
-        return out;
+    const MARKS: &str = "=:@,;%+<>|";
+    let marked = |piece: &Piece| matches!(piece, Piece::Text { text, .. } | Piece::Ansi(text) if text.contains(|c| MARKS.contains(c)));
+    if !word.pieces.iter().any(marked) {
+        return Vec::new();
+    }
+    // The stretches between marks, each a list of pieces.
+    let mut stretches: Vec<Vec<Piece>> = vec![Vec::new()];
+    let push = |piece: Piece, stretches: &mut Vec<Vec<Piece>>| {
+        stretches.last_mut().into_iter().for_each(|last| last.push(piece.clone()));
     };
-    for (at, mark) in text.char_indices().filter(|(_, c)| "=:@,%+<>".contains(*c)).take(8) {
-        let from = at + mark.len_utf8();
-        let from = if text[from..].starts_with("//") { from + 2 } else { from };
-        out.extend(cut(word, from));
-        // `type=bind,source=/x,target=/y`: what stands before the next mark.
-        let rest = &text[from..];
-        if let Some(end) = rest.find([',', ':', ';']).filter(|end| *end > 0) {
-            out.push(Word::plain(&rest[..end]));
+    for piece in &word.pieces {
+        let (Piece::Text { text, .. } | Piece::Ansi(text)) = piece else {
+            push(piece.clone(), &mut stretches);
+            continue;
+        };
+        let quoted = !matches!(piece, Piece::Text { quoted: false, .. });
+        for (i, stretch) in text.split(|c| MARKS.contains(c)).take(16).enumerate() {
+            if i > 0 {
+                stretches.push(Vec::new());
+            }
+            // `file:///etc/x`
+            let stretch =
+                if i > 0 { stretch.strip_prefix("//").unwrap_or(stretch) } else { stretch };
+            if !stretch.is_empty() {
+                push(Piece::Text { text: stretch.to_owned(), quoted }, &mut stretches);
+            }
         }
     }
-    if let Some(end) = text.find([':', ',', ';']).filter(|end| *end > 0) {
-        out.push(Word::plain(&text[..end]));
+    let mut out: Vec<Word> = stretches
+        .into_iter()
+        .filter(|pieces| !pieces.is_empty())
+        .map(|pieces| Word::of("", pieces))
+        .collect();
+    // A name may have a mark in it.
+    if let Some(Piece::Text { text, .. } | Piece::Ansi(text)) = word.pieces.first() {
+        let marks = text.char_indices().filter(|(_, c)| MARKS.contains(*c)).take(4);
+        out.extend(marks.filter_map(|(at, mark)| cut(word, at + mark.len_utf8())));
     }
     out
 }

@@ -127,8 +127,22 @@ fn harmless_set(word: &Word) -> bool {
 /// A filter of jq that reaches for other files or for the environment, or that never ends.
 fn reaches_out(filter: &str) -> bool {
     const WORDS: &[&str] = &[
-        "import", "include", "env", "ENV", "input_filename", "get_search_list", "modulemeta",
-        "while", "until", "repeat", "recurse", "range", "limit", "def", "infinite", "combinations",
+        "import",
+        "include",
+        "env",
+        "ENV",
+        "input_filename",
+        "get_search_list",
+        "modulemeta",
+        "while",
+        "until",
+        "repeat",
+        "recurse",
+        "range",
+        "limit",
+        "def",
+        "infinite",
+        "combinations",
     ];
     let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     WORDS.iter().any(|word| {

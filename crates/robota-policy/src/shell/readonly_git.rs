@@ -558,13 +558,7 @@ const SUBS: &[Sub] = &[
         long: &["verbose", "abbrev"],
         operands: Operands::Any,
     },
-    Sub {
-        name: "range-diff",
-        short: "",
-        short_val: "",
-        long: DIFF,
-        operands: Operands::Any,
-    },
+    Sub { name: "range-diff", short: "", short_val: "", long: DIFF, operands: Operands::Any },
     Sub {
         name: "show-branch",
         short: "ar",

@@ -34,13 +34,34 @@ impl Critical<'_> {
 
 /// Programs that remove what they are given.
 const REMOVERS: &[&str] = &[
-    "rm", "rmdir", "unlink", "grm", "srm", "shred", "trash", "trash-put", "rimraf", "wipe", "del",
+    "rm",
+    "rmdir",
+    "unlink",
+    "grm",
+    "srm",
+    "shred",
+    "trash",
+    "trash-put",
+    "rimraf",
+    "wipe",
+    "del",
 ];
 
 /// Programs that write over a whole device.
 const DEVICE_BREAKERS: &[&str] = &[
-    "wipefs", "blkdiscard", "mkswap", "fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted",
-    "badblocks", "pvremove", "vgremove", "lvremove",
+    "wipefs",
+    "blkdiscard",
+    "mkswap",
+    "fdisk",
+    "sfdisk",
+    "cfdisk",
+    "gdisk",
+    "sgdisk",
+    "parted",
+    "badblocks",
+    "pvremove",
+    "vgremove",
+    "lvremove",
 ];
 
 /// Why this command is a critical removal, if it is.
@@ -98,6 +119,8 @@ pub(crate) fn critical(
             device(&Word::parse(of), scope)
         }),
         "tee" | "cp" | "install" | "mcopy" => operands.into_iter().find_map(|w| device(w, scope)),
+        // `/bin/r? -rf ~`
+        _ if words[0].is_dynamic() && recursive(args) => rm("rm", args, part, scope, dirs),
         _ => None,
     }
 }
@@ -145,7 +168,8 @@ fn rm(
     scope: &Scope<'_>,
     dirs: &Critical<'_>,
 ) -> Option<String> {
-    let recursive = recursive(args) || matches!(name, "trash" | "trash-put" | "rimraf");
+    let recursive =
+        recursive(args) || matches!(name, "trash" | "trash-put" | "rimraf" | "shred" | "wipe");
     let given = operands(args);
     if name == "shred"
         && let Some(why) = given.iter().find_map(|word| device(word, scope))
@@ -221,7 +245,8 @@ fn rsync(
 fn git_clean(args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
     let at = args.iter().position(|word| word.raw == "clean")?;
     let forced = args[at..].iter().any(|w| {
-        w.raw == "--force" || (w.raw.starts_with('-') && !w.raw.starts_with("--") && w.raw.contains('f'))
+        w.raw == "--force"
+            || (w.raw.starts_with('-') && !w.raw.starts_with("--") && w.raw.contains('f'))
     });
     if !forced {
         return None;
@@ -236,8 +261,10 @@ fn git_clean(args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<St
 /// Devices that may always be written to.
 fn harmless_device(path: &str) -> bool {
     let name = path.strip_prefix("/dev/").unwrap_or(path);
-    matches!(name, "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdout" | "stderr" | "stdin")
-        || ["fd/", "pts/", "shm/", "tcp/", "udp/", "tty", "ptmx"].iter().any(|p| name.starts_with(p))
+    matches!(
+        name,
+        "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdout" | "stderr" | "stdin"
+    ) || ["fd/", "pts/", "shm/", "tcp/", "udp/", "tty", "ptmx"].iter().any(|p| name.starts_with(p))
 }
 
 /// Why writing to this word empties a device, if it does.
@@ -250,19 +277,31 @@ pub(crate) fn device(word: &Word, scope: &Scope<'_>) -> Option<String> {
 }
 
 const FILTERS: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-regex", "-iregex", "-mtime", "-mmin", "-size",
-    "-empty", "-newer", "-atime", "-wholename",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-size",
+    "-empty",
+    "-newer",
+    "-atime",
+    "-wholename",
 ];
 
 fn find(name: &str, args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
     let value = |word: &Word| word.value().unwrap_or_default();
     let removes = args.iter().enumerate().any(|(i, word)| match value(word).as_str() {
         "-delete" => true,
-        "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => args
-            [i + 1..]
-            .iter()
-            .take(6)
-            .any(|w| w.value().is_none() || value(w).split([' ', ';']).any(|t| REMOVERS.contains(&base(t)))),
+        "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch" => {
+            args[i + 1..].iter().take(6).any(|w| {
+                w.value().is_none()
+                    || value(w).split([' ', ';']).any(|t| REMOVERS.contains(&base(t)))
+            })
+        }
         _ => false,
     });
     match name {
@@ -294,13 +333,14 @@ fn find_from(args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<St
 
 /// Where fd starts, when that is critical: what follows the pattern.
 fn fd_from(args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
-    let own = args.iter().take_while(|w| {
-        !matches!(w.raw.as_str(), "-x" | "-X" | "--exec" | "--exec-batch")
-    });
+    let own = args
+        .iter()
+        .take_while(|w| !matches!(w.raw.as_str(), "-x" | "-X" | "--exec" | "--exec-batch"));
     let own: Vec<Word> = own.cloned().collect();
     let given = operands(&own);
-    let filtered = given.first().is_some_and(|pattern| pattern.raw.chars().any(char::is_alphanumeric))
-        || own.iter().any(|w| w.raw.starts_with("-e"));
+    let filtered =
+        given.first().is_some_and(|pattern| pattern.raw.chars().any(char::is_alphanumeric))
+            || own.iter().any(|w| w.raw.starts_with("-e"));
     let here = Word::plain(".");
     let mut starts: Vec<&Word> = given.into_iter().skip(1).collect();
     if starts.is_empty() {

@@ -2,19 +2,78 @@
 //! commands behind `!`. They are cut into pieces that would be commands if a shell saw them; what
 //! is found can only forbid.
 
-use super::{danger, files};
 use super::parse::Part;
 use super::word::Word;
 use super::wrappers::base;
+use super::{danger, files};
 
 /// Programs whose words are programs of their own.
 const INTERPRETERS: &[&str] = &[
-    "awk", "gawk", "mawk", "nawk", "sed", "gsed", "perl", "python", "python2", "python3", "ruby",
-    "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "tclsh", "wish", "expect", "osascript",
-    "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "emacsclient", "sqlite3", "duckdb", "psql",
-    "mysql", "mariadb", "gdb", "lldb", "make", "gmake", "julia", "Rscript", "R", "ghc", "ghci",
-    "irb", "bc", "dc", "m4", "jshell", "groovy", "scala", "pwsh", "powershell", "elixir", "erl",
-    "socat", "less", "more", "gnuplot", "octave", "mongosh", "redis-cli", "ftp", "lftp", "sftp",
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "gsed",
+    "perl",
+    "python",
+    "python2",
+    "python3",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "wish",
+    "expect",
+    "osascript",
+    "vim",
+    "vi",
+    "nvim",
+    "view",
+    "ex",
+    "ed",
+    "emacs",
+    "emacsclient",
+    "sqlite3",
+    "duckdb",
+    "psql",
+    "mysql",
+    "mariadb",
+    "gdb",
+    "lldb",
+    "make",
+    "gmake",
+    "julia",
+    "Rscript",
+    "R",
+    "ghc",
+    "ghci",
+    "irb",
+    "bc",
+    "dc",
+    "m4",
+    "jshell",
+    "groovy",
+    "scala",
+    "pwsh",
+    "powershell",
+    "elixir",
+    "erl",
+    "socat",
+    "less",
+    "more",
+    "gnuplot",
+    "octave",
+    "mongosh",
+    "redis-cli",
+    "ftp",
+    "lftp",
+    "sftp",
     "telnet",
 ];
 
@@ -45,6 +104,10 @@ pub(crate) fn commands(words: &[Word], part: &Part) -> Vec<Vec<Word>> {
         let runs = danger::takes_command(name, &text);
         if runs || before || all {
             pieces(&text, runs || before, &mut out);
+            if matches!(name, "sed" | "gsed" | "perl") {
+                // `s/x/rm y/e`
+                text.split(['/', '|', '#', ',']).for_each(|part| pieces(part, false, &mut out));
+            }
         }
         before = runs;
     }
@@ -62,8 +125,10 @@ fn pieces(text: &str, single: bool, out: &mut Vec<Vec<Word>>) {
     }
     for segment in text.split(|c: char| "\n;|&(){}\"'`!=".contains(c)).take(MAX_PIECES) {
         // `exec:rm x`, `sh -c,rm`: lists of a language become words.
-        let tokens: Vec<&str> =
-            segment.split(|c: char| c.is_whitespace() || c == ',').filter(|t| !t.is_empty()).collect();
+        let tokens: Vec<&str> = segment
+            .split(|c: char| c.is_whitespace() || c == ',')
+            .filter(|t| !t.is_empty())
+            .collect();
         // `1e rm x`, `shell rm x`, `.system rm x`: what stands first may not be the program.
         for from in 0..tokens.len().min(3) {
             let Some(first) = tokens.get(from) else { continue };

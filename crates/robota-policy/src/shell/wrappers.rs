@@ -2,7 +2,7 @@
 
 use super::parse::Part;
 use super::word::{Piece, Word};
-use super::wrappers_table::{RUNNERS, SHELLS, TAILS, WRAPPERS, Wrapper};
+use super::wrappers_table::{RUN_STDIN, RUNNERS, SHELLS, TAILS, WRAPPERS, Wrapper};
 use crate::glob::Ch;
 
 /// What stands inside a wrapper.
@@ -76,6 +76,16 @@ pub(crate) fn see(part: &Part) -> Seen {
             }
         }
         seen.views.push(view);
+    }
+    let program = |view: &View| view.words.first().and_then(Word::value);
+    let fed = |view: &View| program(view).is_some_and(|name| RUN_STDIN.contains(&base(&name)));
+    if let Some(stdin) = &part.stdin
+        && seen.views.iter().any(fed)
+    {
+        match stdin.value() {
+            Some(text) => seen.scripts.push(text),
+            None => seen.unknown = true,
+        }
     }
     seen
 }
@@ -374,7 +384,15 @@ fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
         assigns: false,
     };
     let bare = args.first().is_some_and(|word| !word.may_be_flag());
-    let Some(at) = own_options(&BARE, args) else { return (wrapped(args), false) };
+    let Some(at) = own_options(&BARE, args) else {
+        let mut inner = wrapped(args);
+        for tail in &mut inner {
+            if let Inner::Words(words) = tail {
+                words.push(Word::unknown());
+            }
+        }
+        return (inner, false);
+    };
     let mut words = args[at.min(args.len())..].to_vec();
     if words.is_empty() {
         return (Vec::new(), false);

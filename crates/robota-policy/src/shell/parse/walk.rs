@@ -278,7 +278,8 @@ impl<'t> Walker<'t, '_> {
                 .children_by_field_name("value", &mut cursor)
                 .map(|value| Word::parse(self.raw(value)))
                 .collect();
-            let times = values.iter().fold(0_u64, |sum, word| sum.saturating_add(bomb::count(word)));
+            let times =
+                values.iter().fold(0_u64, |sum, word| sum.saturating_add(bomb::count(word)));
             self.rounds = self.rounds.saturating_mul(times.max(1));
             if self.rounds > bomb::MAX_ROUNDS {
                 self.script.doubt("its loops run too often", false);
@@ -401,6 +402,17 @@ impl<'t> Walker<'t, '_> {
         let skipped = skipped + usize::from(skipped == 1 && at(1) == "-p");
         if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
             self.script.doubt("a word of the language stands where a command should", true);
+        }
+        if matches!(at(0), "read" | "mapfile" | "readarray" | "getopts" | "printf" | "select") {
+            // Words that these builtins may take for the names of variables.
+            for name in part.words.iter().skip(1).filter_map(Word::literal) {
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                if at(0) != "printf" || at(1) == "-v" {
+                    let named = !name.is_empty() && name.chars().all(plain);
+                    let values = named.then(|| self.script.vars.entry(name).or_default());
+                    values.into_iter().for_each(|values| values.push(Value::Unknown));
+                }
+            }
         }
         // A `cd` itself is judged where it stands.
         part.cwd = self.cwd.clone();

@@ -53,7 +53,8 @@ pub(super) fn target(
             }
         });
     let substituted = recursive && word.has_unknown() && word.raw != "{}";
-    let computed = recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
+    let computed =
+        recursive && word.pieces.len() == 1 && word.pieces.iter().all(|p| risky(p, scope));
     if empty_is_root || substituted || computed { what() } else { None }
 }
 
@@ -85,4 +86,3 @@ fn trim_wild(stem: &str, text: &[Live]) -> (String, bool) {
     }
     (stem.to_owned(), true)
 }
-
