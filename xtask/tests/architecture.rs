@@ -76,7 +76,7 @@ fn third_party() -> Vec<Row> {
         row("rustix", &["robota-exec", "robota-store"]),
         row("rustls*", &["robota-providers", "robota-tools", "robota-cli"]),
         row("seccompiler", &["robota-exec"]),
-        row("serde-saphyr", &["robota-core", "robota-config"]),
+        row("serde-saphyr", &["robota-core", "robota-config", "robota-testkit"]),
         row("similar", &["robota-tools", "robota-sdk", "robota-cli", "xtask"]),
         row("sse-stream", &["robota-providers"]),
         row("syntect", &["robota-cli"]),
