@@ -131,7 +131,8 @@ pub(crate) fn read(
     let mut sse = Sse::new(Limits::default());
     let mut out = Out::new();
     for chunk in data.chunks(size.max(1)) {
-        if let Err(failure) = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out)) {
+        if let Err(failure) = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out))
+        {
             return (join(out), Some(failure));
         }
     }

@@ -55,7 +55,8 @@ fn words_around_calls_stay_and_white_space_between_them_goes() {
 
 #[test]
 fn values_are_read_as_the_schema_says() {
-    let xml = "<function=read><parameter=path>7</parameter><parameter=n>\n7\n</parameter></function>";
+    let xml =
+        "<function=read><parameter=path>7</parameter><parameter=n>\n7\n</parameter></function>";
     assert_eq!(seen(xml)[0], r#"read {"path":"7","n":7}"#);
     let gemma = "<|tool_call>call:list{path:<|\"|>a, {b}<|\"|>,n:3,deep:{x:[1,true,null,-2.5]}}<tool_call|>";
     assert_eq!(seen(gemma)[0], r#"list {"path":"a, {b}","n":3,"deep":{"x":[1,true,null,-2.5]}}"#);
@@ -80,7 +81,8 @@ fn what_is_no_call_stays_text() {
 
 #[test]
 fn the_mark_of_the_end_inside_an_argument() {
-    let text = "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"</tool_call>\"}}</tool_call>";
+    let text =
+        "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"</tool_call>\"}}</tool_call>";
     assert_eq!(seen(text)[0], r#"read {"path":"</tool_call>"}"#);
 }
 

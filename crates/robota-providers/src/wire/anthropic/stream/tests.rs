@@ -153,7 +153,8 @@ fn a_call_that_was_cut_is_declared_unreadable() {
         end_block(0),
     ];
     let content = content(&answer(&middle, "max_tokens"));
-    let [Delta::Block(Block::ToolUse(call)), Delta::End(StopReason::MaxTokens)] = &content[..] else {
+    let [Delta::Block(Block::ToolUse(call)), Delta::End(StopReason::MaxTokens)] = &content[..]
+    else {
         panic!("{content:?}");
     };
     assert!(matches!(&call.input, ToolInput::Unparsed(cut) if cut.raw == "{\"path\": \"a"));
@@ -206,7 +207,10 @@ fn sdk_26_web_search_is_told_and_kept_as_it_came() {
     let result = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
         {"type": "web_search_result", "url": "https://e.test", "title": "T", "encrypted_content": "ZW5j"}]});
     let middle = [
-        begin(0, json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})),
+        begin(
+            0,
+            json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
+        ),
         piece(0, "input_json_delta", "partial_json", "{\"query\":\"x\"}"),
         end_block(0),
         begin(1, result.clone()),
@@ -228,8 +232,12 @@ fn sdk_26_web_search_is_told_and_kept_as_it_came() {
     assert_eq!(
         content[..3],
         [
-            opaque(WIRE, "m", json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
-                "input": {"query": "x"}})),
+            opaque(
+                WIRE,
+                "m",
+                json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
+                "input": {"query": "x"}})
+            ),
             opaque(WIRE, "m", result),
             Delta::Text("y".into()),
         ]
@@ -256,7 +264,8 @@ fn every_reason_to_stop() {
 #[test]
 fn without_its_end_an_answer_is_truncated() {
     let whole = answer(&[begin(0, json!({"type": "text", "text": "Hi"}))], "end_turn");
-    let cut = whole.strip_suffix("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n").unwrap();
+    let cut =
+        whole.strip_suffix("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n").unwrap();
     let (deltas, failure) = decode(cut);
     assert_eq!(failure, Some(Failure::truncated()));
     assert!(!deltas.iter().any(|delta| matches!(delta, Delta::End(_))));
@@ -268,7 +277,8 @@ fn errors_in_the_stream_in_both_shapes() {
     let failure = decode(own).1.unwrap();
     assert_eq!(failure.codes, ["overloaded_error"]);
     assert_eq!(failure.request_id.as_deref(), Some("req_2"));
-    let foreign = "data: {\"error\":{\"message\":\"no slot\",\"type\":\"server_error\",\"code\":500}}\n\n";
+    let foreign =
+        "data: {\"error\":{\"message\":\"no slot\",\"type\":\"server_error\",\"code\":500}}\n\n";
     let failure = decode(foreign).1.unwrap();
     assert_eq!((failure.message.as_str(), failure.status), ("no slot", Some(500)));
     let words = decode("event: error\ndata: out of memory\n\n").1.unwrap();

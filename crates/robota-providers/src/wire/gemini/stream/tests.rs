@@ -63,7 +63,10 @@ fn reasoning_words_signature_and_usage() {
 #[test]
 fn signatures_stay_with_their_parts() {
     let events = [
-        chunk(json!([{"text": "Hm", "thought": true}, {"text": ".", "thought": true, "thoughtSignature": "a"}]), None),
+        chunk(
+            json!([{"text": "Hm", "thought": true}, {"text": ".", "thought": true, "thoughtSignature": "a"}]),
+            None,
+        ),
         chunk(json!([{"text": "words", "thoughtSignature": "b"}]), Some("STOP")),
     ];
     let content = content(&events);
@@ -121,7 +124,8 @@ fn every_reason_to_stop() {
         let event = json!({"candidates": [{"finishReason": word}]});
         assert_eq!(content(&[event]), [Delta::End(reason)]);
     }
-    let malformed = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "x"}]});
+    let malformed =
+        json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": "x"}]});
     let failure = decode(&sse(&[malformed])).1.unwrap();
     assert_eq!(failure.reason, Some(FailureReason::Server));
 }

@@ -71,7 +71,8 @@ fn reasoning_under_each_of_its_names() {
         json!({"reasoning": "Add."}),
         json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Add."}]}]}),
     ] {
-        let deltas = content(&[chunk(delta.clone()), chunk(json!({"content": "5"})), finish("stop")]);
+        let deltas =
+            content(&[chunk(delta.clone()), chunk(json!({"content": "5"})), finish("stop")]);
         assert_eq!(
             deltas,
             [
@@ -106,7 +107,9 @@ fn calls_in_pieces() {
             {"index": 0, "id": "call_a", "type": "function", "function": {"name": "read", "arguments": ""}}]})),
         tools(json!([{"index": 0, "function": {"arguments": "{\"path\":\"a.t"}}])),
         tools(json!([{"index": 0, "function": {"arguments": "xt\"}"}}])),
-        tools(json!([{"index": 1, "id": "call_b", "type": "function", "function": {"name": "list", "arguments": "{}"}}])),
+        tools(
+            json!([{"index": 1, "id": "call_b", "type": "function", "function": {"name": "list", "arguments": "{}"}}]),
+        ),
         finish("tool_calls"),
     ];
     let expected = [
@@ -123,8 +126,12 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
     let end = Delta::End(StopReason::ToolUse);
     // Id and name in every piece.
     let repeated = [
-        tools(json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\""}}])),
-        tools(json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": ":\"a\"}"}}])),
+        tools(
+            json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\""}}]),
+        ),
+        tools(
+            json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": ":\"a\"}"}}]),
+        ),
         finish("tool_calls"),
     ];
     assert_eq!(content(&repeated), [read("x"), end.clone()]);
@@ -144,14 +151,18 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
     assert_eq!(content(&bare), [read("call_0"), read("call_1"), end.clone()]);
     // Every call has the number 0.
     let zero = [
-        tools(json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}])),
+        tools(
+            json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]),
+        ),
         tools(json!([{"index": 0, "id": "y", "function": {"name": "list", "arguments": "{}"}}])),
         finish("tool_calls"),
     ];
     assert_eq!(content(&zero), [read("x"), call("y", "list", json!({})), end.clone()]);
     // The same id twice is two calls.
     let twice = [
-        tools(json!([{"index": 0, "id": "call_0", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}])),
+        tools(
+            json!([{"index": 0, "id": "call_0", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]),
+        ),
         tools(json!([{"index": 1, "id": "call_0", "function": {"name": "list", "arguments": ""}}])),
         finish("tool_calls"),
     ];
@@ -200,15 +211,20 @@ fn an_error_in_the_stream() {
     let (deltas, failure) = decode(&sse(&[chunk(json!({"content": "Hi"})), error]));
     assert_eq!(deltas, [Delta::Text("Hi".into())]);
     assert_eq!(failure.unwrap().message, "boom");
-    assert_eq!(decode("data: {\"choices\": nonsense\n\n").1.unwrap().reason,
-        Some(robota_core::provider::FailureReason::Unreadable));
+    assert_eq!(
+        decode("data: {\"choices\": nonsense\n\n").1.unwrap().reason,
+        Some(robota_core::provider::FailureReason::Unreadable)
+    );
     assert!(decode(&sse(&[finish("error")])).1.is_some());
 }
 
 #[test]
 fn comments_and_a_whole_message_are_understood() {
-    let text = format!(": OPENROUTER PROCESSING\n\n{}", sse(&[json!({"choices": [{"message":
-        {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]})]));
+    let text = format!(
+        ": OPENROUTER PROCESSING\n\n{}",
+        sse(&[json!({"choices": [{"message":
+        {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]})])
+    );
     assert_eq!(decode(&text).0, [Delta::Text("Hi".into()), Delta::End(StopReason::EndTurn)]);
 }
 

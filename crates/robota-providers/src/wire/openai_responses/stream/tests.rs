@@ -193,7 +193,8 @@ fn failures_in_the_stream() {
 
 #[test]
 fn without_its_end_an_answer_is_truncated() {
-    let (_, failure) = decode(&sse(&[created(), added(0, message("")), delta("output_text", 0, "H")]));
+    let (_, failure) =
+        decode(&sse(&[created(), added(0, message("")), delta("output_text", 0, "H")]));
     assert_eq!(failure, Some(Failure::truncated()));
 }
 
