@@ -5,6 +5,7 @@
 //! | a whole run in a few lines | [`Run`] |
 //! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
 //! | a model's service on loopback | `mock` (feature `mock`) |
+//! | what every provider must do | `provider_suite` (feature `provider-suite`) |
 //! | time and ids | [`FakeClock`], [`CountingIds`] |
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
@@ -45,6 +46,9 @@ mod gate;
 mod journal;
 #[cfg(feature = "mock")]
 pub mod mock;
+#[cfg(feature = "provider-suite")]
+#[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
+pub mod provider_suite;
 mod render;
 mod run;
 mod tool;
