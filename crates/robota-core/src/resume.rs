@@ -41,9 +41,7 @@ impl Diagnose for ResumeError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Journal(error) => error.hint(),
-            Self::Fold(_) => {
-                Some("restore it from a backup, or fork before the damage".to_owned())
-            }
+            Self::Fold(_) => Some("restore it from a backup, or fork before the damage".to_owned()),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
 //! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
@@ -44,6 +45,8 @@ mod gate;
 mod journal;
 mod render;
 mod run;
+#[cfg(feature = "store-suite")]
+pub mod store_suite;
 mod tool;
 
 pub use approver::{RecordingApprover, ScriptedApprover};

@@ -56,9 +56,8 @@ impl Written {
             }
             Step::Answer(text, tokens) => {
                 let usage = Usage { input_tokens: u64::from(*tokens), ..Usage::default() };
-                let message =
-                    Message::assistant(&self.ids, text.as_str(), MessageState::Complete)
-                        .with_usage(Some(usage));
+                let message = Message::assistant(&self.ids, text.as_str(), MessageState::Complete)
+                    .with_usage(Some(usage));
                 self.append(AssistantMessage { round: 1, message }).await;
             }
             Step::Tools(results) => self.tools(*results).await,
