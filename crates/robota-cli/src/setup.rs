@@ -15,6 +15,9 @@ use serde_json::{Map, Value, json};
 use crate::args::SettingsArgs;
 use crate::{Usage, compose, output};
 
+/// A checkout must not fill the screen.
+const MOST_TOLD: usize = 5;
+
 /// What is set up for one folder.
 pub(crate) struct Setup {
     /// Where things are.
@@ -71,17 +74,29 @@ impl Setup {
                 output::note(&format!("robota: {problem}"));
             }
         }
-        let dropped = self.settings.report.dropped.len();
-        if dropped > 0 {
+        self.tell_dropped();
+    }
+
+    /// What waits for the user's trust is counted; what was refused for another reason is told.
+    fn tell_dropped(&self) {
+        let (waiting, refused): (Vec<_>, Vec<_>) =
+            self.settings.report.dropped.iter().partition(|dropped| dropped.reason.needs_trust());
+        for dropped in refused.iter().take(MOST_TOLD) {
+            output::note(&format!("robota: does not count: {dropped}"));
+        }
+        if let Some(more) = refused.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+            output::note(&format!("robota: and {more} more; see `robota config explain`"));
+        }
+        let waiting = waiting.len();
+        if waiting > 0 {
             let why = match self.settings.trust {
                 Trust::Changed => "this folder's settings changed since you trusted them",
-                Trust::Unknown => "this folder is not trusted",
-                Trust::Trusted | Trust::NotNeeded => "see `robota config explain`",
+                Trust::Unknown | Trust::Trusted | Trust::NotNeeded => "this folder is not trusted",
             };
             output::note(&format!(
-                "robota: {dropped} setting{} do{} not count: {why}. `robota trust` shows them.",
-                if dropped == 1 { "" } else { "s" },
-                if dropped == 1 { "es" } else { "" },
+                "robota: {waiting} setting{} do{} not count: {why}. `robota trust` shows them.",
+                if waiting == 1 { "" } else { "s" },
+                if waiting == 1 { "es" } else { "" },
             ));
         }
     }

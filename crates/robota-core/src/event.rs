@@ -162,7 +162,6 @@ events! {
     "compaction_started" CompactionStarted Intent Written "The conversation is about to be summarised.";
     "compaction_finished" CompactionFinished Fact Synced "What the model sees is a summary and what follows it.";
     "compaction_failed" CompactionFailed Fact Written "The conversation stays as it was.";
-    "view_restored" ViewRestored Fact Written "The model sees again what it saw before the last summary.";
     "prefix_changed" PrefixChanged Fact Written "The next request does not extend the last one, and why.";
     "model_requested" ModelRequested Intent Written "A model is about to be called.";
     "text_chunk" TextChunk Chunk Written "Text as it arrives.";
@@ -187,6 +186,8 @@ events! {
     "tool_batch_finished" ToolBatchFinished Fact Written "All calls of one answer have their results.";
     "interrupted" Interrupted Fact Written "The turn was cut short.";
     "turn_finished" TurnFinished Fact Synced "The turn is over.";
+    "rewound" Rewound Fact Synced "What the model sees ends earlier; what happened stays.";
+    "view_restored" ViewRestored Fact Synced "What the last compaction took out of sight is back.";
     "label_set" LabelSet Fact Synced "A point of the journal has a name.";
     "forked" Forked Fact Synced "Another session continues from a point of this one.";
     "state_snapshot" StateSnapshot Fact Written "Which events the state is made of, so that a resume need not read them all.";

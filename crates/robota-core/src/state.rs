@@ -54,6 +54,9 @@ pub struct State {
     pub inputs: IndexMap<InputId, PendingInput>,
     /// The turn that is running, or that a dead writer left open.
     pub turn: Option<OpenTurn>,
+    /// Whether a compaction began and has not ended.
+    #[serde(default)]
+    pub compacting: bool,
     /// Turns that ended with an answer.
     pub turns_completed: u64,
     /// What everything cost.
@@ -196,7 +199,13 @@ impl State {
                 }
                 self.view.push(data.message.clone(), cursor.seq);
             }
+            Event::CompactionStarted(_) => self.compacting = true,
+            Event::CompactionFailed(_) => self.compacting = false,
             Event::CompactionFinished(data) => {
+                self.compacting = false;
+                if let Some(usage) = data.summary.usage {
+                    self.usage += usage;
+                }
                 self.view.compact(data.summary.clone(), data.keep_from.as_ref(), cursor.seq);
             }
             Event::AssistantMessage(data) => {
@@ -208,10 +217,14 @@ impl State {
             Event::ToolResultAdded(data) => {
                 self.view.push_result(&data.message, &data.result, cursor.seq);
             }
+            Event::Rewound(data) => self.view.rewind(data.keep),
             Event::ViewRestored(_) => self.view.restore(),
             Event::StateSnapshot(_) => self.snapshot_taken(cursor.seq),
             Event::TurnFinished(data) => {
-                if data.end != TurnEnd::Interrupted && data.end != TurnEnd::Blocked {
+                self.compacting = false;
+                let cut =
+                    matches!(data.end, TurnEnd::Interrupted | TurnEnd::Blocked | TurnEnd::Stopped);
+                if !cut {
                     self.turns_completed += u64::from(data.error.is_none());
                 }
             }
@@ -224,8 +237,6 @@ impl State {
             | Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionFailed(_)
             | Event::PrefixChanged(_)
             | Event::ModelRequested(_)
             | Event::TextChunk(_)

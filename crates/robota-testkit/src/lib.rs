@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a whole run in a few lines | [`Run`] |
 //! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
+//! | a model's service on loopback | `mock` (feature `mock`) |
 //! | time and ids | [`FakeClock`], [`CountingIds`] |
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
@@ -43,6 +44,8 @@ mod approver;
 mod clock;
 mod gate;
 mod journal;
+#[cfg(feature = "mock")]
+pub mod mock;
 mod render;
 mod run;
 #[cfg(feature = "store-suite")]

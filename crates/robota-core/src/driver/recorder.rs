@@ -37,6 +37,18 @@ impl Recorder {
         Self { journal, clock, state, epoch, next_seq, observers: Vec::new(), owed: Vec::new() }
     }
 
+    /// A writer that goes on after `state` in the same epoch: its journal was handed over open.
+    pub fn going_on(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
+        let epoch = state.cursor.map_or(1, |cursor| cursor.epoch);
+        Self { epoch, ..Self::new(journal, clock, state) }
+    }
+
+    /// Is cancelled when somebody else took the session over.
+    #[must_use]
+    pub fn lost(&self) -> CancellationToken {
+        self.journal.lost()
+    }
+
     /// What the events so far fold to, those still owed included.
     #[must_use]
     pub fn state(&self) -> &State {
@@ -106,12 +118,6 @@ impl Recorder {
         self.settle().await?;
         self.snapshot().await;
         self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
-    }
-
-    /// Is cancelled when somebody else took the session over.
-    #[must_use]
-    pub fn lost(&self) -> CancellationToken {
-        self.journal.lost()
     }
 
     /// Keeps events that could not be appended; they are folded, and shown once they are safe.

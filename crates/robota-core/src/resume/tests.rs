@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::{
     AssistantMessage, CompactionFinished, Cursor, Delivery, InputAccepted, InputCancelled,
-    LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed, SessionCreated,
-    TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted, UserMessage, ViewRestored,
+    LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed, Rewound,
+    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted, UserMessage,
+    ViewRestored,
 };
 use crate::ids::{CallId, CountingIds, InputId, MessageId, TurnId};
 use crate::journal::MemoryStore;
@@ -95,7 +96,11 @@ impl Written {
                 let summary = Message::user(&self.ids, "[Context Summary] so far");
                 self.append(CompactionFinished { summary, keep_from }).await;
             }
-            Step::Restore => self.append(ViewRestored { reason: None }).await,
+            Step::Restore => self.append(ViewRestored { messages: 0 }).await,
+            Step::Rewind(keep) => {
+                let cause = crate::event::RewindCause::Checkpoint;
+                self.append(Rewound { keep: u64::from(*keep), cause }).await;
+            }
             Step::Snapshot => {
                 if let Some(snapshot) = self.state.snapshot() {
                     self.append(snapshot).await;
@@ -154,6 +159,7 @@ enum Step {
     Stream(String),
     Compact(u8),
     Restore,
+    Rewind(u8),
     Snapshot,
     Accept,
     Cancel,
@@ -168,6 +174,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => ".{0,3}".prop_map(Step::Stream),
         2 => (0..6_u8).prop_map(Step::Compact),
         1 => Just(Step::Restore),
+        1 => (0..12_u8).prop_map(Step::Rewind),
         4 => Just(Step::Snapshot),
         1 => Just(Step::Accept),
         1 => Just(Step::Cancel),

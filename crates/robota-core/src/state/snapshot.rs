@@ -49,10 +49,14 @@ impl State {
                 id: turn.id.clone(),
                 input: turn.input.clone(),
                 round: turn.round,
+                usage: turn.usage,
+                tools_executed: turn.tools_executed,
             }),
             Some(_) => return None,
         };
-        self.session.as_ref()?;
+        if self.session.is_none() || self.compacting {
+            return None;
+        }
         Some(StateSnapshot {
             reducer: REDUCER,
             created: self.sources.created,
@@ -110,6 +114,8 @@ impl State {
             id: turn.id.clone(),
             input: turn.input.clone(),
             round: turn.round,
+            usage: turn.usage,
+            tools_executed: turn.tools_executed,
             ..OpenTurn::default()
         });
         state.turns_completed = snapshot.turns_completed;

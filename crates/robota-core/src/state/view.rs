@@ -96,6 +96,22 @@ impl ModelView {
         self.before = Some(Box::new(Shortened { view, replaced_by }));
     }
 
+    /// Only the first messages stay.
+    pub(super) fn rewind(&mut self, keep: u64) {
+        let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(self.messages.len());
+        let mut view = std::mem::take(self);
+        self.before = view.before.take().filter(|before| before.replaced_by <= keep);
+        view.truncate(keep);
+        self.extend(&view, 0);
+        // A snapshot that lists more than is left cannot be built on.
+        self.listed = view.listed.filter(|listed| listed.sources <= self.sources.len());
+    }
+
+    fn truncate(&mut self, keep: usize) {
+        Arc::make_mut(&mut self.messages).truncate(keep);
+        self.sources.retain(|source| source.message < keep);
+    }
+
     /// Takes the last summary back; what followed it stays.
     pub(super) fn restore(&mut self) {
         let Some(before) = self.before.take() else { return };

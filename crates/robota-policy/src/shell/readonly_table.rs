@@ -170,10 +170,10 @@ pub(super) const SPECS: &[Spec] = &[
         digits: true,
         ..s(
             "tail",
-            "qvzfFr",
-            "ncs",
-            &["quiet", "silent", "verbose", "retry", "zero-terminated", "version", "help"],
-            &["lines", "bytes", "sleep-interval", "follow", "max-unchanged-stats"],
+            "qvzr",
+            "nc",
+            &["quiet", "silent", "verbose", "zero-terminated", "version", "help"],
+            &["lines", "bytes"],
             Paths,
         )
     },
@@ -209,7 +209,7 @@ pub(super) const SPECS: &[Spec] = &[
     s(
         "free",
         "bkmghtlw",
-        "sc",
+        "",
         &["human", "bytes", "kibi", "mebi", "gibi", "total", "wide"],
         &[],
         Nothing,
@@ -583,8 +583,8 @@ pub(super) const SPECS: &[Spec] = &[
         &["indent"],
         PatternThenPaths,
     ),
-    s("seq", "w", "fs", &["equal-width"], &["format", "separator"], Text),
-    s("sleep", "", "", &[], &[], Text),
+    s("seq", "w", "s", &["equal-width"], &["separator"], Text),
+    s("printenv", "", "", &[], &[], Text),
     s("expr", "", "", &[], &[], Text),
     s("cal", "13jmsy", "ABn", &[], &[], Text),
     s(

@@ -42,13 +42,6 @@ data! {
         error: ErrorData,
     }
 
-    /// The model sees again what it saw before the last summary, and what followed it.
-    ViewRestored {
-        /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        reason: Option<String>,
-    }
-
     /// The next request does not extend the last one.
     PrefixChanged {
         /// Why.

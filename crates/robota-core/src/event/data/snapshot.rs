@@ -90,5 +90,9 @@ data! {
         input: Option<InputId>,
         /// The round it is in.
         round: u32,
+        /// What its answers cost so far.
+        usage: Usage,
+        /// Calls of it that ran to their end.
+        tools_executed: u32,
     }
 }

@@ -97,6 +97,8 @@ fn session() -> Vec<Event> {
         ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
         EntryAdded { entry }.into(),
         MessageInjected { message: message() }.into(),
+        Rewound { keep: 2, cause: RewindCause::Retry }.into(),
+        ViewRestored { messages: 9 }.into(),
         LabelSet { label: "here".to_owned(), at: cursor }.into(),
         Forked { child: "s2".into(), at: cursor }.into(),
         snapshot(cursor).into(),
@@ -118,7 +120,13 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         before: Some(ShortenedRefs { view: view.clone(), replaced_by: 1 }),
         view,
         inputs: vec![8],
-        turn: Some(QuietTurn { id: Some("t1".into()), input: Some("i1".into()), round: 2 }),
+        turn: Some(QuietTurn {
+            id: Some("t1".into()),
+            input: Some("i1".into()),
+            round: 2,
+            usage: Usage::new(1, 2),
+            tools_executed: 3,
+        }),
         turns_completed: 1,
         usage: Usage::new(5, 6),
         safe_points: SafePoints { count: 1, last: Some(at) },
@@ -168,7 +176,6 @@ fn model() -> Vec<Event> {
         CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate() }.into(),
         CompactionFinished { summary: message(), keep_from: Some("m1".into()) }.into(),
         CompactionFailed { error: error() }.into(),
-        ViewRestored { reason: Some("asked for".to_owned()) }.into(),
         PrefixChanged { cause: PrefixChange::Rewind }.into(),
         ModelRequested {
             round,
@@ -227,15 +234,24 @@ fn tools() -> Vec<Event> {
             reason: Some("why".to_owned()),
             input: Some(json!(null)),
             outcome: Some(outcome.clone()),
+            context: Some("mind the gap".to_owned()),
+            stop: Some("enough".to_owned()),
         }
         .into(),
-        PermissionAsked { call: call.clone(), reason: "why".to_owned() }.into(),
+        PermissionAsked {
+            call: call.clone(),
+            reason: "why".to_owned(),
+            rules: vec!["Bash(make)".to_owned()],
+        }
+        .into(),
         PermissionDecided {
             call: call.clone(),
             verdict: Verdict::Ask,
             by: DecidedBy::Hook,
             class: Some(Class::Execute),
             reason: "why".to_owned(),
+            scope: Some(crate::approve::Scope::Always),
+            rules: vec!["Bash(make)".to_owned()],
         }
         .into(),
         ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),
