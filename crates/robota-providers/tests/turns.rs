@@ -11,9 +11,7 @@ use robota_core::event::TurnEnd;
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::turn::RetryPolicy;
-use robota_testkit::mock::{
-    Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire,
-};
+use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
 use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
 use serde_json::json;
@@ -77,7 +75,8 @@ async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
     for wire in Wire::ALL {
         // In Chat a call is whole only when the answer is: nothing starts before.
         let starts = wire != Wire::OpenaiChat;
-        let broken = Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
+        let broken =
+            Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
         let mut scenario = Scenario::reply(broken);
         if !starts {
             scenario = scenario.then(Reply::new().tool("list", json!({})));
@@ -205,7 +204,10 @@ async fn a_conversation_goes_on_over_any_other_wire() {
     for first in Wire::ALL {
         for second in Wire::ALL {
             let scenario = Scenario::reply(
-                Reply::new().thinking("Look.", Some("c2ln")).text("I look.").tool("list", json!({})),
+                Reply::new()
+                    .thinking("Look.", Some("c2ln"))
+                    .text("I look.")
+                    .tool("list", json!({})),
             )
             .then("There is a.txt.")
             .then(Reply::new().tool("list", json!({})))
