@@ -195,6 +195,7 @@ impl Actor {
     /// Starts what can start, or says that nothing runs.
     async fn go_on(&mut self) {
         while self.running.is_none() && self.recorder.is_some() {
+            self.cancel_inputs().await;
             if !self.deferred.is_empty() {
                 let request = self.deferred.remove(0);
                 let _ = self.handle(request).await;
@@ -266,6 +267,11 @@ impl Actor {
             }
             self.tell_failure(&report);
         }
+        Flow::On
+    }
+
+    /// What waited behind a turn that was interrupted is told that nobody will deliver it.
+    async fn cancel_inputs(&mut self) {
         let cancelled = std::mem::take(&mut self.cancelled);
         let still = |state: &State, input: &InputId| state.inputs.contains_key(input);
         let events: Vec<Event> = self.recorder.as_ref().map_or(Vec::new(), |recorder| {
@@ -278,7 +284,6 @@ impl Actor {
             // They stay, and are delivered: nothing acknowledged is lost.
             tracing::warn!(%error, "inputs could not be cancelled");
         }
-        Flow::On
     }
 
     /// StopFailure, for whoever wants to know.
