@@ -37,6 +37,7 @@ pub(crate) fn exit(report: &TurnReport) -> Exit {
         | TurnEnd::UnknownTools
         | TurnEnd::ContextFull
         | TurnEnd::Blocked
+        | TurnEnd::Stopped
         | TurnEnd::ProviderFailed
         | TurnEnd::StoreFailed => Exit::Failure,
     }
@@ -67,6 +68,7 @@ fn shortfall(end: TurnEnd) -> Option<&'static str> {
         TurnEnd::UnknownTools => Some("the model kept asking for tools that do not exist"),
         TurnEnd::ContextFull => Some("the conversation does not fit into the context window"),
         TurnEnd::Blocked => Some("a hook refused the prompt"),
+        TurnEnd::Stopped => Some("a hook ended the turn"),
         TurnEnd::Interrupted => Some("interrupted"),
         TurnEnd::ProviderFailed => Some("the model could not answer"),
         TurnEnd::StoreFailed => Some("the journal could not be written"),
@@ -90,6 +92,17 @@ pub(crate) fn json(report: &TurnReport, session: &SessionId) -> Value {
         "tools_executed": report.tools_executed,
         "usage": report.usage,
         "error": report.error,
+    })
+}
+
+/// A run that did not begin, as the same object.
+pub(crate) fn failure(message: &str, hint: Option<&str>) -> Value {
+    json!({
+        "type": "result",
+        "subtype": "error",
+        "is_error": true,
+        "result": "",
+        "error": {"message": message, "hint": hint},
     })
 }
 

@@ -1,6 +1,8 @@
 //! The gate: no tool call runs without passing one. There is no driver without a [`Gate`], and
 //! the default one lets nothing through but looking.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::message::ToolUse;
@@ -12,6 +14,31 @@ use crate::tool::ToolSpec;
 pub trait Gate: Send + Sync {
     /// What is to happen with this call, and why.
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement;
+
+    /// Lets calls like these pass for the rest of the session: somebody said so.
+    ///
+    /// # Errors
+    /// When it keeps no rules, or cannot read one of these; in words for people.
+    fn remember(&self, _rules: &[String]) -> Result<(), String> {
+        Err("this gate keeps no rules".to_owned())
+    }
+
+    /// The rules it was told to remember.
+    fn remembered(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Forgets the rules it was told to remember.
+    fn forget(&self) {}
+
+    /// A gate for a fork of the session: the same rules, without those it was told to remember.
+    /// One that keeps nothing may be shared.
+    fn for_fork(&self) -> Option<Arc<dyn Gate>> {
+        None
+    }
+
+    /// Judges by another mode from now on, if it judges by one.
+    fn set_mode(&self, _mode: Mode) {}
 }
 
 /// What a gate says of a call.
@@ -25,6 +52,9 @@ pub struct Judgement {
     pub reason: String,
     /// Where the verdict came from.
     pub source: Source,
+    /// The narrow rules that would allow it, for an ask that can be answered with "always".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 /// Where a verdict came from. A hook may lift an ask of the mode, never one of a rule.
@@ -59,6 +89,7 @@ impl Gate for ModeGate {
             class: tool.class,
             reason: format!("{} {what}; mode `{}` {says}", tool.name, self.0),
             source: Source::Mode,
+            rules: Vec::new(),
         }
     }
 }
@@ -79,6 +110,7 @@ impl Gate for InspectOnly {
             class: tool.class,
             reason: "no gate was configured, so only tools that look may run".to_owned(),
             source: Source::Rule,
+            rules: Vec::new(),
         }
     }
 }
@@ -95,6 +127,7 @@ impl Gate for AllowEverything {
             class: tool.class,
             reason: "everything is allowed".to_owned(),
             source: Source::Mode,
+            rules: Vec::new(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
 //! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
@@ -51,6 +52,8 @@ pub mod mock;
 pub mod provider_suite;
 mod render;
 mod run;
+#[cfg(feature = "store-suite")]
+pub mod store_suite;
 mod tool;
 
 pub use approver::{RecordingApprover, ScriptedApprover};
