@@ -222,7 +222,7 @@ async fn core_06_no_key_is_in_any_payload_error_or_debug_print() {
         let tap = || {
             let sink = sink.clone();
             PayloadTap::new(move |payload, _| {
-                sink.lock().unwrap().push_str(&format!("{payload:?}"))
+                sink.lock().unwrap().push_str(&format!("{payload:?}"));
             })
         };
         let deltas: Vec<_> = provider.stream(ask(), tap()).await.unwrap().collect().await;

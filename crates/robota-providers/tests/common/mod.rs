@@ -178,7 +178,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Re
                 return Some(Received { line, headers, body: json });
             }
         }
-        let mut more = [0; 16 << 10];
+        let mut more = [0; 4 << 10];
         match socket.read(&mut more).await {
             Ok(0) | Err(_) => return None,
             Ok(count) => buffer.extend_from_slice(&more[..count]),
