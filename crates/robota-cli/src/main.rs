@@ -12,6 +12,7 @@ mod demo;
 mod hooks;
 mod output;
 mod print;
+mod provider;
 mod setup;
 mod signals;
 mod stdin;
@@ -101,6 +102,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         },
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
+        Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
+        Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
     }
 }
 

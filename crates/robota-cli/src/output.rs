@@ -37,6 +37,7 @@ pub(crate) fn exit(report: &TurnReport) -> Exit {
         | TurnEnd::UnknownTools
         | TurnEnd::ContextFull
         | TurnEnd::Blocked
+        | TurnEnd::Stopped
         | TurnEnd::ProviderFailed
         | TurnEnd::StoreFailed => Exit::Failure,
     }
@@ -67,6 +68,7 @@ fn shortfall(end: TurnEnd) -> Option<&'static str> {
         TurnEnd::UnknownTools => Some("the model kept asking for tools that do not exist"),
         TurnEnd::ContextFull => Some("the conversation does not fit into the context window"),
         TurnEnd::Blocked => Some("a hook refused the prompt"),
+        TurnEnd::Stopped => Some("a hook ended the turn"),
         TurnEnd::Interrupted => Some("interrupted"),
         TurnEnd::ProviderFailed => Some("the model could not answer"),
         TurnEnd::StoreFailed => Some("the journal could not be written"),

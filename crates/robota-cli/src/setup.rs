@@ -7,7 +7,9 @@ use robota_config::{
     Environment, Files, Places, RuleList, Settings, SettingsArgument, Severity, Trust, TrustStore,
     rule_check,
 };
+use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
+use robota_core::redact::Redactor;
 use robota_exec::OsPaths;
 use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
@@ -15,10 +17,15 @@ use serde_json::{Map, Value, json};
 use crate::args::SettingsArgs;
 use crate::{Usage, compose, output};
 
+/// A checkout must not fill the screen.
+const MOST_TOLD: usize = 5;
+
 /// What is set up for one folder.
 pub(crate) struct Setup {
     /// Where things are.
     pub(crate) places: Places,
+    /// The environment the program was started in.
+    pub(crate) environment: Environment,
     /// The settings that hold.
     pub(crate) settings: Settings,
     /// The rules they make.
@@ -54,12 +61,22 @@ impl Setup {
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
         // Rules that cannot be read are in the report already.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        Ok(Self { places, settings, policy })
+        Ok(Self { places, environment, settings, policy })
     }
 
     /// Where the agent works.
     pub(crate) fn workspace(&self) -> Workspace {
         self.settings.policy_spec(&self.places).workspace
+    }
+
+    /// Knows what must not be seen: these, and every variable that is named like a secret.
+    pub(crate) fn redactor(&self, secrets: &[Secret]) -> Redactor {
+        let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
+        let variables = self.environment.iter().chain(settings);
+        let named = variables
+            .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
+            .map(|(_, value)| Secret::new(value));
+        Redactor::new(secrets.iter().cloned().chain(named))
     }
 
     /// Tells what is wrong and what does not count, once, in as few lines as it takes.
@@ -71,17 +88,29 @@ impl Setup {
                 output::note(&format!("robota: {problem}"));
             }
         }
-        let dropped = self.settings.report.dropped.len();
-        if dropped > 0 {
+        self.tell_dropped();
+    }
+
+    /// What waits for the user's trust is counted; what was refused for another reason is told.
+    fn tell_dropped(&self) {
+        let (waiting, refused): (Vec<_>, Vec<_>) =
+            self.settings.report.dropped.iter().partition(|dropped| dropped.reason.needs_trust());
+        for dropped in refused.iter().take(MOST_TOLD) {
+            output::note(&format!("robota: does not count: {dropped}"));
+        }
+        if let Some(more) = refused.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+            output::note(&format!("robota: and {more} more; see `robota config explain`"));
+        }
+        let waiting = waiting.len();
+        if waiting > 0 {
             let why = match self.settings.trust {
                 Trust::Changed => "this folder's settings changed since you trusted them",
-                Trust::Unknown => "this folder is not trusted",
-                Trust::Trusted | Trust::NotNeeded => "see `robota config explain`",
+                Trust::Unknown | Trust::Trusted | Trust::NotNeeded => "this folder is not trusted",
             };
             output::note(&format!(
-                "robota: {dropped} setting{} do{} not count: {why}. `robota trust` shows them.",
-                if dropped == 1 { "" } else { "s" },
-                if dropped == 1 { "es" } else { "" },
+                "robota: {waiting} setting{} do{} not count: {why}. `robota trust` shows them.",
+                if waiting == 1 { "" } else { "s" },
+                if waiting == 1 { "es" } else { "" },
             ));
         }
     }

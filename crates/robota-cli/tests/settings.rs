@@ -248,6 +248,49 @@ fn sdk_11_config_gets_sets_and_explains() {
     assert!(stderr(&unknown).contains("modle"));
     let missing = home.robota(&["config", "get", "language"], "");
     assert_eq!(missing.status.code(), Some(1));
+    let odd = home.robota(&["config", "set", "permissions.defaultMode", "yolo"], "");
+    assert_eq!(odd.status.code(), Some(1));
+    assert!(stderr(&odd).contains("yolo"), "{}", stderr(&odd));
+    let mode = home.robota(&["config", "get", "permissions.defaultMode"], "");
+    assert_eq!(stdout(&mode), "default\n", "nothing was written");
+}
+
+#[test]
+fn sdk_11_what_is_refused_for_another_reason_than_trust_is_told_as_such() {
+    let home = Home::new();
+    home.write(
+        "home/.robota/settings.json",
+        &json!({"permissions": {"disableBypassPermissionsMode": "disable"}}),
+    );
+    std::fs::write(home.path("script.yaml"), "- Done.").unwrap();
+    let provider = format!("scripted:{}", home.path("script.yaml").display());
+    let args = ["-p", "go", "--provider", &provider, "--permission-mode", "bypassPermissions"];
+    let told = stderr(&home.robota(&args, ""));
+    assert!(told.contains("`bypassPermissions` is switched off"), "{told}");
+    assert!(!told.contains("robota trust"), "{told}");
+}
+
+#[test]
+fn cli_03_a_batch_takes_rules_and_mode_of_the_command_line_for_every_case() {
+    let home = Home::new();
+    let case = json!({"tool": "Bash", "input": {"command": "make"}, "cwd": "/w", "home": "/h"});
+    let input = format!("{case}\n\n[]\n");
+    let verdicts = |args: &[&str]| -> Vec<Value> {
+        let args: Vec<_> =
+            ["permissions", "check", "--batch"].iter().chain(args).copied().collect();
+        let output = home.robota(&args, &input);
+        stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let plain = verdicts(&[]);
+    assert_eq!(plain.len(), 3, "an empty line has a verdict too");
+    assert_eq!(plain[0]["verdict"], "ask");
+    assert_eq!(plain[1]["verdict"], "error");
+    let said = plain[2]["reason"].as_str().unwrap();
+    assert!(said.contains("an object with `tool`"), "{said}");
+    assert_eq!(verdicts(&["--allow", "Bash(make)"])[0]["verdict"], "allow");
+    assert_eq!(verdicts(&["--mode", "bypassPermissions"])[0]["verdict"], "allow");
+    let denied = verdicts(&["--mode", "bypassPermissions", "--deny", "Bash(make)"]);
+    assert_eq!(denied[0]["verdict"], "deny");
 }
 
 /// The user's own hooks decide in the driver: a deny stops the call, a broken one too.

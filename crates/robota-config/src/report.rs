@@ -62,6 +62,12 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether trusting the folder would make it count.
+    #[must_use]
+    pub fn needs_trust(self) -> bool {
+        matches!(self, Self::Untrusted | Self::NotStricter)
+    }
+
     /// In words.
     #[must_use]
     pub fn text(self) -> &'static str {

@@ -1,7 +1,7 @@
 //! The settings that hold: all layers merged, with what did not count and why.
 
 mod explain;
-mod mode;
+pub(crate) mod mode;
 
 use indexmap::IndexMap;
 use robota_core::permission::Mode;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use robota_core::hook::HookEvent;
 use serde_json::Value;
 
 use crate::json::{Document, Kind, Member, Node};
@@ -141,6 +142,11 @@ impl Walk<'_> {
             }
             [outer, name] if outer == "hooks" && !keys::HOOK_EVENTS.contains(&name.as_str()) => {
                 let message = "there is no such event, so these hooks never run".to_owned();
+                self.problem(Severity::Warning, member.key_at, path, message);
+                true
+            }
+            [outer, name] if outer == "hooks" && name.parse::<HookEvent>().is_err() => {
+                let message = "this version has no such event, so these hooks never run".to_owned();
                 self.problem(Severity::Warning, member.key_at, path, message);
                 true
             }

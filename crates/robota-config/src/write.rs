@@ -19,7 +19,7 @@ use crate::layer::{Layer, Scope};
 use crate::path::KeyPath;
 use crate::places::Places;
 use crate::report::Severity;
-use crate::settings::{RuleCheck, RuleList};
+use crate::settings::{RuleCheck, RuleList, mode};
 use crate::trust::{Trust, TrustStore};
 use crate::validate::{self, Checked};
 
@@ -60,6 +60,9 @@ impl SettingsWriter<'_> {
         }
         if layer.scope() == Scope::Project && value.is_some_and(|value| is_users_own(key, value)) {
             return Err(refuse_key(key, "only your own settings can set this, not a project's"));
+        }
+        if let Some(reason) = value.and_then(|value| mode::refusal(key, value)) {
+            return Err(refuse_key(key, &reason));
         }
         let target = Target::open(self.places, layer)?;
         let text = match value {

@@ -1,5 +1,9 @@
 //! The `Approver` port: whoever is asked when a call needs somebody's word.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ErrorData;
 use crate::message::ToolUse;
 use crate::permission::Class;
 
@@ -12,6 +16,23 @@ pub struct Question {
     pub class: Class,
     /// Why it is asked.
     pub reason: String,
+    /// The narrow rules that "always" would keep; none where it cannot be said.
+    pub rules: Vec<String>,
+}
+
+/// How far a yes reaches.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, PartialOrd, Ord,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    #[default]
+    Once,
+    /// Calls like it, until the session ends. It does not survive a resume.
+    Session,
+    /// Calls like it, from now on: the rules that were shown are saved.
+    Always,
 }
 
 /// The answer.
@@ -19,6 +40,15 @@ pub struct Question {
 pub enum Answer {
     /// It may run.
     Allow {
+        /// In whose words.
+        note: Option<String>,
+    },
+    /// It may run, and so may calls like it.
+    Remember {
+        /// How far that reaches.
+        scope: Scope,
+        /// The rules that are kept.
+        rules: Vec<String>,
         /// In whose words.
         note: Option<String>,
     },
@@ -35,6 +65,16 @@ pub enum Answer {
 pub trait Approver: Send + Sync {
     /// Asks.
     async fn ask(&self, question: Question) -> Answer;
+}
+
+/// Where the rules go that somebody said "always" to.
+#[async_trait::async_trait]
+pub trait RuleSink: Send + Sync {
+    /// Saves these rules to those that allow.
+    ///
+    /// # Errors
+    /// When they could not be saved; they then hold for this session only.
+    async fn save(&self, rules: &[String]) -> Result<(), ErrorData>;
 }
 
 /// Nobody is there, so nothing that must be asked may run. The default.

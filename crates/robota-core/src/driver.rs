@@ -7,6 +7,7 @@
 
 mod model;
 mod recorder;
+mod redact;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -14,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use model::ModelRun;
-pub use recorder::{Observer, Recorder};
+pub use recorder::{Observer, Recorder, SNAPSHOT_EVERY};
 use tasks::Tasks;
 
 use crate::approve::Approver;
@@ -32,6 +33,8 @@ use crate::ids::{Ids, InputId};
 use crate::journal::JournalError;
 use crate::message::{Block, Cause};
 use crate::provider::{NativeWeb, Provider};
+use crate::redact::Redactor;
+use crate::state::State;
 use crate::tool::ToolSet;
 use crate::turn::{Effect, Env, HookPoints, Input, Turn, TurnConfig, TurnInput, TurnReport};
 
@@ -71,8 +74,14 @@ pub struct DriveConfig {
     pub idle_timeout: Duration,
     /// A tool that was told to stop is abandoned after this.
     pub tool_grace: Duration,
+    /// A call that runs longer is stopped, unless its tool says another limit; none has no limit.
+    pub tool_timeout: Option<Duration>,
+    /// What the user wants kept when the conversation is summarised.
+    pub compact_instructions: Option<String>,
     /// Whether what went over the wire is journaled.
     pub record_payloads: bool,
+    /// Takes secrets out of what tools, hooks and services say.
+    pub redactor: Redactor,
 }
 
 impl DriveConfig {
@@ -87,13 +96,15 @@ impl DriveConfig {
             options: Map::new(),
             idle_timeout: Duration::from_secs(120),
             tool_grace: Duration::from_secs(5),
+            tool_timeout: None,
+            compact_instructions: None,
             record_payloads: false,
+            redactor: Redactor::default(),
         }
     }
 }
 
 /// What can be said to a running turn.
-#[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// End now.
     Abort {
@@ -109,6 +120,16 @@ pub enum Command {
         /// What it says.
         content: Vec<Block>,
     },
+    /// Append events that happen beside the turn: while it runs it has the journal.
+    Append {
+        /// The events.
+        events: Vec<Event>,
+        /// Is told when they are safe, or that they are not. Whoever does not wait drops the
+        /// other end.
+        done: oneshot::Sender<Result<(), JournalError>>,
+    },
+    /// Look at the state: while the turn runs it has that too.
+    Inspect(Box<dyn FnOnce(&State) + Send>),
 }
 
 /// How a running turn is spoken to.
@@ -154,7 +175,7 @@ pub async fn run_turn(
         started,
         inputs: VecDeque::new(),
         model: None,
-        tasks: Tasks::new(side.clone(), config.tool_grace),
+        tasks: Tasks::new(side.clone(), config.tool_grace, config.redactor.clone()),
         side,
         side_events,
         broken: false,
@@ -168,10 +189,11 @@ pub async fn run_turn(
             tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
             return report;
         }
-        let input = match drive.inputs.pop_front() {
+        let mut input = match drive.inputs.pop_front() {
             Some(input) => input,
             None => drive.next_input(mailbox).await,
         };
+        redact::redact(&config.redactor, &mut input);
         let effects = {
             let env = Env {
                 state: drive.recorder.state(),
@@ -236,7 +258,9 @@ impl Drive<'_> {
                         self.side.clone(),
                     ));
                 }
-                effect => self.tasks.start(effect, self.ports, self.recorder.state()),
+                effect => {
+                    self.tasks.start(effect, self.ports, self.config, self.recorder.state());
+                }
             }
         }
     }
@@ -286,7 +310,11 @@ impl Drive<'_> {
                     self.cancelled = true;
                     return Input::Abort { cause: Cause::User, note: None };
                 }
-                Some(command) = mailbox.commands.recv() => return command.into(),
+                Some(command) = mailbox.commands.recv() => {
+                    if let Some(input) = self.heard(command).await {
+                        return input;
+                    }
+                }
                 Some(event) = self.side_events.recv() => {
                     if let Err(error) = self.append(vec![event]).await {
                         return Input::AppendFailed { error: error.to_data(), dropped: Vec::new() };
@@ -299,11 +327,22 @@ impl Drive<'_> {
     }
 }
 
-impl From<Command> for Input {
-    fn from(command: Command) -> Self {
+impl Drive<'_> {
+    /// What the turn is to hear of a command; none when it was not for the turn.
+    async fn heard(&mut self, command: Command) -> Option<Input> {
         match command {
-            Command::Abort { cause, note } => Self::Abort { cause, note },
-            Command::Send { input, content } => Self::Send { input, content },
+            Command::Abort { cause, note } => Some(Input::Abort { cause, note }),
+            Command::Send { input, content } => Some(Input::Send { input, content }),
+            Command::Append { events, done } => {
+                // A journal that failed is not tried again for this: whoever asks is told.
+                let result = self.recorder.append(None, events).await;
+                let _ = done.send(result);
+                None
+            }
+            Command::Inspect(look) => {
+                look(self.recorder.state());
+                None
+            }
         }
     }
 }

@@ -186,8 +186,11 @@ events! {
     "tool_batch_finished" ToolBatchFinished Fact Written "All calls of one answer have their results.";
     "interrupted" Interrupted Fact Written "The turn was cut short.";
     "turn_finished" TurnFinished Fact Synced "The turn is over.";
+    "rewound" Rewound Fact Synced "What the model sees ends earlier; what happened stays.";
+    "view_restored" ViewRestored Fact Synced "What the last compaction took out of sight is back.";
     "label_set" LabelSet Fact Synced "A point of the journal has a name.";
     "forked" Forked Fact Synced "Another session continues from a point of this one.";
+    "state_snapshot" StateSnapshot Fact Written "Which events the state is made of, so that a resume need not read them all.";
     "recovered" Recovered Fact Synced "What a dead writer left open is sealed.";
     "failed" Failed Fact Written "Something outside a turn went wrong.";
 }

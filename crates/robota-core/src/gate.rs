@@ -12,6 +12,14 @@ use crate::tool::ToolSpec;
 pub trait Gate: Send + Sync {
     /// What is to happen with this call, and why.
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement;
+
+    /// Lets calls like these pass for the rest of the session: somebody said so.
+    ///
+    /// # Errors
+    /// When it keeps no rules, or cannot read one of these; in words for people.
+    fn remember(&self, _rules: &[String]) -> Result<(), String> {
+        Err("this gate keeps no rules".to_owned())
+    }
 }
 
 /// What a gate says of a call.
@@ -25,6 +33,9 @@ pub struct Judgement {
     pub reason: String,
     /// Where the verdict came from.
     pub source: Source,
+    /// The narrow rules that would allow it, for an ask that can be answered with "always".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 /// Where a verdict came from. A hook may lift an ask of the mode, never one of a rule.
@@ -59,6 +70,7 @@ impl Gate for ModeGate {
             class: tool.class,
             reason: format!("{} {what}; mode `{}` {says}", tool.name, self.0),
             source: Source::Mode,
+            rules: Vec::new(),
         }
     }
 }
@@ -79,6 +91,7 @@ impl Gate for InspectOnly {
             class: tool.class,
             reason: "no gate was configured, so only tools that look may run".to_owned(),
             source: Source::Rule,
+            rules: Vec::new(),
         }
     }
 }
@@ -95,6 +108,7 @@ impl Gate for AllowEverything {
             class: tool.class,
             reason: "everything is allowed".to_owned(),
             source: Source::Mode,
+            rules: Vec::new(),
         }
     }
 }

@@ -54,6 +54,12 @@ pub enum HookPoint {
     Stop,
 }
 
+impl HookPoint {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::UserPromptSubmit, Self::PreToolUse, Self::PostToolUse, Self::Stop];
+}
+
 /// What a hook is told.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookInput {
@@ -120,6 +126,24 @@ pub enum HookAnswer {
     PostToolUse(PostToolDecision),
     /// About the end of a turn.
     Stop(StopDecision),
+}
+
+/// What the hooks of a point say: their decision, and what can stand beside any decision.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookReply {
+    /// The decision.
+    pub answer: HookAnswer,
+    /// Words for the model. At a tool's hook they are told with the result; at the end of a turn
+    /// they keep it going.
+    pub context: Option<String>,
+    /// Why the turn is to end, at a tool's hook.
+    pub stop: Option<String>,
+}
+
+impl From<HookAnswer> for HookReply {
+    fn from(answer: HookAnswer) -> Self {
+        Self { answer, context: None, stop: None }
+    }
 }
 
 /// About an input.
@@ -226,7 +250,17 @@ pub trait Hooks: Send + Sync {
 
     /// Runs the hooks of a point and merges what they say. The answer is of the point that was
     /// asked; any other counts as a failure, and failures block.
-    async fn run(&self, input: HookInput) -> HookAnswer;
+    async fn run(&self, input: HookInput) -> HookReply;
+
+    /// Whether any hook stands at an event, also one that is no point of a turn.
+    fn stands_at(&self, event: HookEvent) -> bool {
+        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
+    }
+
+    /// Runs the hooks of an event that is no point of a turn.
+    async fn run_event(&self, _data: HookData) -> EventReport {
+        EventReport::default()
+    }
 }
 
 /// No hooks at all.
@@ -239,14 +273,15 @@ impl Hooks for NoHooks {
         false
     }
 
-    async fn run(&self, input: HookInput) -> HookAnswer {
-        match input.point() {
+    async fn run(&self, input: HookInput) -> HookReply {
+        let answer = match input.point() {
             HookPoint::UserPromptSubmit => {
                 HookAnswer::UserPromptSubmit(PromptDecision::Continue { context: None })
             }
             HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Continue),
             HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Continue),
             HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
-        }
+        };
+        answer.into()
     }
 }

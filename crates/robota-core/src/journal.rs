@@ -1,114 +1,110 @@
 //! The journal ports: where events go. [`Journal`] is one session open for writing;
-//! [`JournalStore`] is where sessions are kept. The real ones are `robota-store`'s; the one in
-//! memory here is what the ephemeral agent runs on.
+//! [`JournalStore`] is where sessions are kept. The real ones are `robota-store`'s; those in
+//! memory here are what the ephemeral agent and tests run on.
 
+mod error;
+mod head;
 mod memory;
+mod order;
+mod retention;
 
 use std::sync::Arc;
 
-pub use memory::MemoryJournal;
+use tokio_util::sync::CancellationToken;
 
-use crate::error::{Diagnose, ErrorKind};
-use crate::event::{Durability, Envelope};
+pub use error::JournalError;
+pub use head::{PageMark, SessionFilter, SessionHead, SessionPage};
+pub use memory::{MemoryJournal, MemoryStore};
+pub use order::{Order, follows};
+pub use retention::{Pruned, RetentionPolicy, prune};
+
+use crate::blob::Blobs;
+use crate::event::{Cursor, Durability, Envelope};
 use crate::ids::SessionId;
 
-/// One session, open for writing. There is one writer.
+/// One session, open for writing. There is one writer; dropping it lets others write.
 #[async_trait::async_trait]
 pub trait Journal: Send {
     /// Appends events that follow on each other and on what is there. All or none: after an
     /// error the journal is as it was before. Returns when they are as safe as asked.
+    ///
+    /// # Errors
+    /// [`JournalError::OutOfOrder`] when they do not follow, [`JournalError::Lost`] when somebody
+    /// else took the session over, [`JournalError::Io`] when the disk or the database failed.
     async fn append(
         &mut self,
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError>;
+
+    /// Is cancelled when somebody else took the session over: whatever runs for it must end.
+    /// A store whose lock ends with the process never cancels it.
+    fn lost(&self) -> CancellationToken {
+        CancellationToken::new()
+    }
 }
 
-/// Where sessions are kept.
+/// Where sessions are kept. Readers open nothing and hinder no writer.
 #[async_trait::async_trait]
 pub trait JournalStore: Send + Sync {
-    /// Begins a session. Fails when there is one of that id.
+    /// Begins a session, open for writing; it exists from its first event. Fails when there is
+    /// one of that id, or the id is no [`SessionName`](crate::ids::SessionName).
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError>;
 
     /// Opens a session for writing; the events it has are those [`JournalStore::read`] returns.
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError>;
 
-    /// The events of a session after that number, oldest first.
+    /// The events of a session after that number, oldest first; at most `limit` of them, fewer
+    /// only at the end.
     async fn read(
         &self,
         session: &SessionId,
         after_seq: u64,
+        limit: usize,
     ) -> Result<Vec<Envelope>, JournalError>;
+
+    /// The events with these numbers, in their order: what a snapshot refers to. Costs what is
+    /// asked for, not what the journal holds.
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError>;
+
+    /// What is known of a session without reading its journal, exact up to its last event.
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError>;
+
+    /// The sessions there are, newest first. Reads no journals.
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError>;
+
+    /// Begins a session with the events of another up to and including `at`, followed by
+    /// `first`; it is safe when this returns, or does not exist. Open for writing.
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError>;
+
+    /// Deletes a session and the blobs only it refers to; says whether there was one.
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
+
+    /// How much room a session takes, in bytes: its journal and what only it refers to, as far as
+    /// the store can tell cheaply.
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+        let events = self.read(session, 0, usize::MAX).await?;
+        Ok(events.iter().map(|event| event.to_line().len() as u64 + 1).sum())
+    }
+
+    /// The blobs of a session.
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs>;
 }
 
-/// Why stored data could not be read or written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum JournalError {
-    /// The session does not exist.
-    #[error("there is no session `{0}`")]
-    NotFound(SessionId),
-    /// There already is one of that id.
-    #[error("there already is a session `{0}`")]
-    Exists(SessionId),
-    /// Somebody else writes to it.
-    #[error("session `{session}` is open in another process ({owner})")]
-    Locked {
-        /// The session.
-        session: SessionId,
-        /// Who has it.
-        owner: String,
-    },
-    /// What is stored is damaged.
-    #[error("{place} is damaged: {reason}")]
-    Damaged {
-        /// The file or row.
-        place: String,
-        /// How.
-        reason: String,
-    },
-    /// The disk or the database failed.
-    #[error("cannot {action} {place}: {reason}")]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        place: String,
-        /// What went wrong.
-        reason: String,
-    },
-}
-
-impl JournalError {
-    /// An input or output error, said for people.
-    pub fn io(action: &'static str, place: impl Into<String>, error: &std::io::Error) -> Self {
-        Self::Io { action, place: place.into(), reason: error.to_string() }
-    }
-}
-
-impl Diagnose for JournalError {
-    fn kind(&self) -> ErrorKind {
-        match self {
-            Self::NotFound(_) | Self::Exists(_) => ErrorKind::Validation,
-            Self::Locked { .. } | Self::Damaged { .. } | Self::Io { .. } => ErrorKind::Storage,
-        }
-    }
-
-    fn retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::Io { .. })
-    }
-
-    fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::NotFound(_) => "check the id".to_owned(),
-            Self::Exists(_) => "choose another id, or resume the session".to_owned(),
-            Self::Locked { .. } => "close it there, or fork the session".to_owned(),
-            Self::Damaged { .. } => {
-                "restore it from a backup, or fork before the damage".to_owned()
-            }
-            Self::Io { .. } => {
-                "check that the disk has room and may be written; nothing acknowledged is lost"
-                    .to_owned()
-            }
-        })
-    }
+/// All events of a session after that number, oldest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn read_all(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    after_seq: u64,
+) -> Result<Vec<Envelope>, JournalError> {
+    store.read(session, after_seq, usize::MAX).await
 }

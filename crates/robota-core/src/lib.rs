@@ -78,8 +78,11 @@ pub mod message;
 pub mod named;
 pub mod paths;
 pub mod permission;
+pub mod process;
 pub mod project;
 pub mod provider;
+pub mod redact;
+pub mod resume;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod state;

@@ -1,23 +1,29 @@
 //! State is a fold over the events: this reducer is the only thing that rebuilds it, live, at
 //! resume, in replay and in tests.
 
+mod snapshot;
 mod turn;
+mod view;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use snapshot::Needed;
+pub use snapshot::{REDUCER, RestoreError, Sources};
 pub use turn::{CallStage, OpenCall, OpenTurn};
+pub(crate) use view::result_chars;
+pub use view::{ModelView, Shortened};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
     Cursor, Delivery, Envelope, Event, InputAccepted, Parent, SessionCreated, TurnEnd,
 };
-use crate::ids::{InputId, MessageId, SessionId, TurnId};
-use crate::message::{Block, Message, ToolResult};
+use crate::ids::{InputId, SessionId, TurnId};
+use crate::message::Block;
 use crate::permission::Mode;
-use crate::provider::View;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
@@ -48,14 +54,46 @@ pub struct State {
     pub inputs: IndexMap<InputId, PendingInput>,
     /// The turn that is running, or that a dead writer left open.
     pub turn: Option<OpenTurn>,
+    /// Whether a compaction began and has not ended.
+    #[serde(default)]
+    pub compacting: bool,
     /// Turns that ended with an answer.
     pub turns_completed: u64,
     /// What everything cost.
     pub usage: Usage,
     /// Where the session can be forked: the places where every call has its result.
-    pub safe_points: Vec<Cursor>,
+    pub safe_points: SafePoints,
     /// Named places.
     pub labels: IndexMap<String, Cursor>,
+    /// Which events the state was made from, for the next snapshot.
+    pub sources: Sources,
+}
+
+/// The places where a session can be forked. There are as many as answers, so that they are
+/// counted here and found in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SafePoints {
+    /// How many there are.
+    pub count: u64,
+    /// The last of them.
+    pub last: Option<Cursor>,
+}
+
+impl SafePoints {
+    fn push(&mut self, at: Cursor) {
+        self.count += 1;
+        self.last = Some(at);
+    }
+
+    /// Whether a session can be forked right after this event.
+    #[must_use]
+    pub fn is_one(event: &Event) -> bool {
+        match event {
+            Event::AssistantMessage(data) => data.message.tool_uses().next().is_none(),
+            Event::ToolBatchFinished(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// A value with its hash.
@@ -83,19 +121,8 @@ pub struct PendingInput {
     pub delivery: Delivery,
     /// What it says.
     pub content: Vec<Block>,
-}
-
-/// The conversation as the model sees it, with running totals so that nothing walks it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ModelView {
-    /// The messages.
-    pub messages: View,
-    /// Their size as JSON.
-    pub bytes: u64,
-    /// Their characters, for the careful estimate.
-    pub chars: u64,
-    /// What the provider counted last, and for which message.
-    pub latest_usage: Option<(MessageId, Usage)>,
+    /// The number of the event that says so.
+    pub seq: u64,
 }
 
 impl State {
@@ -136,22 +163,26 @@ impl State {
                 self.parent = parent
                     .as_ref()
                     .map(|Parent { session, at }| Origin { session: session.clone(), at: *at });
+                self.sources.created = cursor.seq;
             }
             Event::Renamed(data) => self.name = Some(data.name.clone()),
             Event::ModeChanged(data) => self.mode = data.mode,
             Event::PromptSet(data) => {
                 let (sha256, value) = (data.sha256.clone(), data.text.as_str().into());
                 self.prompt = Some(Hashed { sha256, value });
+                self.sources.prompt = Some(cursor.seq);
                 self.measure_fixed();
             }
             Event::ToolsSet(data) => {
                 let (sha256, value) = (data.sha256.clone(), data.tools.clone().into());
                 self.tools = Some(Hashed { sha256, value });
+                self.sources.tools = Some(cursor.seq);
                 self.measure_fixed();
             }
-            Event::MessageInjected(data) => self.view.push(data.message.clone()),
+            Event::MessageInjected(data) => self.view.push(data.message.clone(), cursor.seq),
             Event::InputAccepted(InputAccepted { input, delivery, content, .. }) => {
-                let pending = PendingInput { delivery: *delivery, content: content.clone() };
+                let (delivery, content) = (*delivery, content.clone());
+                let pending = PendingInput { delivery, content, seq: cursor.seq };
                 self.inputs.insert(input.clone(), pending);
             }
             Event::InputBlocked(data) => {
@@ -166,24 +197,34 @@ impl State {
                 if let Some(input) = &data.input {
                     self.inputs.shift_remove(input);
                 }
-                self.view.push(data.message.clone());
+                self.view.push(data.message.clone(), cursor.seq);
             }
+            Event::CompactionStarted(_) => self.compacting = true,
+            Event::CompactionFailed(_) => self.compacting = false,
             Event::CompactionFinished(data) => {
-                self.view.compact(data.summary.clone(), data.keep_from.as_ref());
+                self.compacting = false;
+                if let Some(usage) = data.summary.usage {
+                    self.usage += usage;
+                }
+                self.view.compact(data.summary.clone(), data.keep_from.as_ref(), cursor.seq);
             }
             Event::AssistantMessage(data) => {
                 if let Some(usage) = data.message.usage {
                     self.usage += usage;
                 }
-                self.view.push(data.message.clone());
-                if data.message.tool_uses().next().is_none() {
-                    self.safe_points.push(cursor);
-                }
+                self.view.push(data.message.clone(), cursor.seq);
             }
-            Event::ToolResultAdded(data) => self.view.push_result(&data.message, &data.result),
-            Event::ToolBatchFinished(_) => self.safe_points.push(cursor),
+            Event::ToolResultAdded(data) => {
+                self.view.push_result(&data.message, &data.result, cursor.seq);
+            }
+            Event::Rewound(data) => self.view.rewind(data.keep),
+            Event::ViewRestored(_) => self.view.restore(),
+            Event::StateSnapshot(_) => self.snapshot_taken(cursor.seq),
             Event::TurnFinished(data) => {
-                if data.end != TurnEnd::Interrupted && data.end != TurnEnd::Blocked {
+                self.compacting = false;
+                let cut =
+                    matches!(data.end, TurnEnd::Interrupted | TurnEnd::Blocked | TurnEnd::Stopped);
+                if !cut {
                     self.turns_completed += u64::from(data.error.is_none());
                 }
             }
@@ -196,8 +237,6 @@ impl State {
             | Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionFailed(_)
             | Event::PrefixChanged(_)
             | Event::ModelRequested(_)
             | Event::TextChunk(_)
@@ -210,6 +249,7 @@ impl State {
             | Event::ModelResponded(_)
             | Event::ToolCalled(_)
             | Event::ToolBatchStarted(_)
+            | Event::ToolBatchFinished(_)
             | Event::HookStarted(_)
             | Event::HookFinished(_)
             | Event::PermissionAsked(_)
@@ -222,6 +262,9 @@ impl State {
             | Event::Recovered(_)
             | Event::Failed(_)
             | Event::Unknown { .. } => {}
+        }
+        if SafePoints::is_one(event) {
+            self.safe_points.push(cursor);
         }
         OpenTurn::fold(&mut self.turn, event, turn);
     }
@@ -241,90 +284,10 @@ impl State {
     }
 
     fn measure_fixed(&mut self) {
-        let prompt = self.prompt.as_ref().map_or(0, |prompt| json_len(&prompt.value));
-        let tools = self.tools.as_ref().map_or(0, |tools| json_len(&tools.value));
+        let prompt = self.prompt.as_ref().map_or(0, |prompt| view::json_len(&prompt.value));
+        let tools = self.tools.as_ref().map_or(0, |tools| view::json_len(&tools.value));
         self.fixed_bytes = prompt + tools;
     }
-}
-
-impl ModelView {
-    fn push(&mut self, message: Message) {
-        let (bytes, chars) = size(&message);
-        self.bytes += bytes;
-        self.chars += chars;
-        if let Some(usage) = message.usage {
-            self.latest_usage = Some((message.id.clone(), usage));
-        }
-        Arc::make_mut(&mut self.messages).push(Arc::new(message));
-    }
-
-    /// The results of one answer are one message: it grows with each.
-    fn push_result(&mut self, id: &MessageId, result: &ToolResult) {
-        let last = self.messages.last().filter(|message| message.id == *id);
-        if last.is_none() {
-            self.push(Message::tool(id.clone(), vec![result.clone()]));
-            return;
-        }
-        let messages = Arc::make_mut(&mut self.messages);
-        let Some(message) = messages.last_mut() else { return };
-        let message = Arc::make_mut(message);
-        message.content.push(Block::ToolResult(result.clone()));
-        // The comma between two results.
-        self.bytes += json_len(result) + r#","type":"tool_result""#.len() as u64 + 1;
-        self.chars += result_chars(result);
-    }
-
-    fn compact(&mut self, summary: Message, keep_from: Option<&MessageId>) {
-        let kept = keep_from
-            .and_then(|id| self.messages.iter().position(|message| message.id == *id))
-            .map(|at| self.messages[at..].to_vec())
-            .unwrap_or_default();
-        *self = Self::default();
-        self.push(summary);
-        for message in kept {
-            self.push(Arc::unwrap_or_clone(message));
-        }
-        // What the provider counted was counted for the conversation before.
-        self.latest_usage = None;
-    }
-}
-
-fn size(message: &Message) -> (u64, u64) {
-    let chars = message.content.iter().map(block_chars).sum();
-    (json_len(message), chars)
-}
-
-fn block_chars(block: &Block) -> u64 {
-    match block {
-        Block::Text(text) => text.text.chars().count() as u64,
-        Block::Thinking(thinking) => thinking.thinking.chars().count() as u64,
-        Block::ToolResult(result) => result_chars(result),
-        Block::Image(_) | Block::ToolUse(_) | Block::Opaque(_) | Block::Unknown(_) => {
-            json_len(block)
-        }
-    }
-}
-
-pub(crate) fn result_chars(result: &ToolResult) -> u64 {
-    result.as_text().chars().count() as u64
-}
-
-/// How many bytes a value is as JSON, without writing it anywhere.
-fn json_len<T: Serialize>(value: &T) -> u64 {
-    struct Counter(u64);
-    impl std::io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    // Counting cannot fail; what could not be written would count as what came before it.
-    let _ = serde_json::to_writer(&mut counter, value);
-    counter.0
 }
 
 /// An event that does not follow on the last one.

@@ -5,6 +5,7 @@ mod registry;
 mod validate;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,11 @@ pub trait Tool: Send + Sync {
     /// When they are wrong, in words a model can act on.
     fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         validate(&self.spec().input_schema, input)
+    }
+
+    /// How long a call may run before it is stopped; none leaves it to whoever runs it.
+    fn timeout(&self) -> Option<Duration> {
+        None
     }
 
     /// Runs the call. Failing is an outcome, not an error; a panic becomes one.

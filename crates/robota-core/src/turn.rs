@@ -35,7 +35,7 @@ pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport
 use crate::conversation::Pending;
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
-use crate::hook::{HookAnswer, HookInput, HookPoint, PromptDecision};
+use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, PromptDecision};
 use crate::ids::{Ids, InputId, TurnId};
 use crate::message::{Block, Cause, Message};
 use crate::state::{OpenTurn, State};
@@ -100,6 +100,9 @@ pub struct Turn {
     next_round_after: Option<(Duration, ErrorData)>,
     /// How the turn is to end once its calls are settled.
     ending: Option<Ending>,
+    /// Why a hook wants the turn to end.
+    #[serde(default)]
+    stopped: Option<String>,
 }
 
 /// Where a turn is.
@@ -137,6 +140,8 @@ enum Ending {
     ProviderFailed(ErrorData),
     /// A forced summary asked for tools although it was offered none.
     Forced,
+    /// A hook said that all work is to stop.
+    Stopped,
 }
 
 impl Turn {
@@ -168,6 +173,7 @@ impl Turn {
             failures: 0,
             next_round_after: None,
             ending: None,
+            stopped: None,
         };
         let mut out = Out::default();
         out.emit(TurnStarted {
@@ -207,7 +213,7 @@ impl Turn {
             Input::ModelFailed(error) => self.model_failed(&error, env, &mut out),
             Input::Judged { call, judged } => self.judged(&call, judged, &mut out),
             Input::Answered { call, answer } => self.answered(&call, answer, &mut out),
-            Input::Hooked { call, answer } => self.hooked(call.as_ref(), answer, env, &mut out),
+            Input::Hooked { call, reply } => self.hooked(call.as_ref(), reply, env, &mut out),
             Input::ToolFinished { call, outcome, duration } => {
                 self.tool_finished(&call, outcome, duration, &mut out);
             }
@@ -240,6 +246,8 @@ impl Turn {
             round: self.round,
             text: self.pending.content(),
             thinking: String::new(),
+            usage: self.usage,
+            tools_executed: self.tools_executed,
             calls: self
                 .calls
                 .iter()
@@ -279,17 +287,17 @@ impl Turn {
     fn hooked(
         &mut self,
         call: Option<&crate::ids::CallId>,
-        answer: HookAnswer,
+        reply: HookReply,
         env: &Env<'_>,
         out: &mut Out,
     ) {
         match (&self.phase, call) {
             (Phase::Prompting(content), None) => {
                 let content = content.clone();
-                self.prompt_hooked(content, answer, env, out);
+                self.prompt_hooked(content, reply.answer, env, out);
             }
-            (Phase::Stopping, None) => self.stop_hooked(answer, env, out),
-            (_, Some(call)) => self.call_hooked(call, answer, out),
+            (Phase::Stopping, None) => self.stop_hooked(reply, env, out),
+            (_, Some(call)) => self.call_hooked(call, reply, out),
             // An answer to a hook that was cancelled.
             (_, None) => {}
         }
@@ -317,6 +325,11 @@ impl Turn {
             reason,
             input: None,
             outcome: None,
+            context: match &decision {
+                PromptDecision::Continue { context } => context.clone(),
+                PromptDecision::Block { .. } => None,
+            },
+            stop: None,
         });
         match decision {
             PromptDecision::Continue { context } => {

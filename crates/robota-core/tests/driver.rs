@@ -324,3 +324,85 @@ async fn a_call_that_asks_is_denied_when_nobody_is_there() {
     assert!(act.inputs().is_empty());
     assert_eq!(ran.report.tools_executed, 0);
 }
+
+/// Says a secret in every way a tool can.
+#[tokio::test(start_paused = true)]
+async fn sess_13_secrets_never_reach_an_event_or_the_model() {
+    let secret = "sk-live-0123456789";
+    let leaky = robota_testkit::fn_tool("leaky", Class::Inspect, move |_| async move {
+        ToolOutcome::ok(format!("the key is {secret}."))
+            .with_metadata("apiKey", "whatever")
+            .with_metadata("note", format!("again {secret}"))
+    });
+    let ran = Run::script(
+        "- tools: [leaky]\n\
+         - error: {kind: authentication, message: 'bad key sk-live-0123456789'}",
+    )
+    .tool(leaky)
+    .configure(|config| {
+        let secret = robota_core::env_ref::Secret::new(secret);
+        config.redactor = robota_core::redact::Redactor::new([secret]);
+        config.turn.retry = RetryPolicy::never();
+    })
+    .prompt("Hi")
+    .await;
+    let journal: String = ran.events.iter().map(|event| event.to_line()).collect();
+    assert!(!journal.contains(secret), "{journal}");
+    assert!(!journal.contains("whatever"), "a field named like a secret");
+    assert!(journal.contains("the key is [REDACTED]."), "{journal}");
+    assert!(journal.contains("bad key [REDACTED]"), "{journal}");
+}
+
+/// KODE's timeouts only signalled; ours end the call, and one that will not stop is left behind.
+#[tokio::test(start_paused = true)]
+async fn kode_07_a_call_whose_time_is_up_is_ended() {
+    for (tool, ran, says) in [
+        (blocking_tool("slow", Class::Execute), robota_core::tool::Ran::Yes, "was stopped"),
+        (
+            robota_testkit::stubborn_tool("slow", Class::Execute),
+            robota_core::tool::Ran::Maybe,
+            "abandoned",
+        ),
+    ] {
+        let run = Run::script("- tools: [slow]\n- text: Too slow.")
+            .tool(tool)
+            .gate(AllowEverything)
+            .configure(|config| config.tool_timeout = Some(Duration::from_secs(60)))
+            .prompt("Hi")
+            .await;
+        assert_eq!(run.text, "Too slow.");
+        let outcome = run.events.iter().find_map(|line| match &line.event {
+            Event::ToolFinished(data) => Some(data.outcome.clone()),
+            _ => None,
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!((outcome.error_code.as_deref(), outcome.ran), (Some("timeout"), ran));
+        assert!(outcome.text().contains("longer than 60 s"), "{}", outcome.text());
+        assert!(outcome.text().contains(says), "{}", outcome.text());
+    }
+}
+
+/// While a turn runs it has the journal: others append and look through it.
+#[tokio::test(start_paused = true)]
+async fn sess_01_others_append_and_look_while_a_turn_runs() {
+    let mut run = Run::script("- steps: [{text: Half}, {stall: {gate: go}}, {text: ' done'}]");
+    let (model, commands) = (run.model(), run.commands());
+    let (ran, seen) = tokio::join!(run.prompt("Hi"), async {
+        model.reached("go").await;
+        let (done, appended) = tokio::sync::oneshot::channel();
+        let renamed = robota_core::event::Renamed { name: "busy".to_owned() };
+        commands.send(Command::Append { events: vec![renamed.into()], done }).await.unwrap();
+        appended.await.unwrap().unwrap();
+        let (told, seen) = tokio::sync::oneshot::channel();
+        let look = move |state: &robota_core::state::State| {
+            let text = state.turn.as_ref().map(|turn| turn.text.clone());
+            let _ = told.send((state.name.clone(), text));
+        };
+        commands.send(Command::Inspect(Box::new(look))).await.unwrap();
+        let seen = seen.await.unwrap();
+        model.release("go");
+        seen
+    });
+    assert_eq!(seen, (Some("busy".to_owned()), Some("Half".to_owned())));
+    assert_eq!(ran.text, "Half done");
+}

@@ -1,13 +1,12 @@
 //! The HTTP layer against a real socket.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod common;
+mod tiny;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{After, Answer, Server};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use robota_core::clock::Clock;
@@ -21,6 +20,7 @@ use robota_core::provider::{
 use robota_providers::{
     Auth, Host, HttpProvider, ProviderSettings, Transport, Vendors, Wire, build, find_local,
 };
+use tiny::{After, Answer, Server};
 
 const KEY: &str = "sk-very-secret-key";
 

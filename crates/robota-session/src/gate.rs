@@ -44,6 +44,7 @@ impl PolicyGate {
                 class: Class::Execute,
                 reason: "the arguments cannot be read, so they cannot be judged".to_owned(),
                 source: Source::Rule,
+                rules: Vec::new(),
             };
         };
         let call = ToolCall { tool: &tool.name, input, class: tool.class };
@@ -62,6 +63,7 @@ impl PolicyGate {
                 | robota_policy::Source::Input
                 | robota_policy::Source::Rule => Source::Rule,
             },
+            rules: judgement.suggestion.map(|suggestion| suggestion.rules).unwrap_or_default(),
         }
     }
 }

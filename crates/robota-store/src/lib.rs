@@ -27,11 +27,20 @@
 //!     min_reader: None,
 //! });
 //! journal.append(&[Arc::clone(&event)], Durability::Synced).await?;
-//! assert_eq!(store.read(&session, 0).await?, [(*event).clone()]);
+//! assert_eq!(store.read(&session, 0, usize::MAX).await?, [(*event).clone()]);
 //! # Ok(()) })
 //! # }
 //! ```
 
+pub mod disk;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+#[cfg(not(feature = "failpoints"))]
+mod failpoint;
 mod file;
+mod level;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
 
 pub use file::FileStore;
+pub use level::Level;

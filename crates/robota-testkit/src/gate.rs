@@ -41,6 +41,7 @@ impl Gate for ScriptedGate {
             class: tool.class,
             reason: format!("the test says so of {}", call.name),
             source: Source::Rule,
+            rules: Vec::new(),
         }
     }
 }

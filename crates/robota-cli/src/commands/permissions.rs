@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 4 * 1024 * 1024;
 /// Explains one verdict, or one per line of standard input.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     if args.batch {
-        return batch();
+        return batch(args);
     }
     let (Some(tool), Some(input)) = (&args.tool, &args.input) else {
         output::complain("say what to check: --tool Bash --input '{\"command\": \"ls\"}'");
@@ -97,6 +97,7 @@ fn to_json(judgement: &Judgement) -> Value {
 
 /// One case of a batch. Its rules count as session rules: `/p` is anchored at its `cwd`.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `tool` and `input`")]
 struct Case {
     #[serde(default)]
     id: Value,
@@ -120,7 +121,7 @@ struct Case {
 }
 
 /// One verdict per line, in order; a line that cannot be read is an error verdict, not the end.
-fn batch() -> anyhow::Result<Exit> {
+fn batch(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut lines = std::io::stdin().lock();
     let mut number = 0_u64;
     loop {
@@ -130,14 +131,14 @@ fn batch() -> anyhow::Result<Exit> {
             return Ok(Exit::Ok);
         }
         number += 1;
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        output::line(&verdict_line(&line, number).to_string());
+        output::line(&verdict_line(&line, number, args).to_string());
     }
 }
 
-fn verdict_line(line: &[u8], number: u64) -> Value {
+fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
+    if line.iter().all(u8::is_ascii_whitespace) {
+        return failure(&Value::Null, &format!("line {number} is empty"));
+    }
     if line.len() > LONGEST_LINE {
         return failure(&Value::Null, &format!("line {number} is too long"));
     }
@@ -162,10 +163,10 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
     }
     let spec = PolicySpec::new(workspace)
         .with_defaults()
-        .mode(case.mode.unwrap_or_default())
-        .rules(List::Allow, RuleSource::session(), case.allow)
-        .rules(List::Ask, RuleSource::session(), case.ask)
-        .rules(List::Deny, RuleSource::session(), case.deny);
+        .mode(case.mode.or(args.mode).unwrap_or_default())
+        .rules(List::Allow, RuleSource::session(), with(&args.allow, case.allow))
+        .rules(List::Ask, RuleSource::session(), with(&args.ask, case.ask))
+        .rules(List::Deny, RuleSource::session(), with(&args.deny, case.deny));
     let (policy, errors) = Policy::new(&spec, &OsPaths);
     let mut value = to_json(&judge(&policy, &case.tool, &case.input));
     if let Value::Object(fields) = &mut value {
@@ -176,6 +177,11 @@ fn verdict_line(line: &[u8], number: u64) -> Value {
         }
     }
     value
+}
+
+/// The rules of the command line hold for every case.
+fn with(given: &[String], own: Vec<String>) -> Vec<String> {
+    given.iter().cloned().chain(own).collect()
 }
 
 fn failure(id: &Value, reason: &str) -> Value {

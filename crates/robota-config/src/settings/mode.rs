@@ -112,6 +112,21 @@ fn read(entry: &Entry, holds: Mode, report: &mut Report) -> Mode {
     }
 }
 
+/// Why this cannot be the mode: a file by somebody else may name a mode of another program, but
+/// nobody writes one on purpose.
+pub(crate) fn refusal(at: &KeyPath, value: &Value) -> Option<String> {
+    if *at != key() {
+        return None;
+    }
+    match value.as_str() {
+        Some("manual") => None,
+        Some(name) => name.parse::<Mode>().err().map(|message| message.escape_debug().to_string()),
+        None => {
+            Some("a mode is a word: default, acceptEdits, plan or bypassPermissions".to_owned())
+        }
+    }
+}
+
 fn drop(entry: &Entry, reason: Reason) -> Dropped {
     let (key, origin) = (entry.path.clone(), entry.origin.clone());
     Dropped { key, origin, value: entry.content.to_value(), reason }

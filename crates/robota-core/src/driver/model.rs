@@ -17,6 +17,7 @@ use crate::message::Message;
 use crate::provider::{
     Delta, DeltaStream, ModelRequest, PayloadTap, ProviderError, check_native_web,
 };
+use crate::redact::Redactor;
 use crate::state::State;
 use crate::turn::{Input, ModelCall};
 
@@ -51,7 +52,7 @@ impl ModelRun {
         let provider = ports.provider.clone();
         let round = state.turn.as_ref().map_or(0, |turn| turn.round);
         let tap = if config.record_payloads {
-            tap(round, provider.name().to_owned(), side)
+            tap(round, provider.name().to_owned(), side, config.redactor.clone())
         } else {
             PayloadTap::none()
         };
@@ -165,8 +166,10 @@ fn request(ports: &Ports, config: &DriveConfig, state: &State, call: ModelCall) 
     }
 }
 
-fn tap(round: u32, provider: String, side: mpsc::Sender<Event>) -> PayloadTap {
-    PayloadTap::new(move |payload, sequence| {
+fn tap(round: u32, provider: String, side: mpsc::Sender<Event>, redactor: Redactor) -> PayloadTap {
+    PayloadTap::new(move |mut payload, sequence| {
+        redactor.value(&mut payload.payload);
+        redactor.fields(&mut payload.metadata);
         let event = ProviderPayload {
             round,
             provider: provider.clone(),

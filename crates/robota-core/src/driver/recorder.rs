@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use crate::clock::Clock;
-use crate::event::{Delivery, Durability, Envelope, Event, InputAccepted};
+use crate::event::{Closed, Delivery, Durability, Envelope, Event, InputAccepted};
 use crate::ids::{Ids, InputId, TurnId};
 use crate::journal::{Journal, JournalError};
 use crate::message::Block;
@@ -24,12 +26,27 @@ pub struct Recorder {
     owed: Vec<Arc<Envelope>>,
 }
 
+/// A snapshot of the state follows about every so many events: a resume reads no more.
+pub const SNAPSHOT_EVERY: u64 = 2_000;
+
 impl Recorder {
     /// A writer that goes on after `state`, in a new epoch.
     pub fn new(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
         let (epoch, next_seq) =
             state.cursor.map_or((1, 1), |cursor| (cursor.epoch + 1, cursor.seq + 1));
         Self { journal, clock, state, epoch, next_seq, observers: Vec::new(), owed: Vec::new() }
+    }
+
+    /// A writer that goes on after `state` in the same epoch: its journal was handed over open.
+    pub fn going_on(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
+        let epoch = state.cursor.map_or(1, |cursor| cursor.epoch);
+        Self { epoch, ..Self::new(journal, clock, state) }
+    }
+
+    /// Is cancelled when somebody else took the session over.
+    #[must_use]
+    pub fn lost(&self) -> CancellationToken {
+        self.journal.lost()
     }
 
     /// What the events so far fold to, those still owed included.
@@ -72,7 +89,35 @@ impl Recorder {
             self.fold(envelope)?;
         }
         self.show(&envelopes);
+        if self.next_seq - self.state.sources.snapshot.unwrap_or(0) > SNAPSHOT_EVERY {
+            self.snapshot().await;
+        }
         Ok(())
+    }
+
+    /// Journals what the state is made of, where it can be told.
+    async fn snapshot(&mut self) {
+        let Some(snapshot) = self.state.snapshot() else { return };
+        let envelopes = self.number(None, vec![snapshot.into()]);
+        // Nobody needs it: when it fails, so will the next event, and that one is told.
+        if self.journal.append(&envelopes, Durability::Written).await.is_ok() {
+            self.next_seq += 1;
+            for envelope in &envelopes {
+                // Numbered by us just now, so it follows.
+                let _ = self.fold(envelope);
+            }
+            self.show(&envelopes);
+        }
+    }
+
+    /// Says that this writer is done: the last events, synced.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn close(&mut self, reason: &str) -> Result<(), JournalError> {
+        self.settle().await?;
+        self.snapshot().await;
+        self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
     }
 
     /// Keeps events that could not be appended; they are folded, and shown once they are safe.

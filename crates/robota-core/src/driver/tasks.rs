@@ -2,7 +2,7 @@
 //! panics ends in the input that is safe for it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -10,10 +10,11 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::Ports;
+use super::{DriveConfig, Ports};
 use crate::approve::{Answer, Approver, Question};
+use crate::compact::CompactionRequest;
 use crate::error::{ErrorData, ErrorKind};
-use crate::event::{Event, ToolOutput};
+use crate::event::{CompactionTrigger, Event, ToolOutput};
 use crate::gate::{Gate, Judgement, Source};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
@@ -22,6 +23,7 @@ use crate::hook::{
 use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::{Class, Verdict};
+use crate::redact::Redactor;
 use crate::state::State;
 use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, Judged, Target};
@@ -37,10 +39,11 @@ pub(super) struct Tasks {
     tools: HashMap<CallId, CancellationToken>,
     side: mpsc::Sender<Event>,
     grace: Duration,
+    redactor: Redactor,
 }
 
 impl Tasks {
-    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration) -> Self {
+    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration, redactor: Redactor) -> Self {
         Self {
             running: JoinSet::new(),
             fallback: HashMap::new(),
@@ -48,17 +51,26 @@ impl Tasks {
             tools: HashMap::new(),
             side,
             grace,
+            redactor,
         }
     }
 
     /// Starts an effect that is a task.
-    pub(super) fn start(&mut self, effect: Effect, ports: &Ports, state: &State) {
+    pub(super) fn start(
+        &mut self,
+        effect: Effect,
+        ports: &Ports,
+        config: &DriveConfig,
+        state: &State,
+    ) {
         match effect {
             Effect::Judge(tool_use) => self.judge(tool_use, ports),
-            Effect::RunTool { tool_use, class } => self.run_tool(tool_use, class, ports),
+            Effect::RunTool { tool_use, class } => {
+                self.run_tool(tool_use, class, ports, config.tool_timeout);
+            }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
-            Effect::Compact => self.compact(ports, state),
+            Effect::Compact => self.compact(ports, config, state),
             Effect::Wait(delay) => {
                 let task = async move {
                     tokio::time::sleep(delay).await;
@@ -140,6 +152,7 @@ impl Tasks {
                 class: Class::Execute,
                 reason: reason.to_owned(),
                 source: Source::Rule,
+                rules: Vec::new(),
             }),
         };
         let fallback = denied("the gate panicked, so nothing may run");
@@ -150,19 +163,31 @@ impl Tasks {
         });
     }
 
-    fn run_tool(&mut self, tool_use: ToolUse, class: Class, ports: &Ports) {
+    fn run_tool(
+        &mut self,
+        tool_use: ToolUse,
+        class: Class,
+        ports: &Ports,
+        timeout: Option<Duration>,
+    ) {
         let call = tool_use.call.clone();
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let token = CancellationToken::new();
         self.tools.insert(call.clone(), token.clone());
-        let side = self.side.clone();
-        let (shown, id) = (side, call.clone());
+        let (side, id) = (self.side.clone(), call.clone());
+        let show = move |text: String| {
+            if !text.is_empty() {
+                // Output for watchers may be dropped when it floods; the result is not.
+                let _ = side.try_send(ToolOutput { call: id.clone(), text }.into());
+            }
+        };
+        let output = Arc::new(Mutex::new(self.redactor.stream()));
+        let (shown, piece) = (show.clone(), Arc::clone(&output));
         let progress = Progress::new(move |text| {
-            // Output for watchers may be dropped when it floods; the result is not.
-            let _ = shown.try_send(ToolOutput { call: id.clone(), text }.into());
+            shown(piece.lock().unwrap_or_else(PoisonError::into_inner).push(&text));
         });
         let context = ToolContext { call: call.clone(), cancel: token, progress };
-        let grace = self.grace;
+        let limits = Limits { time: tool.timeout().or(timeout), grace: self.grace };
         let fallback = Input::ToolFinished {
             call: call.clone(),
             outcome: panicked(&tool_use.name, "its task died"),
@@ -172,8 +197,9 @@ impl Tasks {
         self.spawn(None, fallback, async move {
             let started = Instant::now();
             let outcome =
-                tracing::Instrument::instrument(run_tool(tool, tool_use, context, grace), span)
+                tracing::Instrument::instrument(run_tool(tool, tool_use, context, limits), span)
                     .await;
+            show(output.lock().unwrap_or_else(PoisonError::into_inner).finish());
             Input::ToolFinished { call, outcome, duration: started.elapsed() }
         });
     }
@@ -192,15 +218,17 @@ impl Tasks {
     fn run_hook(&mut self, input: HookInput, ports: &Ports) {
         let call = input.call().cloned();
         let hooks = ports.hooks.clone();
-        let fallback =
-            Input::Hooked { call: call.clone(), answer: refusal(input.point(), "it panicked") };
+        let fallback = Input::Hooked {
+            call: call.clone(),
+            reply: refusal(input.point(), "it panicked").into(),
+        };
         self.spawn(Some(Target::Hook(call.clone())), fallback, async move {
-            let answer = hooks.run(input).await;
-            Input::Hooked { call, answer }
+            let reply = hooks.run(input).await;
+            Input::Hooked { call, reply }
         });
     }
 
-    fn compact(&mut self, ports: &Ports, state: &State) {
+    fn compact(&mut self, ports: &Ports, config: &DriveConfig, state: &State) {
         let unavailable = || {
             Input::Compacted(Err(ErrorData::new(
                 ErrorKind::Configuration,
@@ -208,14 +236,20 @@ impl Tasks {
             )))
         };
         let compactor = ports.compactor.clone();
-        let view = state.view.messages.clone();
+        let request = CompactionRequest {
+            view: state.view.messages.clone(),
+            system: config.system.clone(),
+            trigger: CompactionTrigger::Auto,
+            instructions: config.compact_instructions.clone(),
+            before: state.context(config.turn.context_window),
+        };
         let fallback = Input::Compacted(Err(ErrorData::new(
             ErrorKind::Plugin,
             "the compactor panicked; the conversation stays as it was",
         )));
         self.spawn(Some(Target::Compaction), fallback, async move {
             match compactor {
-                Some(compactor) => Input::Compacted(compactor.compact(view).await),
+                Some(compactor) => Input::Compacted(compactor.compact(request).await),
                 None => unavailable(),
             }
         });
@@ -232,13 +266,23 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
     Judged::Judgement(gate.judge(tool_use, tool.spec()).await)
 }
 
+/// How long a call may take.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// To run; none lets it run for as long as it wants.
+    time: Option<Duration>,
+    /// To say how it ended once it is told to stop.
+    grace: Duration,
+}
+
 /// Runs a tool in a task of its own, so that its panic is its own too. Told to stop, it has
-/// `grace` to say how it ended; after that it is abandoned.
+/// a grace period to say how it ended; after that it is abandoned. When its time is up it is told
+/// to stop.
 async fn run_tool(
     tool: Arc<dyn Tool>,
     tool_use: ToolUse,
     context: ToolContext,
-    grace: Duration,
+    Limits { time, grace }: Limits,
 ) -> ToolOutcome {
     let cancel = context.cancel.clone();
     let name = tool_use.name;
@@ -250,8 +294,19 @@ async fn run_tool(
     };
     let mut task = JoinSet::new();
     task.spawn(async move { tool.run(input, context).await });
+    let time_up = async {
+        match time {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         joined = task.join_next() => outcome(&name, joined),
+        () = time_up => {
+            cancel.cancel();
+            let said = tokio::time::timeout(grace, task.join_next()).await;
+            timed_out(&name, time.unwrap_or_default(), said.ok().map(|joined| outcome(&name, joined)))
+        }
         () = cancel.cancelled() => match tokio::time::timeout(grace, task.join_next()).await {
             Ok(joined) => outcome(&name, joined),
             Err(_elapsed) => {
@@ -264,6 +319,23 @@ async fn run_tool(
             }
         },
     }
+}
+
+/// What a call came to whose time was up; `said` is what it had to say when it was stopped.
+fn timed_out(name: &str, time: Duration, said: Option<ToolOutcome>) -> ToolOutcome {
+    let ended = if said.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
+    let text = format!(
+        "{name} ran longer than {} s and {ended}. It may have had effects.",
+        time.as_secs_f64()
+    );
+    let mut outcome = ToolOutcome::failed("timeout", text);
+    if let Some(said) = said {
+        outcome.content.extend(said.content);
+        outcome.metadata = said.metadata;
+    } else {
+        outcome.ran = Ran::Maybe;
+    }
+    outcome
 }
 
 fn outcome(name: &str, joined: Option<Result<ToolOutcome, JoinError>>) -> ToolOutcome {

@@ -2,8 +2,10 @@
 
 mod model;
 mod session;
+mod snapshot;
 mod tool;
 
 pub use model::*;
 pub use session::*;
+pub use snapshot::*;
 pub use tool::*;

@@ -154,6 +154,8 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "input_accepted",
         "compaction_finished",
         "turn_finished",
+        "rewound",
+        "view_restored",
         "label_set",
         "forked",
         "recovered",

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::bytes::Bytes;
 use super::world::World;
-use crate::approve::Answer;
+use crate::approve::{Answer, Scope};
 use crate::compact::Compaction;
 use crate::error::{ErrorData, ErrorKind};
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    AfterChange, HookAnswer, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookAnswer, HookPoint, HookReply, PostToolDecision, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 use crate::ids::CallId;
 use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
@@ -158,7 +158,7 @@ fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
         4 => Input::Answered { call, answer: answer(bytes) },
         5 => {
             let call = bytes.flag().then_some(call);
-            Input::Hooked { call, answer: hook_answer(bytes) }
+            Input::Hooked { call, reply: hook_reply(bytes) }
         }
         6 => Input::ToolFinished { call, outcome: outcome(bytes), duration: Duration::MAX },
         7 => Input::Compacted(compaction(bytes, world)),
@@ -194,15 +194,30 @@ pub(super) fn judged(bytes: &mut Bytes<'_>) -> Judged {
         class: class(bytes),
         reason: bytes.text(),
         source: bytes.one_of(&[Source::Mode, Source::Rule]),
+        rules: Vec::new(),
     })
 }
 
 pub(super) fn answer(bytes: &mut Bytes<'_>) -> Answer {
     let note = bytes.flag().then(|| bytes.text());
-    if bytes.flag() { Answer::Allow { note } } else { Answer::Deny { note } }
+    match bytes.pick(3) {
+        0 => Answer::Deny { note },
+        1 => Answer::Allow { note },
+        _ => Answer::Remember { scope: Scope::Session, rules: vec![bytes.text()], note },
+    }
 }
 
-pub(super) fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
+pub(super) fn hook_reply(bytes: &mut Bytes<'_>) -> HookReply {
+    let answer = hook_answer(bytes);
+    let beside = bytes.pick(8);
+    HookReply {
+        answer,
+        context: (beside == 1 || beside == 3).then(|| bytes.text()),
+        stop: (beside >= 6).then(|| bytes.text()),
+    }
+}
+
+fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
     let reason = String::new();
     match bytes.pick(10) {
         0 => HookAnswer::Stop(StopDecision::Finish),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::bytes::Bytes;
-use super::turns::{answer, compaction, delta, failure, hook_answer, judged, outcome};
+use super::turns::{answer, compaction, delta, failure, hook_reply, judged, outcome};
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{Envelope, Event};
 use crate::ids::{CallId, CountingIds, Ids, MessageId};
@@ -135,7 +135,7 @@ impl World {
                 Input::ToolFinished { call, outcome, duration }
             }
             Open::Question(call) => Input::Answered { call, answer: answer(bytes) },
-            Open::Hook(call) => Input::Hooked { call, answer: hook_answer(bytes) },
+            Open::Hook(call) => Input::Hooked { call, reply: hook_reply(bytes) },
             Open::Compaction => Input::Compacted(compaction(bytes, self)),
             Open::Wait => Input::WaitOver,
         }

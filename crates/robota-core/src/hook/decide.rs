@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    AfterChange, HookEvent, HookNotice, HookOutput, HookPermission, HookSays, PostToolDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookSays, PostToolDecision,
     PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::message::ResultBlock;
@@ -23,6 +23,12 @@ pub enum EventDecision {
         /// Why.
         reason: String,
     },
+}
+
+impl Default for EventDecision {
+    fn default() -> Self {
+        Self::Continue { context: None }
+    }
 }
 
 impl HookOutput {
@@ -51,20 +57,16 @@ impl HookOutput {
     /// At PostToolUse, of a call that came to `outcome`.
     #[must_use]
     pub fn into_post_tool(self, outcome: &ToolOutcome) -> PostToolDecision {
-        if let Some(reason) = self.stop.or(self.block) {
+        if let Some(reason) = self.block {
             return PostToolDecision::Block { reason };
         }
-        if self.updated_output.is_none() && self.context.is_none() {
-            return PostToolDecision::Continue;
-        }
-        let mut outcome = outcome.clone();
-        match self.updated_output {
-            None => {}
-            Some(Value::String(text)) => outcome.content = vec![ResultBlock::text(text)],
-            Some(value) => outcome.content = vec![ResultBlock::text(value.to_string())],
-        }
-        outcome.content.extend(self.context.map(ResultBlock::text));
-        PostToolDecision::Replace { outcome }
+        let text = match self.updated_output {
+            None => return PostToolDecision::Continue,
+            Some(Value::String(text)) => text,
+            Some(value) => value.to_string(),
+        };
+        let content = vec![ResultBlock::text(text)];
+        PostToolDecision::Replace { outcome: ToolOutcome { content, ..outcome.clone() } }
     }
 
     /// At UserPromptSubmit.
@@ -93,14 +95,5 @@ impl HookOutput {
             Some(reason) => EventDecision::Block { reason },
             None => EventDecision::Continue { context: self.context },
         }
-    }
-
-    /// What hooks said that this event has no place for.
-    pub(super) fn unheard(&self, event: HookEvent) -> Option<HookNotice> {
-        let homeless = matches!(event, HookEvent::PreToolUse | HookEvent::Stop);
-        (homeless && self.context.is_some()).then(|| {
-            let text = format!("additionalContext of {event} hooks does not reach the model");
-            HookNotice::warning(event, text)
-        })
     }
 }

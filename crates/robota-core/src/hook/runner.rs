@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use super::{
     BadMatcher, EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice,
-    HookOutput, HookPoint, Hooks, Matcher,
+    HookOutput, HookPoint, HookReply, Hooks, Matcher,
 };
 
 /// How long a hook may take that does not say it itself.
@@ -48,13 +48,13 @@ pub struct HookRunner {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointReport {
     /// For the driver.
-    pub answer: HookAnswer,
+    pub reply: HookReply,
     /// For people.
     pub notices: Vec<HookNotice>,
 }
 
 /// What hooks at any other event came to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventReport {
     /// What they decided.
     pub decision: EventDecision,
@@ -144,8 +144,15 @@ impl HookRunner {
     pub async fn run_point(&self, input: HookInput) -> PointReport {
         let data = HookData::from(&input);
         let mut output = self.ask(&data).await;
-        output.notices.extend(output.unheard(data.event()));
         let notices = std::mem::take(&mut output.notices);
+        let (context, stop) = match input.point() {
+            // These two have a place of their own for it.
+            HookPoint::UserPromptSubmit => (None, None),
+            HookPoint::Stop => (output.context.take().filter(|_| output.stop.is_none()), None),
+            HookPoint::PreToolUse | HookPoint::PostToolUse => {
+                (output.context.take(), output.stop.clone())
+            }
+        };
         let answer = match input {
             HookInput::UserPromptSubmit { .. } => {
                 HookAnswer::UserPromptSubmit(output.into_prompt())
@@ -156,7 +163,7 @@ impl HookRunner {
             }
             HookInput::Stop { .. } => HookAnswer::Stop(output.into_stop()),
         };
-        PointReport { answer, notices }
+        PointReport { reply: HookReply { answer, context, stop }, notices }
     }
 
     /// Runs the hooks of any event.
@@ -289,10 +296,20 @@ impl Hooks for HookRunner {
         self.stands_at(point.into())
     }
 
-    async fn run(&self, input: HookInput) -> HookAnswer {
+    async fn run(&self, input: HookInput) -> HookReply {
         let report = self.run_point(input).await;
         report.notices.into_iter().for_each(|notice| (self.show)(notice));
-        report.answer
+        report.reply
+    }
+
+    fn stands_at(&self, event: HookEvent) -> bool {
+        Self::stands_at(self, event)
+    }
+
+    async fn run_event(&self, data: HookData) -> EventReport {
+        let mut report = Self::run_event(self, data).await;
+        std::mem::take(&mut report.notices).into_iter().for_each(|notice| (self.show)(notice));
+        report
     }
 }
 

@@ -46,7 +46,7 @@ impl NamedProjection {
             Event::TurnFinished(data) => {
                 let local = match data.end {
                     TurnEnd::ProviderFailed | TurnEnd::StoreFailed => "error",
-                    TurnEnd::Interrupted => "interrupted",
+                    TurnEnd::Interrupted | TurnEnd::Stopped => "interrupted",
                     TurnEnd::Complete
                     | TurnEnd::RoundLimit
                     | TurnEnd::UnknownTools

@@ -85,6 +85,11 @@ impl ProviderError {
         .with_hint("raise the provider's `timeout` if the model needs longer to think")
     }
 
+    /// Takes secrets out of its words.
+    pub(crate) fn redact(&mut self, redactor: &crate::redact::Redactor) {
+        redactor.error(&mut self.data);
+    }
+
     /// The same failure with advice.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -5,7 +5,7 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::*;
 use crate::hook::HookPoint;
 use crate::ids::CountingIds;
-use crate::message::{Cause, MessageState, ToolInput, ToolUse};
+use crate::message::{Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::tool::ToolOutcome;
 
@@ -139,10 +139,12 @@ fn core_20_a_call_is_known_at_every_stage() {
         reason: None,
         input: None,
         outcome,
+        context: None,
+        stop: None,
     };
     journal.add(hook_finished(None));
     assert_eq!(*journal.stage(), CallStage::Called);
-    journal.add(PermissionAsked { call: call(), reason: "why".to_owned() });
+    journal.add(PermissionAsked { call: call(), reason: "why".to_owned(), rules: Vec::new() });
     assert_eq!(*journal.stage(), CallStage::Asked);
     journal.add(PermissionDecided {
         call: call(),
@@ -150,6 +152,8 @@ fn core_20_a_call_is_known_at_every_stage() {
         by: DecidedBy::User,
         class: None,
         reason: "go".to_owned(),
+        scope: None,
+        rules: Vec::new(),
     });
     assert_eq!(*journal.stage(), CallStage::Allowed);
     journal.add(ToolStarted { call: call(), class: Class::Modify, input: None });
@@ -176,6 +180,8 @@ fn core_20_a_post_hook_whose_start_was_never_appended_still_settles_the_call() {
         reason: None,
         input: None,
         outcome: Some(ToolOutcome::failed("withheld", "withheld")),
+        context: None,
+        stop: None,
     });
     let CallStage::Finished(outcome) = journal.stage() else { panic!("{:?}", journal.stage()) };
     assert_eq!(outcome.text(), "withheld");
@@ -298,9 +304,67 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
         MessageState::Complete,
     );
     journal.add(AssistantMessage { round: 1, message: asks });
-    assert_eq!(journal.state.safe_points, []);
+    assert_eq!(journal.state.safe_points, SafePoints::default());
     let result = ToolResult::text(&tool_use("c1"), "told", false);
     journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
     journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
-    assert_eq!(journal.state.safe_points, [Cursor { epoch: 1, seq: 5 }]);
+    let last = Some(Cursor { epoch: 1, seq: 5 });
+    assert_eq!(journal.state.safe_points, SafePoints { count: 1, last });
+}
+
+fn texts(journal: &Journal) -> Vec<String> {
+    journal.state.view.messages.iter().map(|message| message.text()).collect()
+}
+
+#[test]
+fn sess_06_the_view_before_a_compaction_comes_back_with_what_was_said_since() {
+    let mut journal = Journal::new();
+    for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
+        journal.add(MessageInjected { message: user(id, text) });
+    }
+    let before = (journal.state.view.bytes, journal.state.view.chars);
+    let summary = user("s1", "in short");
+    journal.add(CompactionFinished { summary, keep_from: Some("m3".into()) });
+    journal.add(ViewRestored { messages: 3 });
+    assert_eq!(texts(&journal), ["one", "two", "three"]);
+    assert_eq!((journal.state.view.bytes, journal.state.view.chars), before);
+    assert_eq!(journal.state.view.before, None, "it is back only once");
+
+    let summary = user("s2", "shorter");
+    journal.add(CompactionFinished { summary, keep_from: Some("m3".into()) });
+    journal.add(MessageInjected { message: user("m4", "four") });
+    journal.add(ViewRestored { messages: 4 });
+    assert_eq!(texts(&journal), ["one", "two", "three", "four"]);
+    assert_eq!(State::fold(&journal.lines).unwrap(), journal.state);
+}
+
+#[test]
+fn sess_01_a_conversation_that_is_rewound_ends_earlier() {
+    let mut journal = Journal::new();
+    for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
+        journal.add(MessageInjected { message: user(id, text) });
+    }
+    journal.add(CompactionFinished { summary: user("s1", "in short"), keep_from: None });
+    journal.add(MessageInjected { message: user("m4", "four") });
+    journal.add(Rewound { keep: 1, cause: RewindCause::Retry });
+    assert_eq!(texts(&journal), ["in short"]);
+    assert!(journal.state.view.before.is_some(), "what took its place is whole");
+    journal.add(Rewound { keep: 0, cause: RewindCause::Clear });
+    assert_eq!((texts(&journal).len(), journal.state.view.bytes), (0, 0));
+    journal.add(ViewRestored { messages: 0 });
+    assert!(journal.state.view.messages.is_empty(), "there is nothing to come back to");
+}
+
+#[test]
+fn core_20_a_compaction_is_open_until_it_ends_or_its_turn_does() {
+    let before = State::default().context(0);
+    let begun = || CompactionStarted { trigger: CompactionTrigger::Auto, before };
+    let mut journal = Journal::new();
+    journal.add(started()).add(begun());
+    assert!(journal.state.compacting);
+    journal.add(finished(TurnEnd::Interrupted, None));
+    assert!(!journal.state.compacting);
+    journal.add(begun());
+    journal.add(CompactionFailed { error: ErrorData::new(ErrorKind::Network, "gone") });
+    assert!(!journal.state.compacting);
 }

@@ -4,9 +4,11 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
+use crate::hook::HookPoint;
 use crate::ids::{CallId, InputId, TurnId};
 use crate::message::ToolUse;
 use crate::tool::ToolOutcome;
+use crate::usage::Usage;
 
 /// A turn in flight.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -21,6 +23,12 @@ pub struct OpenTurn {
     pub text: String,
     /// Reasoning streamed and not yet part of a message.
     pub thinking: String,
+    /// What its answers cost so far.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Calls of it that ran to their end.
+    #[serde(default)]
+    pub tools_executed: u32,
     /// Calls whose results are still owed, in order.
     pub calls: IndexMap<CallId, OpenCall>,
 }
@@ -34,6 +42,12 @@ pub struct OpenCall {
     pub committed: bool,
     /// How far it got.
     pub stage: CallStage,
+    /// Words of its hooks, to be told with the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Whether its PostToolUse hook has spoken.
+    #[serde(default)]
+    pub post_hooked: bool,
 }
 
 /// How far a call got.
@@ -57,6 +71,12 @@ pub enum CallStage {
 }
 
 impl OpenTurn {
+    /// Whether it is between two rounds: nothing streamed waits, no result is owed.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.text.is_empty() && self.thinking.is_empty() && self.calls.is_empty()
+    }
+
     /// Folds one event into the turn, opening and closing it.
     pub(super) fn fold(turn: &mut Option<Self>, event: &Event, id: Option<&TurnId>) {
         match event {
@@ -84,6 +104,9 @@ impl OpenTurn {
                 self.calls.retain(|_, call| call.committed);
             }
             Event::AssistantMessage(data) => {
+                if let Some(usage) = data.message.usage {
+                    self.usage += usage;
+                }
                 self.text.clear();
                 self.thinking.clear();
                 for tool_use in data.message.tool_uses() {
@@ -94,7 +117,14 @@ impl OpenTurn {
             }
             Event::ToolCalled(data) => {
                 let tool_use = data.tool_use.clone();
-                let call = OpenCall { tool_use, committed: false, stage: CallStage::Called };
+                let stage = CallStage::Called;
+                let call = OpenCall {
+                    tool_use,
+                    committed: false,
+                    stage,
+                    context: None,
+                    post_hooked: false,
+                };
                 self.calls.insert(data.tool_use.call.clone(), call);
             }
             Event::HookStarted(data) => {
@@ -107,6 +137,13 @@ impl OpenTurn {
             }
             Event::HookFinished(data) => {
                 if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
+                    call.post_hooked |= data.point == HookPoint::PostToolUse;
+                    if let Some(words) = &data.context {
+                        call.context = Some(match call.context.take() {
+                            Some(earlier) => format!("{earlier}\n{words}"),
+                            None => words.clone(),
+                        });
+                    }
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
                         // Its start may be missing: an intent whose append failed is not owed.
                         CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
@@ -127,7 +164,14 @@ impl OpenTurn {
                 self.set(&data.call, stage);
             }
             Event::ToolStarted(data) => self.set(&data.call, CallStage::Started),
+            Event::CompactionFinished(data) => {
+                if let Some(usage) = data.summary.usage {
+                    self.usage += usage;
+                }
+            }
             Event::ToolFinished(data) => {
+                // One that never ran has no class.
+                self.tools_executed += u32::from(data.class.is_some());
                 self.set(&data.call, CallStage::Finished(Box::new(data.outcome.clone())));
             }
             Event::ToolResultAdded(data) => {

@@ -98,9 +98,33 @@ impl Turn {
         }
         match ending {
             Ending::StoreFailed(error) => self.conclude(TurnEnd::StoreFailed, Some(error), out),
-            Ending::Interrupted(_) | Ending::ProviderFailed(_) | Ending::Forced => {
+            Ending::Interrupted(_)
+            | Ending::ProviderFailed(_)
+            | Ending::Forced
+            | Ending::Stopped => {
                 self.conclude(TurnEnd::Interrupted, None, out);
             }
+        }
+    }
+
+    /// A hook said that all work is to stop: nothing more starts, what runs is waited for, and
+    /// then the turn ends. While the answer still streams it waits for its end.
+    pub(super) fn stop_calls(&mut self, out: &mut Out) {
+        let Some(reason) = self.stopped.clone() else { return };
+        if !self.committed || self.ending.is_some() {
+            return;
+        }
+        self.ending = Some(Ending::Stopped);
+        for at in 0..self.calls.len() {
+            let id = self.calls[at].tool_use.call.clone();
+            match self.calls[at].stage {
+                Stage::Running(_) | Stage::PostHook(..) | Stage::Done(_) => continue,
+                Stage::PreHook(_) => out.push(Effect::Cancel(Target::Hook(Some(id)))),
+                Stage::Asking(_) => out.push(Effect::Cancel(Target::Question(id))),
+                Stage::Judging | Stage::Judged(_) | Stage::Allowed(_) => {}
+            }
+            let text = format!("Not executed: a hook ended the turn ({reason})");
+            self.finish_call(at, ToolOutcome::not_run("stopped_by_hook", text), out);
         }
     }
 
@@ -125,7 +149,10 @@ impl Turn {
             reason: None,
             input: None,
             outcome: Some(outcome.clone()),
+            context: None,
+            stop: None,
         });
+        self.calls[at].post_hooked = true;
         self.calls[at].stage = Stage::Done(outcome);
     }
 }

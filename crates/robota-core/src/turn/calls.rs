@@ -22,6 +22,12 @@ pub(super) struct CallState {
     /// What the hook that changed the arguments says of them.
     #[serde(default)]
     pub(super) then: AfterChange,
+    /// Words of its hooks, to be told with the result.
+    #[serde(default)]
+    pub(super) context: Option<String>,
+    /// Whether its PostToolUse hook has spoken.
+    #[serde(default)]
+    pub(super) post_hooked: bool,
     pub(super) stage: Stage,
 }
 
@@ -53,6 +59,8 @@ impl CallState {
             input: None,
             pre_hooks_done: false,
             then: AfterChange::Judge,
+            context: None,
+            post_hooked: false,
             stage: Stage::Judging,
         }
     }
@@ -97,6 +105,12 @@ impl CallState {
             Stage::PostHook(_, outcome) => CallStage::InPostHook(Box::new(outcome.clone())),
             Stage::Done(outcome) => CallStage::Finished(Box::new(outcome.clone())),
         };
-        OpenCall { tool_use: self.tool_use.clone(), committed, stage }
+        OpenCall {
+            tool_use: self.tool_use.clone(),
+            committed,
+            stage,
+            context: self.context.clone(),
+            post_hooked: self.post_hooked,
+        }
     }
 }

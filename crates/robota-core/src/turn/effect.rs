@@ -9,7 +9,7 @@ use crate::compact::Compaction;
 use crate::error::ErrorData;
 use crate::event::{Event, Purpose, TurnEnd};
 use crate::gate::Judgement;
-use crate::hook::{HookAnswer, HookInput};
+use crate::hook::{HookInput, HookReply};
 use crate::ids::{CallId, InputId};
 use crate::message::{Block, Cause, ToolUse};
 use crate::permission::Class;
@@ -75,7 +75,7 @@ pub enum Input {
         /// About which call, at a tool's hook.
         call: Option<CallId>,
         /// What it said.
-        answer: HookAnswer,
+        reply: HookReply,
     },
     /// A call ended.
     ToolFinished {

@@ -3,7 +3,7 @@
 use super::{Effect, Env, Out, Phase, Turn, TurnReport};
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished};
-use crate::hook::{HookAnswer, HookInput, HookPoint, StopDecision};
+use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, StopDecision};
 use crate::message::Block;
 
 /// A hook may keep a turn going this many times in a row.
@@ -31,11 +31,19 @@ impl Turn {
         self.conclude(TurnEnd::Complete, None, out);
     }
 
-    pub(super) fn stop_hooked(&mut self, answer: HookAnswer, env: &Env<'_>, out: &mut Out) {
-        let decision = match answer {
-            HookAnswer::Stop(decision) => decision,
+    pub(super) fn stop_hooked(&mut self, reply: HookReply, env: &Env<'_>, out: &mut Out) {
+        let context = reply.context.filter(|context| !context.trim().is_empty());
+        let decision = match (reply.answer, context.clone()) {
+            (HookAnswer::Stop(StopDecision::Continue { reason }), Some(context)) => {
+                StopDecision::Continue { reason: format!("{reason}\n{context}") }
+            }
+            // Words for the model are words it can act on: the turn goes on with them.
+            (HookAnswer::Stop(StopDecision::Finish), Some(reason)) => {
+                StopDecision::Continue { reason }
+            }
+            (HookAnswer::Stop(decision), None) => decision,
             // Ending is the safe reading of an answer that makes no sense here.
-            _ => StopDecision::Finish,
+            (_, _) => StopDecision::Finish,
         };
         let (word, reason) = match &decision {
             StopDecision::Finish => ("finish", None),
@@ -48,6 +56,8 @@ impl Turn {
             reason,
             input: None,
             outcome: None,
+            context,
+            stop: None,
         });
         match decision {
             StopDecision::Finish => self.conclude(TurnEnd::Complete, None, out),

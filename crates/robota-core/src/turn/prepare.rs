@@ -49,6 +49,9 @@ impl Turn {
         self.phase = Phase::Preparing;
         match result {
             Ok(Compaction { summary, keep_from }) => {
+                if let Some(usage) = summary.usage {
+                    self.usage += usage;
+                }
                 out.emit(CompactionFinished { summary, keep_from });
                 out.emit(PrefixChanged { cause: PrefixChange::Compaction });
             }

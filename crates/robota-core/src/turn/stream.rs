@@ -150,6 +150,7 @@ impl Turn {
             },
         });
         self.refuse_impossible_calls(out);
+        self.stop_calls(out);
     }
 
     /// Calls to tools that do not exist, and calls whose arguments cannot be read, are

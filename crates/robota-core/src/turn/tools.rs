@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::calls::Stage;
 use super::effect::with_input;
 use super::{Effect, Ending, Env, Judged, Out, Phase, SKIPPED_RESULT, Turn, wrong_answer};
-use crate::approve::{Answer, Question};
+use crate::approve::{Answer, Question, Scope};
 use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
 use crate::event::{
     DecidedBy, HookFinished, HookStarted, PermissionAsked, PermissionDecided, ToolBatchFinished,
@@ -13,10 +13,10 @@ use crate::event::{
 };
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, HookReply, PostToolDecision, PreToolDecision,
 };
 use crate::ids::{CallId, MessageId};
-use crate::message::ToolResult;
+use crate::message::{ResultBlock, ToolResult};
 use crate::permission::{Class, Verdict};
 use crate::state::result_chars;
 use crate::tool::{Ran, ToolOutcome};
@@ -106,11 +106,13 @@ impl Turn {
                 out.emit(PermissionAsked {
                     call: tool_use.call.clone(),
                     reason: judgement.reason.clone(),
+                    rules: judgement.rules.clone(),
                 });
                 out.push(Effect::AskPermission(Question {
                     call: tool_use,
                     class: judgement.class,
                     reason: judgement.reason.clone(),
+                    rules: judgement.rules.clone(),
                 }));
                 self.calls[at].stage = Stage::Asking(judgement);
             }
@@ -139,24 +141,47 @@ impl Turn {
     }
 
     /// A hook about a call answered.
-    pub(super) fn call_hooked(&mut self, call: &CallId, answer: HookAnswer, out: &mut Out) {
+    pub(super) fn call_hooked(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
+        let HookReply { answer, context, stop } = reply;
+        let beside = Beside { context: context.filter(|words| !words.is_empty()), stop };
         match self.calls[at].stage.clone() {
             Stage::PreHook(judgement) => {
-                let decision = match answer {
-                    HookAnswer::PreToolUse(decision) => decision,
-                    _ => PreToolDecision::Deny { reason: wrong_answer(HookPoint::PreToolUse) },
+                let decision = match (answer, &beside.stop) {
+                    (HookAnswer::PreToolUse(decision), None) => decision,
+                    (HookAnswer::PreToolUse(decision @ PreToolDecision::Deny { .. }), Some(_)) => {
+                        decision
+                    }
+                    // Where all work is to stop, this call is not to begin.
+                    (HookAnswer::PreToolUse(_), Some(reason)) => {
+                        PreToolDecision::Deny { reason: reason.clone() }
+                    }
+                    (_, _) => PreToolDecision::Deny { reason: wrong_answer(HookPoint::PreToolUse) },
                 };
-                self.pre_hooked(at, judgement, decision, out);
+                self.pre_hooked(at, judgement, decision, beside, out);
             }
             Stage::PostHook(_, outcome) => {
                 let decision = match answer {
                     HookAnswer::PostToolUse(decision) => decision,
                     _ => PostToolDecision::Block { reason: wrong_answer(HookPoint::PostToolUse) },
                 };
-                self.post_hooked(at, outcome, decision, out);
+                self.post_hooked(at, outcome, decision, beside, out);
             }
             _ => {}
+        }
+    }
+
+    /// What hooks said beside their decision about a call.
+    fn take_beside(&mut self, at: usize, beside: Beside, out: &mut Out) {
+        if let Some(words) = beside.context {
+            self.calls[at].context = Some(match self.calls[at].context.take() {
+                Some(earlier) => format!("{earlier}\n{words}"),
+                None => words,
+            });
+        }
+        if self.stopped.is_none() && beside.stop.is_some() {
+            self.stopped = beside.stop;
+            self.stop_calls(out);
         }
     }
 
@@ -165,6 +190,7 @@ impl Turn {
         at: usize,
         judgement: Judgement,
         decision: PreToolDecision,
+        beside: Beside,
         out: &mut Out,
     ) {
         let (word, reason) = match &decision {
@@ -186,6 +212,8 @@ impl Turn {
             reason,
             input,
             outcome: None,
+            context: beside.context.clone(),
+            stop: beside.stop.clone(),
         });
         self.calls[at].pre_hooks_done = true;
         let said = match decision {
@@ -200,11 +228,15 @@ impl Turn {
                     by: DecidedBy::Hook,
                     class: Some(judgement.class),
                     reason,
+                    scope: None,
+                    rules: Vec::new(),
                 });
                 self.finish_call(at, ToolOutcome::not_run("blocked_by_hook", text), out);
+                self.take_beside(at, beside, out);
                 return;
             }
             PreToolDecision::Change { input, then } => {
+                self.take_beside(at, beside, out);
                 self.calls[at].input = Some(input);
                 self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
@@ -213,10 +245,12 @@ impl Turn {
                 return;
             }
             PreToolDecision::Answer { outcome } => {
+                self.take_beside(at, beside, out);
                 self.finish_call(at, ToolOutcome { ran: Ran::No, ..outcome }, out);
                 return;
             }
         };
+        self.take_beside(at, beside, out);
         let Some(judgement) = self.heard(at, judgement, said, out) else { return };
         self.calls[at].stage = Stage::Judged(judgement);
         self.move_judged(at, out);
@@ -253,6 +287,7 @@ impl Turn {
         at: usize,
         outcome: ToolOutcome,
         decision: PostToolDecision,
+        beside: Beside,
         out: &mut Out,
     ) {
         let ran = outcome.ran;
@@ -273,8 +308,12 @@ impl Turn {
             reason,
             input: None,
             outcome: replaced.clone(),
+            context: beside.context.clone(),
+            stop: beside.stop.clone(),
         });
+        self.calls[at].post_hooked = true;
         self.calls[at].stage = Stage::Done(replaced.unwrap_or(outcome));
+        self.take_beside(at, beside, out);
     }
 
     /// Somebody answered a question.
@@ -284,14 +323,36 @@ impl Turn {
         let class = judgement.class;
         match answer {
             Answer::Allow { note } => {
-                let reason = note.unwrap_or_else(|| "approved".to_owned());
-                self.allow(at, DecidedBy::User, class, reason, out);
+                self.approve(at, class, note, (Scope::Once, Vec::new()), out);
+            }
+            Answer::Remember { scope, rules, note } => {
+                self.approve(at, class, note, (scope, rules), out);
             }
             Answer::Deny { note } => {
                 let reason = note.unwrap_or_else(|| "not approved".to_owned());
                 self.deny(at, DecidedBy::User, Some(class), &reason, out);
             }
         }
+    }
+
+    fn approve(
+        &mut self,
+        at: usize,
+        class: Class,
+        note: Option<String>,
+        (scope, rules): (Scope, Vec<String>),
+        out: &mut Out,
+    ) {
+        out.emit(PermissionDecided {
+            call: self.calls[at].tool_use.call.clone(),
+            verdict: Verdict::Allow,
+            by: DecidedBy::User,
+            class: Some(class),
+            reason: note.unwrap_or_else(|| "approved".to_owned()),
+            scope: (scope != Scope::Once).then_some(scope),
+            rules,
+        });
+        self.calls[at].stage = Stage::Allowed(class);
     }
 
     fn allow(&mut self, at: usize, by: DecidedBy, class: Class, reason: String, out: &mut Out) {
@@ -301,6 +362,8 @@ impl Turn {
             by,
             class: Some(class),
             reason,
+            scope: None,
+            rules: Vec::new(),
         });
         self.calls[at].stage = Stage::Allowed(class);
     }
@@ -319,6 +382,8 @@ impl Turn {
             by,
             class,
             reason: reason.to_owned(),
+            scope: None,
+            rules: Vec::new(),
         });
         let text = format!("Permission denied: {reason}");
         self.finish_call(at, ToolOutcome::not_run("denied", text), out);
@@ -354,7 +419,8 @@ impl Turn {
             outcome: outcome.clone(),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         });
-        if self.config.hooks.contains(HookPoint::PostToolUse) && self.ending.is_none() {
+        let hooked = matches!(self.ending, None | Some(Ending::Stopped));
+        if self.config.hooks.contains(HookPoint::PostToolUse) && hooked {
             out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
             let state = &self.calls[at];
             let tool_use = with_input(&state.tool_use, state.input.as_ref());
@@ -385,7 +451,9 @@ impl Turn {
                 ToolResult::text(&call.tool_use, SKIPPED_RESULT, true)
             } else {
                 added += 1;
-                outcome.to_result(&call.tool_use)
+                let mut result = outcome.to_result(&call.tool_use);
+                result.content.extend(call.context.map(ResultBlock::text));
+                result
             };
             chars += result_chars(&result);
             out.emit(ToolResultAdded { round: self.round, message: message.clone(), result });
@@ -403,8 +471,19 @@ impl Turn {
                 let end = self.summary_end();
                 self.conclude(end, None, out);
             }
+            Some(Ending::Stopped) => {
+                let reason = self.stopped.take().unwrap_or_default();
+                self.text = format!("Stopped by hook: {reason}");
+                self.conclude(TurnEnd::Stopped, None, out);
+            }
         }
     }
+}
+
+/// What hooks say beside their decision about a call.
+struct Beside {
+    context: Option<String>,
+    stop: Option<String>,
 }
 
 fn reason_of(then: &AfterChange) -> Option<String> {

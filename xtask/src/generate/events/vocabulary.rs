@@ -219,8 +219,11 @@ pub const ROWS: &[Row] = &[
         &["complete", "error", "interrupted", "thinking", "context_update"],
         &["state"],
     ]),
+    row("rewound", [&["history_mutation"], NONE, &["history_mutation"], &["context_update"], &["messages_update"]]),
+    row("view_restored", [&["history_mutation"], NONE, &["history_mutation"], &["context_update"], &["messages_update"]]),
     row("label_set", NO_WORDS),
     row("forked", [NONE, NONE, NONE, NONE, &["forked"]]),
+    row("state_snapshot", NO_WORDS),
     row("recovered", [NONE, NONE, NONE, NONE, &["resume"]]),
     row("failed", [NONE, NONE, &["error"], &["error"], &["error"]]),
 ];

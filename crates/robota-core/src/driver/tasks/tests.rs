@@ -59,19 +59,24 @@ fn ports() -> Ports {
 #[tokio::test]
 async fn nothing_is_kept_of_tasks_that_ended() {
     let (ports, state) = (ports(), State::default());
+    let config = DriveConfig::new(crate::turn::TurnConfig::new("p", "m"));
     let (side, _side_events) = mpsc::channel(1);
-    let mut tasks = Tasks::new(side, Duration::from_secs(1));
+    let mut tasks = Tasks::new(side, Duration::from_secs(1), crate::redact::Redactor::default());
     for (round, argument) in ["go", "panic", "go"].into_iter().enumerate() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));
         let tool_use = ToolUse::new(call.clone(), "id", "fragile", input);
-        tasks.start(Effect::Judge(tool_use.clone()), &ports, &state);
-        let question =
-            Question { call: tool_use.clone(), class: Class::Inspect, reason: String::new() };
-        tasks.start(Effect::AskPermission(question), &ports, &state);
-        tasks.start(Effect::Wait(Duration::ZERO), &ports, &state);
-        tasks.start(Effect::RunTool { tool_use, class: Class::Inspect }, &ports, &state);
-        tasks.start(Effect::Compact, &ports, &state);
+        tasks.start(Effect::Judge(tool_use.clone()), &ports, &config, &state);
+        let question = Question {
+            call: tool_use.clone(),
+            class: Class::Inspect,
+            reason: String::new(),
+            rules: Vec::new(),
+        };
+        tasks.start(Effect::AskPermission(question), &ports, &config, &state);
+        tasks.start(Effect::Wait(Duration::ZERO), &ports, &config, &state);
+        tasks.start(Effect::RunTool { tool_use, class: Class::Inspect }, &ports, &config, &state);
+        tasks.start(Effect::Compact, &ports, &config, &state);
         tasks.cancel(&Target::Compaction);
         let mut ended = 0;
         while tasks.next().await.is_some() {

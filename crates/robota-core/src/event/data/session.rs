@@ -181,6 +181,20 @@ data! {
         error: Option<ErrorData>,
     }
 
+    /// What the model sees ends earlier.
+    Rewound {
+        /// How many of its messages stay; zero forgets the whole conversation.
+        keep: u64,
+        /// Why.
+        cause: RewindCause,
+    }
+
+    /// What the last compaction took out of sight is back.
+    ViewRestored {
+        /// How many messages the model sees now.
+        messages: u64,
+    }
+
     /// A point of the journal has a name.
     LabelSet {
         /// The name.
@@ -239,6 +253,18 @@ impl Author {
     }
 }
 
+/// Why what the model sees ends earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RewindCause {
+    /// The conversation begins anew.
+    Clear,
+    /// An answer that was cut short is asked for again.
+    Retry,
+    /// The user went back to an earlier point.
+    Checkpoint,
+}
+
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -253,6 +279,8 @@ pub enum TurnEnd {
     ContextFull,
     /// A hook refused the input.
     Blocked,
+    /// A hook ended it.
+    Stopped,
     /// It was interrupted.
     Interrupted,
     /// The model's service failed.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::session::data;
+use crate::approve::Scope;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
 use crate::message::given;
@@ -64,6 +65,12 @@ data! {
         /// The outcome it put in place of the tool's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<ToolOutcome>,
+        /// Words for the model; a tool's hook has them told with the result.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context: Option<String>,
+        /// Why the turn is to end, if the hook wants that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
     }
 
     /// Somebody is asked whether a call may run.
@@ -72,6 +79,9 @@ data! {
         call: CallId,
         /// Why it is asked.
         reason: String,
+        /// The narrow rules that "always" would save.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
     }
 
     /// It is decided whether a call may run.
@@ -87,6 +97,12 @@ data! {
         class: Option<Class>,
         /// Why.
         reason: String,
+        /// How far somebody's yes reaches, where that is further than this call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scope: Option<Scope>,
+        /// The rules that are kept for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<String>,
     }
 
     /// A call is about to run.

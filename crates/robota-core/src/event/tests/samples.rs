@@ -13,6 +13,7 @@ use crate::message::{
 };
 use crate::permission::{Class, Mode, Verdict};
 use crate::provider::{PayloadKind, StopReason};
+use crate::state::SafePoints;
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
@@ -96,11 +97,41 @@ fn session() -> Vec<Event> {
         ToolsSet { sha256: "bb".to_owned(), tools: vec![spec] }.into(),
         EntryAdded { entry }.into(),
         MessageInjected { message: message() }.into(),
+        Rewound { keep: 2, cause: RewindCause::Retry }.into(),
+        ViewRestored { messages: 9 }.into(),
         LabelSet { label: "here".to_owned(), at: cursor }.into(),
         Forked { child: "s2".into(), at: cursor }.into(),
+        snapshot(cursor).into(),
         Recovered { sealed: vec!["c1".into()] }.into(),
         Failed { error: error() }.into(),
     ]
+}
+
+fn snapshot(at: Cursor) -> StateSnapshot {
+    let latest_usage = Some(CountedUsage { message: "m1".into(), usage: Usage::new(5, 6) });
+    let view = ViewRefs { base: Some(2), events: vec![7, 9], latest_usage };
+    StateSnapshot {
+        reducer: 1,
+        created: 1,
+        name: Some("work".to_owned()),
+        mode: Mode::Plan,
+        prompt: Some(3),
+        tools: Some(4),
+        before: Some(ShortenedRefs { view: view.clone(), replaced_by: 1 }),
+        view,
+        inputs: vec![8],
+        turn: Some(QuietTurn {
+            id: Some("t1".into()),
+            input: Some("i1".into()),
+            round: 2,
+            usage: Usage::new(1, 2),
+            tools_executed: 3,
+        }),
+        turns_completed: 1,
+        usage: Usage::new(5, 6),
+        safe_points: SafePoints { count: 1, last: Some(at) },
+        labels: [("here".to_owned(), at)].into_iter().collect(),
+    }
 }
 
 fn turns() -> Vec<Event> {
@@ -203,15 +234,24 @@ fn tools() -> Vec<Event> {
             reason: Some("why".to_owned()),
             input: Some(json!(null)),
             outcome: Some(outcome.clone()),
+            context: Some("mind the gap".to_owned()),
+            stop: Some("enough".to_owned()),
         }
         .into(),
-        PermissionAsked { call: call.clone(), reason: "why".to_owned() }.into(),
+        PermissionAsked {
+            call: call.clone(),
+            reason: "why".to_owned(),
+            rules: vec!["Bash(make)".to_owned()],
+        }
+        .into(),
         PermissionDecided {
             call: call.clone(),
             verdict: Verdict::Ask,
             by: DecidedBy::Hook,
             class: Some(Class::Execute),
             reason: "why".to_owned(),
+            scope: Some(crate::approve::Scope::Always),
+            rules: vec!["Bash(make)".to_owned()],
         }
         .into(),
         ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),

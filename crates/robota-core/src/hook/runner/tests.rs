@@ -67,7 +67,7 @@ fn call(name: &str) -> HookInput {
 }
 
 async fn pre(runner: &HookRunner, tool: &str) -> PreToolDecision {
-    match runner.run(call(tool)).await {
+    match runner.run(call(tool)).await.answer {
         HookAnswer::PreToolUse(decision) => decision,
         other => panic!("{other:?}"),
     }
@@ -120,11 +120,11 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
         assert!(told.contains(why), "{told}");
         let prompt = HookInput::UserPromptSubmit { content: vec![Block::text("Hi")] };
         assert!(matches!(
-            runner.run(prompt).await,
+            runner.run(prompt).await.answer,
             HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })
         ));
         let stop = runner.run_point(HookInput::Stop { text: String::new(), active: false }).await;
-        assert_eq!(stop.answer, HookAnswer::Stop(StopDecision::Finish));
+        assert_eq!(stop.reply.answer, HookAnswer::Stop(StopDecision::Finish));
         assert!(stop.notices[0].text.contains(why), "{stop:?}");
         let start = HookData::SessionStart { source: SessionSource::Startup, model: None };
         let report = runner.run_event(start).await;
@@ -169,10 +169,10 @@ async fn core_22_a_condition_is_asked_where_there_is_a_call() {
     assert_eq!(reason(pre(&unread, "Bash").await), "no", "nobody reads it, so it runs");
     let prompt = at(HookEvent::UserPromptSubmit, "Bash(ls)");
     let answer = prompt.run(HookInput::UserPromptSubmit { content: vec![] }).await;
-    assert!(matches!(answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
+    assert!(matches!(answer.answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
     let stop = at(HookEvent::Stop, "Bash(ls)");
     let answer = stop.run(HookInput::Stop { text: String::new(), active: false }).await;
-    assert_eq!(answer, HookAnswer::Stop(StopDecision::Finish));
+    assert_eq!(answer.answer, HookAnswer::Stop(StopDecision::Finish));
 }
 
 #[tokio::test]

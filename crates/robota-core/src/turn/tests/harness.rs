@@ -14,7 +14,7 @@ use crate::event::{
     Delivery, Envelope, Event, InputAccepted, Opened, SessionCreated, ToolOutput, TurnEnd,
 };
 use crate::gate::{Judgement, Source};
-use crate::hook::{HookAnswer, HookInput};
+use crate::hook::{HookAnswer, HookInput, HookReply};
 use crate::ids::{CallId, CountingIds, InputId};
 use crate::message::{Block, Cause, Message, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
@@ -94,7 +94,7 @@ pub(super) fn class_of(name: &str) -> Class {
 /// What the gate says when it has no objection.
 pub(super) fn judgement(verdict: Verdict, name: &str) -> Judgement {
     let reason = format!("{name}: as the test says");
-    Judgement { verdict, class: class_of(name), reason, source: Source::Mode }
+    Judgement { verdict, class: class_of(name), reason, source: Source::Mode, rules: Vec::new() }
 }
 
 pub(super) fn say(text: &str) -> TurnInput {
@@ -502,7 +502,13 @@ impl Run {
 
     pub(super) fn hooked(&mut self, answer: HookAnswer) {
         let call = self.hook().call().cloned();
-        self.feed(Input::Hooked { call, answer });
+        self.feed(Input::Hooked { call, reply: answer.into() });
+    }
+
+    /// The open hook answers, with something beside its decision.
+    pub(super) fn hook_replied(&mut self, reply: HookReply) {
+        let call = self.hook().call().cloned();
+        self.feed(Input::Hooked { call, reply });
     }
 
     pub(super) fn waits(&self) -> Option<Duration> {

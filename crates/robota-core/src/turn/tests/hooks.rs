@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::harness::{INPUT, Job, Run, config, judgement};
 use super::invariants::assert_ended;
-use crate::approve::Answer;
+use crate::approve::{Answer, Scope};
 use crate::event::{DecidedBy, Event, TurnEnd};
 use crate::gate::{Judgement, Source};
 use crate::hook::{
-    AfterChange, HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision,
+    AfterChange, HookAnswer, HookInput, HookPoint, HookReply, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
 use crate::permission::Verdict;
@@ -302,4 +302,103 @@ fn core_21_wrong_arguments_are_told_and_nothing_runs() {
     run.end();
     assert!(run.results()[0].1.contains("`command` is missing"));
     assert_eq!(run.ran(), Vec::<String>::new());
+}
+
+fn beside(answer: HookAnswer, context: Option<&str>, stop: Option<&str>) -> HookReply {
+    let (context, stop) = (context.map(str::to_owned), stop.map(str::to_owned));
+    HookReply { answer, context, stop }
+}
+
+#[test]
+fn core_22_words_of_tool_hooks_are_told_with_the_result() {
+    let hooks = HookPoints::new([HookPoint::PreToolUse, HookPoint::PostToolUse]);
+    let mut run = Run::new(TurnConfig { hooks, ..config() });
+    run.calls(&["bash"]);
+    run.judge(Verdict::Allow);
+    run.end();
+    let go = HookAnswer::PreToolUse(PreToolDecision::Continue);
+    run.hook_replied(beside(go, Some("mind the branch"), None));
+    run.finish("bash", ToolOutcome::ok("output"));
+    let go = HookAnswer::PostToolUse(PostToolDecision::Continue);
+    run.hook_replied(beside(go, Some("it was slow"), None));
+    assert_eq!(run.results()[0].1, "outputmind the branch\nit was slow");
+    let recorded = run.journal.iter().find_map(|line| match &line.event {
+        Event::ToolFinished(data) => Some(data.outcome.text()),
+        _ => None,
+    });
+    assert_eq!(recorded.as_deref(), Some("output"), "what the tool said stays what it said");
+}
+
+#[test]
+fn core_22_a_pre_hook_that_stops_ends_the_turn_and_nothing_more_starts() {
+    let mut run = Run::new(with(HookPoint::PreToolUse));
+    run.calls(&["bash", "bash"]);
+    run.judge(Verdict::Allow);
+    run.judge(Verdict::Allow);
+    run.end();
+    let go = HookAnswer::PreToolUse(PreToolDecision::Continue);
+    run.hook_replied(beside(go, None, Some("lunch")));
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Stopped);
+    assert_eq!(run.report().text, "Stopped by hook: lunch");
+    assert_eq!(run.ran(), Vec::<String>::new());
+    let results = run.results();
+    assert_eq!(results[0].1, "Blocked by hook: lunch");
+    assert_eq!(results[1].1, "Not executed: a hook ended the turn (lunch)");
+}
+
+#[test]
+fn core_22_a_post_hook_that_stops_keeps_the_result_and_ends_the_turn() {
+    let mut run = after_run();
+    let go = HookAnswer::PostToolUse(PostToolDecision::Continue);
+    run.hook_replied(beside(go, None, Some("enough")));
+    assert_ended(&run);
+    assert_eq!(run.report().end, TurnEnd::Stopped);
+    assert_eq!(run.results()[0].1, "output");
+}
+
+#[test]
+fn core_22_what_runs_when_a_hook_stops_is_waited_for_and_hooked() {
+    let hooks = HookPoints::new([HookPoint::PostToolUse]);
+    let mut run = Run::new(TurnConfig { hooks, ..config() });
+    run.calls(&["read", "read"]);
+    run.judge(Verdict::Allow);
+    run.judge(Verdict::Allow);
+    run.end();
+    run.finish("read", ToolOutcome::ok("first"));
+    let go = HookAnswer::PostToolUse(PostToolDecision::Continue);
+    run.hook_replied(beside(go.clone(), None, Some("enough")));
+    assert_eq!(run.running(), ["read"], "the other one still runs");
+    run.finish("read", ToolOutcome::ok("second"));
+    run.hooked(go);
+    assert_eq!(run.report().end, TurnEnd::Stopped);
+    let told: Vec<_> = run.results().into_iter().map(|result| result.1).collect();
+    assert_eq!(told, ["first", "second"]);
+}
+
+#[test]
+fn core_22_words_of_a_stop_hook_keep_the_turn_going() {
+    let mut run = Run::new(with(HookPoint::Stop));
+    run.answer("done");
+    run.hook_replied(beside(HookAnswer::Stop(StopDecision::Finish), Some("tests fail"), None));
+    assert_eq!(run.last_message().text(), "tests fail");
+    run.answer("fixed");
+    run.hooked(HookAnswer::Stop(StopDecision::Finish));
+    assert_eq!(run.report().text, "fixed");
+}
+
+#[test]
+fn core_21_a_yes_that_is_kept_says_how_far_it_reaches() {
+    let mut run = Run::new(config());
+    run.calls(&["bash"]);
+    run.judge(Verdict::Ask);
+    run.end();
+    let rules = vec!["Bash(make)".to_owned()];
+    run.reply(Answer::Remember { scope: Scope::Session, rules: rules.clone(), note: None });
+    assert_eq!(run.running(), ["bash"]);
+    let decided = run.journal.iter().find_map(|line| match &line.event {
+        Event::PermissionDecided(data) => Some((data.scope, data.rules.clone())),
+        _ => None,
+    });
+    assert_eq!(decided, Some((Some(Scope::Session), rules)));
 }

@@ -267,7 +267,7 @@ impl Choices {
             2 => Input::Answered { call, answer: Answer::Allow { note: None } },
             3 => Input::Hooked {
                 call: Some(call),
-                answer: HookAnswer::PreToolUse(PreToolDecision::Continue),
+                reply: HookAnswer::PreToolUse(PreToolDecision::Continue).into(),
             },
             4 => Input::ToolFinished { call, outcome: self.outcome(), duration: Duration::ZERO },
             5 => Input::Compacted(Err(ErrorData::new(ErrorKind::Provider, "late"))),
@@ -327,7 +327,7 @@ impl Choices {
             }
             Job::Hook(hook) => {
                 let answer = self.hook_answer(HookInput::point(&hook));
-                run.feed(Input::Hooked { call: hook.call().cloned(), answer });
+                run.feed(Input::Hooked { call: hook.call().cloned(), reply: answer.into() });
             }
             Job::Compaction => {
                 let result = self.compaction(run);

@@ -1,0 +1,58 @@
+//! Secrets are taken out of what tools, hooks and services say before the turn hears it.
+
+use crate::hook::{
+    AfterChange, HookAnswer, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+};
+use crate::redact::Redactor;
+use crate::turn::Input;
+
+/// Takes the secrets out of an input from outside. What the model streams is the model's.
+pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
+    match input {
+        Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
+        Input::Hooked { reply, .. } => {
+            hook(redactor, &mut reply.answer);
+            maybe(redactor, &mut reply.context);
+            maybe(redactor, &mut reply.stop);
+        }
+        Input::ModelFailed(error) => error.redact(redactor),
+        Input::Compacted(Err(error)) => redactor.error(error),
+        _ => {}
+    }
+}
+
+fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
+    match answer {
+        HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
+            maybe(redactor, context);
+        }
+        HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
+        | HookAnswer::PreToolUse(
+            PreToolDecision::Ask { reason } | PreToolDecision::Deny { reason },
+        )
+        | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
+        | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
+        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => maybe(redactor, reason),
+        HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
+            redactor.value(input);
+            match then {
+                AfterChange::Judge => {}
+                AfterChange::Allow { reason } => maybe(redactor, reason),
+                AfterChange::Ask { reason } => redactor.clean(reason),
+            }
+        }
+        HookAnswer::PreToolUse(PreToolDecision::Answer { outcome })
+        | HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) => {
+            redactor.outcome(outcome);
+        }
+        HookAnswer::PreToolUse(PreToolDecision::Continue)
+        | HookAnswer::PostToolUse(PostToolDecision::Continue)
+        | HookAnswer::Stop(StopDecision::Finish) => {}
+    }
+}
+
+fn maybe(redactor: &Redactor, text: &mut Option<String>) {
+    if let Some(text) = text {
+        redactor.clean(text);
+    }
+}

@@ -1,0 +1,204 @@
+//! What is known of a session without reading its journal: what a list shows.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Cursor, Envelope, Event};
+use crate::ids::SessionId;
+use crate::message::Block;
+use crate::state::Origin;
+
+/// A title is cut after this many characters.
+const TITLE: usize = 120;
+
+/// What is known of a session without reading its journal. A fold like every other: a store
+/// keeps it beside the journal and can make it anew from there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionHead {
+    /// Its id.
+    pub session: SessionId,
+    /// Where it was forked from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Origin>,
+    /// Where it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The beginning of what was first said in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// When it began.
+    pub created: Timestamp,
+    /// When something last happened.
+    pub updated: Timestamp,
+    /// The last event.
+    pub last: Cursor,
+    /// How many turns ended.
+    #[serde(default)]
+    pub turns: u64,
+    /// The newest snapshot of its state, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<u64>,
+    /// Whether somebody else wrote it, so that it must be imported before it can be resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
+}
+
+impl SessionHead {
+    /// The head of a session whose first event this is.
+    #[must_use]
+    pub fn begin(session: SessionId, first: &Envelope) -> Self {
+        let mut head = Self {
+            session,
+            parent: None,
+            cwd: None,
+            name: None,
+            title: None,
+            created: first.ts,
+            updated: first.ts,
+            last: first.cursor(),
+            turns: 0,
+            snapshot: None,
+            foreign: false,
+        };
+        head.apply(first);
+        head
+    }
+
+    /// The head of a fork: it knows what its parent knew, and that it is one.
+    #[must_use]
+    pub fn fork(&self, child: SessionId, at: Cursor) -> Self {
+        let parent = Some(Origin { session: self.session.clone(), at });
+        let snapshot = self.snapshot.filter(|snapshot| *snapshot <= at.seq);
+        let child = Self { session: child, parent, last: at, name: None, ..self.clone() };
+        Self { snapshot, foreign: false, ..child }
+    }
+
+    /// Folds one more event.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        self.last = envelope.cursor();
+        self.updated = self.updated.max(envelope.ts);
+        match &envelope.event {
+            Event::SessionCreated(data) => {
+                self.cwd.clone_from(&data.cwd);
+                self.parent = data
+                    .parent
+                    .as_ref()
+                    .map(|parent| Origin { session: parent.session.clone(), at: parent.at });
+                if self.parent.is_some() {
+                    // A fork has a beginning and a name of its own.
+                    self.created = envelope.ts;
+                    self.name = None;
+                }
+            }
+            Event::Renamed(data) => self.name = Some(data.name.clone()),
+            Event::InputAccepted(data) if self.title.is_none() => self.title = title(&data.content),
+            Event::TurnFinished(_) => self.turns += 1,
+            Event::StateSnapshot(_) => self.snapshot = Some(envelope.seq),
+            _ => {}
+        }
+    }
+}
+
+/// The beginning of what is said, on one line.
+fn title(content: &[Block]) -> Option<String> {
+    let text = content.iter().find_map(|block| match block {
+        Block::Text(text) if !text.text.trim().is_empty() => Some(&text.text),
+        _ => None,
+    })?;
+    let mut title = String::new();
+    for word in text.split_whitespace() {
+        if !title.is_empty() {
+            title.push(' ');
+        }
+        title.push_str(word);
+        if title.len() > 4 * TITLE {
+            break;
+        }
+    }
+    Some(title.chars().take(TITLE).collect())
+}
+
+/// Which sessions to list. The default lists the newest of all.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionFilter {
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
+    /// Only those that work in this folder.
+    pub cwd: Option<String>,
+    /// Only those whose id, name or title has this text, whatever its case.
+    pub text: Option<String>,
+    /// Only those changed at or after this.
+    pub since: Option<Timestamp>,
+    /// Only those changed before this.
+    pub until: Option<Timestamp>,
+    /// At most this many.
+    pub limit: Option<usize>,
+    /// Only those that come after this one in the list.
+    pub after: Option<PageMark>,
+}
+
+/// A place in a list of sessions, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageMark {
+    /// When the last one shown had changed.
+    pub updated: Timestamp,
+    /// Its id.
+    pub session: SessionId,
+}
+
+/// A piece of a list of sessions, newest first; equally new ones by id.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionPage {
+    /// The sessions.
+    pub sessions: Vec<SessionHead>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<PageMark>,
+}
+
+impl SessionFilter {
+    /// Whether a session belongs into the list.
+    #[must_use]
+    pub fn matches(&self, head: &SessionHead) -> bool {
+        let has = |text: &str| {
+            let holds = |field: &str| field.to_lowercase().contains(text);
+            holds(head.session.as_str())
+                || head.name.as_deref().is_some_and(holds)
+                || head.title.as_deref().is_some_and(holds)
+        };
+        self.prefix.as_ref().is_none_or(|prefix| head.session.as_str().starts_with(prefix))
+            && self.cwd.as_ref().is_none_or(|cwd| head.cwd.as_ref() == Some(cwd))
+            && self.text.as_ref().is_none_or(|text| has(&text.to_lowercase()))
+            && self.since.is_none_or(|since| head.updated >= since)
+            && self.until.is_none_or(|until| head.updated < until)
+            && self.after.as_ref().is_none_or(|mark| {
+                head.updated < mark.updated
+                    || (head.updated == mark.updated && head.session > mark.session)
+            })
+    }
+
+    /// The page this filter asks for, from all heads a store has.
+    #[must_use]
+    pub fn page(&self, heads: impl IntoIterator<Item = SessionHead>) -> SessionPage {
+        let mut sessions: Vec<_> = heads.into_iter().filter(|head| self.matches(head)).collect();
+        sessions.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.session.cmp(&b.session)));
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let more = sessions.len() > limit;
+        sessions.truncate(limit);
+        let next = sessions.last().filter(|_| more).map(SessionHead::mark);
+        SessionPage { sessions, next }
+    }
+}
+
+impl SessionHead {
+    /// Its place in a list.
+    #[must_use]
+    pub fn mark(&self) -> PageMark {
+        PageMark { updated: self.updated, session: self.session.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Secrets are taken out once: before an event exists and before a model sees it. So what is on
+//! disk and what is in memory never differ, and no later reader has to think of it.
+//!
+//! By *name* in structured payloads (`apiKey`, `authorization`, …) and by *value* in whatever
+//! tools, hooks and services say: the keys the program resolved, and variables that are named
+//! like secrets. What people and models wrote is never altered.
+//!
+//! ```
+//! use robota_core::env_ref::Secret;
+//! use robota_core::redact::Redactor;
+//!
+//! let redactor = Redactor::new([Secret::new("sk-12345678")]);
+//! assert_eq!(redactor.text("key=sk-12345678;"), "key=[REDACTED];");
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use crate::env_ref::Secret;
+use crate::error::ErrorData;
+use crate::message::ResultBlock;
+use crate::tool::ToolOutcome;
+
+/// What stands in a secret's place.
+pub const REDACTED: &str = "[REDACTED]";
+
+/// Shorter values are words, not secrets: taking them out would garble everything.
+const SHORTEST: usize = 8;
+
+/// Knows the secrets of a session and takes them out. Cloning is cheap.
+#[derive(Clone, Default)]
+pub struct Redactor(Option<Arc<Known>>);
+
+struct Known {
+    finder: Regex,
+    secrets: Vec<String>,
+}
+
+impl Redactor {
+    /// Takes these values out, wherever they stand; those shorter than eight characters stay.
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+        let mut known: Vec<String> = Vec::new();
+        for secret in secrets {
+            let value = secret.expose().trim();
+            if value.chars().count() >= SHORTEST {
+                // As text shows it, and as JSON and shells quote it.
+                let quoted = serde_json::to_string(value).unwrap_or_default();
+                let quoted = quoted.trim_matches('"');
+                if quoted != value {
+                    known.push(quoted.to_owned());
+                }
+                known.push(value.to_owned());
+            }
+        }
+        // Where one is the beginning of another, the longer one goes first.
+        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        known.dedup();
+        let pattern = known.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
+        let finder = Regex::new(&pattern.join("|")).ok().filter(|_| !known.is_empty());
+        Self(finder.map(|finder| Arc::new(Known { finder, secrets: known })))
+    }
+
+    /// The text without the secrets.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match &self.0 {
+            Some(known) => known.finder.replace_all(text, REDACTED),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// The text without the secrets, in place.
+    pub fn clean(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+
+    /// Takes the secrets out of a structured payload: by name of the key and by value.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.clean(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => self.fields(fields),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Takes the secrets out of an object's fields.
+    pub fn fields(&self, fields: &mut Map<String, Value>) {
+        for (name, field) in fields.iter_mut() {
+            if is_secret_name(name) && !field.is_null() {
+                *field = REDACTED.into();
+            } else {
+                self.value(field);
+            }
+        }
+    }
+
+    /// Takes the secrets out of a failure's words.
+    pub fn error(&self, error: &mut ErrorData) {
+        self.clean(&mut error.message);
+        if let Some(hint) = &mut error.hint {
+            self.clean(hint);
+        }
+    }
+
+    /// Takes the secrets out of what a tool or a hook said.
+    pub fn outcome(&self, outcome: &mut ToolOutcome) {
+        for block in &mut outcome.content {
+            if let ResultBlock::Text(part) = block {
+                self.clean(&mut part.text);
+            }
+        }
+        self.fields(&mut outcome.metadata);
+    }
+
+    /// Takes the secrets out of output that comes in pieces.
+    #[must_use]
+    pub fn stream(&self) -> RedactedStream {
+        RedactedStream { redactor: self.clone(), held: String::new() }
+    }
+
+    /// Where at the end of the text a secret may have begun.
+    fn begun(&self, text: &str) -> usize {
+        let Some(known) = &self.0 else { return text.len() };
+        let longest = known.secrets.first().map_or(0, String::len);
+        let from = text.len().saturating_sub(longest.saturating_sub(1));
+        (from..text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .find(|at| known.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
+            .unwrap_or(text.len())
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.0.as_ref().map_or(0, |known| known.secrets.len());
+        write!(f, "Redactor({known} secrets)")
+    }
+}
+
+/// Output that comes in pieces: a secret cut in two by them is still found.
+pub struct RedactedStream {
+    redactor: Redactor,
+    held: String,
+}
+
+impl RedactedStream {
+    /// The next piece, without what may be the beginning of a secret.
+    pub fn push(&mut self, text: &str) -> String {
+        self.held.push_str(text);
+        let Some(known) = &self.redactor.0 else { return std::mem::take(&mut self.held) };
+        let mut hold = self.redactor.begun(&self.held);
+        let mut found = known.finder.find_iter(&self.held);
+        if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
+            hold = cut.end();
+        }
+        let tail = self.held.split_off(hold);
+        let whole = std::mem::replace(&mut self.held, tail);
+        self.redactor.text(&whole).into_owned()
+    }
+
+    /// What was held back at the end.
+    pub fn finish(&mut self) -> String {
+        self.redactor.text(&std::mem::take(&mut self.held)).into_owned()
+    }
+}
+
+/// Whether a field of this name holds a secret, in whatever style it is written.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    const NAMES: [&str; 13] = [
+        "apikey",
+        "authorization",
+        "proxyauthorization",
+        "accesstoken",
+        "refreshtoken",
+        "idtoken",
+        "authtoken",
+        "clientsecret",
+        "secret",
+        "secretkey",
+        "password",
+        "xapikey",
+        "xgoogapikey",
+    ];
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    NAMES.contains(&plain.as_str())
+}
+
+/// Whether a variable of this name holds a secret.
+#[must_use]
+pub fn is_secret_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET"].iter().any(|end| name.ends_with(end)) || name.contains("PASSWORD")
+}
+
+#[cfg(test)]
+mod tests;

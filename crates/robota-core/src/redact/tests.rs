@@ -1,0 +1,76 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn redactor() -> Redactor {
+    Redactor::new(
+        ["sk-12345678", "sk-12345678-longer", "short", "line\nbreak\"quote"].map(Secret::new),
+    )
+}
+
+#[test]
+fn sess_13_values_are_taken_out_of_text_and_short_ones_stay() {
+    let redactor = redactor();
+    let text = redactor.text("a sk-12345678 b sk-12345678-longer c short");
+    assert_eq!(text, "a [REDACTED] b [REDACTED] c short");
+    assert_eq!(redactor.text(r#"{"x":"line\nbreak\"quote"}"#), r#"{"x":"[REDACTED]"}"#);
+    assert_eq!(Redactor::default().text("sk-12345678"), "sk-12345678");
+}
+
+#[test]
+fn sess_13_keys_are_known_in_any_style_at_any_depth() {
+    let mut value = json!({
+        "apiKey": "a", "API_KEY": "b", "x-api-key": "c", "Authorization": "Bearer d",
+        "nested": [{ "access_token": { "deep": 1 }, "refreshToken": 7, "password": null }],
+        "tokens": 12, "keyboard": "kept", "note": "has sk-12345678 inside",
+    });
+    redactor().value(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "apiKey": REDACTED, "API_KEY": REDACTED, "x-api-key": REDACTED, "Authorization": REDACTED,
+            "nested": [{ "access_token": REDACTED, "refreshToken": REDACTED, "password": null }],
+            "tokens": 12, "keyboard": "kept", "note": "has [REDACTED] inside",
+        })
+    );
+}
+
+#[test]
+fn sess_13_variables_named_like_secrets_are_known() {
+    for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "aws_secret", "PGPASSWORD", "PASSWORD_FILE"] {
+        assert!(is_secret_variable(name), "{name}");
+    }
+    for name in ["PATH", "KEYBOARD", "HOME", "TOKENS"] {
+        assert!(!is_secret_variable(name), "{name}");
+    }
+}
+
+#[test]
+fn sess_13_what_is_printed_of_a_redactor_is_no_secret() {
+    assert!(!format!("{:?}", redactor()).contains("sk-"));
+}
+
+proptest! {
+    #[test]
+    fn sess_13_a_secret_cut_in_pieces_is_found(
+        before in "[a-z sk1-]{0,12}",
+        after in "[a-z sk1-]{0,12}",
+        cuts in proptest::collection::vec(0_usize..40, 0..6),
+    ) {
+        let whole = format!("{before}sk-12345678{after}");
+        let redactor = redactor();
+        let mut stream = redactor.stream();
+        let mut cuts: Vec<_> = cuts.into_iter().filter(|cut| *cut <= whole.len()).collect();
+        cuts.sort_unstable();
+        let mut shown = String::new();
+        let mut from = 0;
+        for cut in cuts.into_iter().chain([whole.len()]) {
+            shown.push_str(&stream.push(&whole[from..cut]));
+            from = cut;
+        }
+        shown.push_str(&stream.finish());
+        prop_assert!(!shown.contains("sk-12345678"), "{}", shown);
+        prop_assert_eq!(shown, redactor.text(&whole).into_owned());
+    }
+}

@@ -1,0 +1,175 @@
+//! From a stored journal to its state, at the cost of its tail: the newest snapshot, the events
+//! it refers to, and what came after. What cannot be had that way is folded from the beginning.
+
+use std::collections::HashMap;
+
+use crate::error::{Diagnose, ErrorKind};
+use crate::event::{Envelope, Event, StateSnapshot};
+use crate::ids::SessionId;
+use crate::journal::{JournalError, JournalStore};
+use crate::state::{FoldError, Needed, REDUCER, State};
+
+/// How many events are read at once: bounded memory for any length of journal.
+const PAGE: usize = 4096;
+
+/// A session that cannot be resumed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResumeError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Its journal has a gap.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+}
+
+impl Diagnose for ResumeError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Journal(error) => error.kind(),
+            Self::Fold(_) => ErrorKind::Storage,
+        }
+    }
+
+    fn retryable(&self) -> bool {
+        match self {
+            Self::Journal(error) => error.retryable(),
+            Self::Fold(_) => false,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Journal(error) => error.hint(),
+            Self::Fold(_) => Some("restore it from a backup, or fork before the damage".to_owned()),
+        }
+    }
+}
+
+/// What the events of a session come to.
+///
+/// # Errors
+/// When the store cannot be read, or the journal has a gap.
+pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State, ResumeError> {
+    let head = store.head(session).await?;
+    let state = match head.snapshot {
+        Some(seq) => from_snapshot(store, session, seq).await?,
+        None => None,
+    };
+    fold_on(store, session, state.unwrap_or_default()).await
+}
+
+/// What all events of a session come to, snapshots ignored: to check the others by.
+///
+/// # Errors
+/// When the store cannot be read, or the journal has a gap.
+pub async fn load_whole(
+    store: &dyn JournalStore,
+    session: &SessionId,
+) -> Result<State, ResumeError> {
+    fold_on(store, session, State::default()).await
+}
+
+async fn fold_on(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    mut state: State,
+) -> Result<State, ResumeError> {
+    loop {
+        let after = state.cursor.map_or(0, |cursor| cursor.seq);
+        let events = store.read(session, after, PAGE).await?;
+        for event in &events {
+            state.apply(event)?;
+        }
+        if events.len() < PAGE {
+            return Ok(state);
+        }
+    }
+}
+
+/// The state at a snapshot; none when it is of another version or does not fit its journal.
+async fn from_snapshot(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    seq: u64,
+) -> Result<Option<State>, ResumeError> {
+    let Some((envelope, snapshot)) = snapshot_at(store, session, seq).await? else {
+        return Ok(None);
+    };
+    let mut needed = Needed::default();
+    let Some(view) = chain(store, session, &snapshot, seq).await? else { return Ok(None) };
+    needed.view = view;
+    if let Some(before) = &snapshot.before {
+        let older = match before.view.base {
+            Some(base) => match snapshot_at(store, session, base).await? {
+                Some((_, snapshot)) => chain(store, session, &snapshot, base).await?,
+                None => None,
+            },
+            None => Some(Vec::new()),
+        };
+        let Some(older) = older else { return Ok(None) };
+        needed.before = older;
+        needed.before.extend(&before.view.events);
+    }
+
+    let mut wanted: Vec<u64> = needed.view.iter().chain(&needed.before).copied().collect();
+    wanted.push(snapshot.created);
+    wanted.extend(snapshot.prompt.into_iter().chain(snapshot.tools).chain(snapshot.inputs.clone()));
+    wanted.sort_unstable();
+    wanted.dedup();
+    let found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
+        Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
+        Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match State::restore(&envelope, &snapshot, &needed, |seq| found.get(&seq).cloned()) {
+        Ok(state) => Ok(Some(state)),
+        Err(error) => {
+            tracing::warn!(%session, %error, "the whole journal is read instead");
+            Ok(None)
+        }
+    }
+}
+
+/// All events of a snapshot's conversation, those of the snapshots it builds on first.
+async fn chain(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    snapshot: &StateSnapshot,
+    seq: u64,
+) -> Result<Option<Vec<u64>>, ResumeError> {
+    let mut parts = vec![snapshot.view.events.clone()];
+    let (mut base, mut at) = (snapshot.view.base, seq);
+    while let Some(seq) = base {
+        // Each builds on an older one, so this ends.
+        if seq >= at {
+            return Ok(None);
+        }
+        let Some((_, older)) = snapshot_at(store, session, seq).await? else { return Ok(None) };
+        (base, at) = (older.view.base, seq);
+        parts.push(older.view.events);
+    }
+    Ok(Some(parts.into_iter().rev().flatten().collect()))
+}
+
+async fn snapshot_at(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    seq: u64,
+) -> Result<Option<(Envelope, StateSnapshot)>, ResumeError> {
+    let mut events = match store.pick(session, &[seq]).await {
+        Ok(events) => events,
+        Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(events.pop().and_then(|envelope| match &envelope.event {
+        Event::StateSnapshot(snapshot) if snapshot.reducer == REDUCER => {
+            let snapshot = snapshot.clone();
+            Some((envelope, snapshot))
+        }
+        _ => None,
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::{
+    AssistantMessage, CompactionFinished, Cursor, Delivery, InputAccepted, InputCancelled,
+    LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed, Rewound,
+    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted, UserMessage,
+    ViewRestored,
+};
+use crate::ids::{CallId, CountingIds, InputId, MessageId, TurnId};
+use crate::journal::MemoryStore;
+use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
+use crate::usage::Usage;
+
+/// A session that is written event by event, and read back after each.
+struct Written {
+    store: MemoryStore,
+    session: SessionId,
+    ids: CountingIds,
+    state: State,
+}
+
+impl Written {
+    async fn begin() -> Self {
+        let session = SessionId::from("s");
+        let (store, ids) = (MemoryStore::new(), CountingIds::default());
+        let state = State::default();
+        let mut written = Self { store, session: session.clone(), ids, state };
+        drop(written.store.create(&session).await.unwrap());
+        let created = SessionCreated { session, format: 0, cwd: Some("/w".into()), parent: None };
+        written.append(created).await;
+        written
+    }
+
+    async fn append(&mut self, event: impl Into<Event>) {
+        let seq = self.state.cursor.map_or(1, |cursor| cursor.seq + 1);
+        let ts = Timestamp::from_second(i64::try_from(seq).unwrap()).unwrap();
+        let turn = Some(TurnId::from("t"));
+        let envelope = Envelope { seq, epoch: 1, ts, turn, event: event.into(), min_reader: None };
+        self.state.apply(&envelope).unwrap();
+        let mut journal = match self.store.open(&self.session).await {
+            Ok(journal) => journal,
+            Err(_) => self.store.create(&self.session).await.unwrap(),
+        };
+        journal.append(&[Arc::new(envelope)], crate::event::Durability::Synced).await.unwrap();
+    }
+
+    async fn step(&mut self, step: &Step) {
+        match step {
+            Step::Say(text) => {
+                let message = Message::user(&self.ids, text.as_str());
+                let author = crate::event::Author::User;
+                self.append(UserMessage { message, input: None, author }).await;
+            }
+            Step::Answer(text, tokens) => {
+                let usage = Usage { input_tokens: u64::from(*tokens), ..Usage::default() };
+                let message = Message::assistant(&self.ids, text.as_str(), MessageState::Complete)
+                    .with_usage(Some(usage));
+                self.append(AssistantMessage { round: 1, message }).await;
+            }
+            Step::Tools(results) => self.tools(*results).await,
+            Step::Stream(text) => {
+                self.append(TurnStarted {
+                    input: None,
+                    provider: "p".into(),
+                    model: "m".into(),
+                    max_rounds: 0,
+                })
+                .await;
+                self.append(ModelRequested {
+                    round: 3,
+                    attempt: 1,
+                    purpose: Purpose::Answer,
+                    messages: 1,
+                    prompt: None,
+                    tools: None,
+                    instruction: None,
+                })
+                .await;
+                if !text.is_empty() {
+                    self.append(TextChunk { round: 3, text: text.clone() }).await;
+                }
+            }
+            Step::Compact(keep) => {
+                let keep_from = self
+                    .state
+                    .view
+                    .messages
+                    .iter()
+                    .rev()
+                    .nth(usize::from(*keep))
+                    .map(|message| message.id.clone());
+                let summary = Message::user(&self.ids, "[Context Summary] so far");
+                self.append(CompactionFinished { summary, keep_from }).await;
+            }
+            Step::Restore => self.append(ViewRestored { messages: 0 }).await,
+            Step::Rewind(keep) => {
+                let cause = crate::event::RewindCause::Checkpoint;
+                self.append(Rewound { keep: u64::from(*keep), cause }).await;
+            }
+            Step::Snapshot => {
+                if let Some(snapshot) = self.state.snapshot() {
+                    self.append(snapshot).await;
+                }
+            }
+            Step::Accept => {
+                let input = InputId::mint(&self.ids);
+                let content = vec![Block::text("later")];
+                let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
+                self.append(InputAccepted { input, delivery, content, metadata }).await;
+            }
+            Step::Cancel => {
+                if let Some(input) = self.state.inputs.keys().next().cloned() {
+                    self.append(InputCancelled { input, cause: Cause::User }).await;
+                }
+            }
+            Step::Facts(n) => {
+                let name = format!("name {n}");
+                self.append(Renamed { name: name.clone() }).await;
+                let at = self.state.cursor.unwrap();
+                self.append(LabelSet { label: name.clone(), at }).await;
+                self.append(PromptSet { sha256: name.clone(), text: name.clone() }).await;
+                self.append(ToolsSet { sha256: name, tools: Vec::new() }).await;
+                let message = Message::system(&self.ids, "injected");
+                self.append(MessageInjected { message }).await;
+            }
+        }
+    }
+
+    async fn tools(&mut self, results: u8) {
+        let uses: Vec<ToolUse> = (0..=results)
+            .map(|n| {
+                let input = ToolInput::Json(serde_json::json!({}));
+                ToolUse::new(CallId::mint(&self.ids), format!("call_{n}"), "Look", input)
+            })
+            .collect();
+        for (index, tool_use) in (0..).zip(&uses) {
+            self.append(ToolCalled { round: 1, index, tool_use: tool_use.clone() }).await;
+        }
+        let blocks: Vec<_> = uses.iter().cloned().map(Block::ToolUse).collect();
+        let message = Message::assistant(&self.ids, blocks, MessageState::Complete);
+        self.append(AssistantMessage { round: 1, message }).await;
+        let message = MessageId::mint(&self.ids);
+        for tool_use in &uses {
+            let result = ToolResult::text(tool_use, "seen", false);
+            self.append(ToolResultAdded { round: 1, message: message.clone(), result }).await;
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Say(String),
+    Answer(String, u8),
+    Tools(u8),
+    Stream(String),
+    Compact(u8),
+    Restore,
+    Rewind(u8),
+    Snapshot,
+    Accept,
+    Cancel,
+    Facts(u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => ".{0,8}".prop_map(Step::Say),
+        3 => (".{0,8}", any::<u8>()).prop_map(|(text, tokens)| Step::Answer(text, tokens)),
+        2 => (0..4_u8).prop_map(Step::Tools),
+        1 => ".{0,3}".prop_map(Step::Stream),
+        2 => (0..6_u8).prop_map(Step::Compact),
+        1 => Just(Step::Restore),
+        1 => (0..12_u8).prop_map(Step::Rewind),
+        4 => Just(Step::Snapshot),
+        1 => Just(Step::Accept),
+        1 => Just(Step::Cancel),
+        1 => any::<u8>().prop_map(Step::Facts),
+    ]
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn a_state_from_a_snapshot_is_the_state_from_the_beginning(
+        steps in proptest::collection::vec(step(), 0..40),
+    ) {
+        runtime().block_on(async {
+            let mut written = Written::begin().await;
+            for step in &steps {
+                written.step(step).await;
+                let resumed = load(&written.store, &written.session).await.unwrap();
+                assert_eq!(resumed, written.state, "after {step:?}");
+            }
+            let whole = load_whole(&written.store, &written.session).await.unwrap();
+            assert_eq!(whole, written.state);
+        });
+    }
+}
+
+#[test]
+fn snapshots_of_a_growing_conversation_do_not_grow() {
+    runtime().block_on(async {
+        let mut written = Written::begin().await;
+        let mut sizes = Vec::new();
+        for _ in 0..6 {
+            for _ in 0..20 {
+                written.step(&Step::Say("word".into())).await;
+            }
+            let snapshot = written.state.snapshot().unwrap();
+            sizes.push(snapshot.view.events.len());
+            written.append(snapshot).await;
+        }
+        assert_eq!(sizes, [20; 6]);
+        let resumed = load(&written.store, &written.session).await.unwrap();
+        assert_eq!(resumed.view.messages.len(), 120);
+    });
+}
+
+#[test]
+fn a_snapshot_of_another_fold_is_ignored() {
+    runtime().block_on(async {
+        let mut written = Written::begin().await;
+        written.step(&Step::Say("one".into())).await;
+        let mut snapshot = written.state.snapshot().unwrap();
+        snapshot.reducer += 1;
+        snapshot.view.events.clear();
+        written.append(snapshot).await;
+        let resumed = load(&written.store, &written.session).await.unwrap();
+        assert_eq!(resumed.view.messages.len(), 1);
+    });
+}
+
+#[test]
+fn a_snapshot_that_does_not_fit_its_journal_is_ignored() {
+    runtime().block_on(async {
+        for spoil in 0..3 {
+            let mut written = Written::begin().await;
+            written.step(&Step::Say("one".into())).await;
+            let mut snapshot = written.state.snapshot().unwrap();
+            match spoil {
+                0 => snapshot.view.events = vec![999],
+                1 => snapshot.view.events = vec![1],
+                _ => snapshot.view.base = Some(3),
+            }
+            written.append(snapshot).await;
+            let resumed = load(&written.store, &written.session).await.unwrap();
+            assert_eq!(resumed.view.messages.len(), 1, "spoilt {spoil}");
+            assert_eq!(resumed.cursor, Some(Cursor { epoch: 1, seq: 3 }));
+        }
+    });
+}
