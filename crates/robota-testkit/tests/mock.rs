@@ -277,6 +277,21 @@ async fn an_answer_can_break_off_anywhere() {
 }
 
 #[tokio::test]
+async fn an_answer_can_break_off_after_any_piece() {
+    for wire in Wire::ALL {
+        let whole = said(wire, everything()).await;
+        for pieces in 0..whole.chunks.len() {
+            let cut = said(wire, everything().quirks([Quirk::DropAt(pieces)])).await;
+            assert!(!cut.whole, "{wire} {pieces}");
+            assert_eq!(cut.status(), 200);
+            assert_eq!(cut.chunks, whole.chunks[..pieces], "{wire} {pieces}");
+        }
+        let all = said(wire, everything().quirks([Quirk::DropAt(whole.chunks.len())])).await;
+        assert!(all.whole, "{wire}: nothing is left to be broken off");
+    }
+}
+
+#[tokio::test]
 async fn failures_can_look_like_anything() {
     let shown = |looks| said(Wire::Anthropic, Failure::status(502, "Bad gateway").looks(looks));
     let html = shown(Looks::Html).await;

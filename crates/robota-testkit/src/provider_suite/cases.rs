@@ -29,14 +29,15 @@ macro_rules! for_each_provider_case {
             calls_decide_the_stop activity hidden_blocks_go_back web_search);
         $crate::for_each_provider_case!(@ $make, $wire, tools: one_tool parallel_tools
             results_go_back results_come_first unreadable_arguments arguments_cut_by_the_limit
-            images odd_calls made_up_ids_go_back calls_written_as_text);
+            images odd_calls made_up_ids_go_back
+            core_17_ids_may_repeat_across_turns calls_written_as_text);
         $crate::for_each_provider_case!(@ $make, $wire, requests: limits_are_sent no_tools
             an_instruction_comes_last nothing_empty_is_sent foreign_ids_are_made_to_fit
             payloads_are_reported requests_are_stable);
         $crate::for_each_provider_case!(@ $make, $wire, failures: truncation
-            closed_before_headers connection_refused statuses retry_after final_failures
-            error_in_the_stream odd_errors
-            odd_errors_in_the_stream blocked_prompt request_id the_key_is_never_told);
+            truncation_anywhere closed_before_headers connection_refused statuses retry_after
+            final_failures error_in_the_stream odd_errors odd_errors_in_the_stream blocked_prompt
+            request_id the_key_is_never_told);
         $crate::for_each_provider_case!(@ $make, $wire, framing: odd_framing lone_surrogates
             reasoning_has_many_names an_endless_line_is_cut_off);
         $crate::for_each_provider_case!(@ $make, $wire, life: the_connection_is_kept
