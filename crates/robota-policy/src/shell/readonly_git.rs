@@ -635,7 +635,7 @@ pub(super) fn folders(args: &[Word]) -> Vec<Word> {
 
 /// A format that shows signatures, for which git runs another program.
 fn shows_signatures(value: &str) -> bool {
-    value.contains("%G") || value.contains("signature")
+    ["%G", "%+G", "%-G", "% G", "signature"].iter().any(|sign| value.contains(sign))
 }
 
 /// The operands of a git command that only looks; `None` when it may do more.

@@ -405,6 +405,9 @@ impl<'t> Walker<'t, '_> {
         if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
             self.script.doubt("a word of the language stands where a command should", true);
         }
+        if at(0) == "sleep" && self.rounds > 60 {
+            self.script.doubt("its loop waits too long", false);
+        }
         if matches!(at(0), "read" | "mapfile" | "readarray" | "getopts" | "printf" | "select") {
             // Words that these builtins may take for the names of variables.
             for name in part.words.iter().skip(1).filter_map(Word::literal) {
@@ -483,6 +486,9 @@ impl<'t> Walker<'t, '_> {
             // The shell takes it for a command.
             self.script.doubt("an assignment has no proper name", true);
         }
+        if bomb::count(&Word::parse(self.raw(node))) > bomb::MAX_WORDS {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         if name.contains('[') || value.as_ref().is_some_and(indexes) {
             self.script.doubt("an array index can run commands", false);
         }
@@ -544,6 +550,9 @@ impl<'t> Walker<'t, '_> {
                 || indexes(w)
                 || (doubled && arithmetic.contains(&w.raw.as_str()))
         });
+        if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         let numbers = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
         if risky && !words.iter().all(|w| numbers(w) || arithmetic.contains(&w.raw.as_str())) {
             self.script.doubt("it computes, which can run commands", false);
