@@ -11,8 +11,9 @@ use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::shell::expand::Scope;
 use crate::shell::removal::{self, Critical};
+use crate::shell::vars::{self, Vars};
 use crate::shell::wrappers::{self, Seen};
-use crate::shell::{Part, RedirectKind, Script, Word, scan, vars};
+use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, Source};
 
 /// Scripts inside scripts deeper than this are not looked into.
@@ -119,6 +120,20 @@ impl Policy {
     }
 }
 
+/// What `env A=b sh -c …` gives to the script.
+fn given_vars(words: &[Word]) -> Vars {
+    let mut vars = Vars::new();
+    for word in words {
+        if let Some((name, value)) = word.raw.split_once('=')
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            vars.entry(name.to_owned()).or_default().push(vars::Value::Set(Word::parse(value)));
+        }
+    }
+    vars
+}
+
 /// The working directories that a call names.
 fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
     let fields = CWD_FIELDS.iter();
@@ -153,13 +168,14 @@ impl Shell<'_, '_> {
                     found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
                 }
             }
+            let given = given_vars(&part.words);
             for text in &seen.scripts {
-                self.forbid_nested(text, &part.cwd.dirs, depth, found, unknown);
+                self.forbid_nested(text, &part.cwd.dirs, &given, depth, found, unknown);
             }
         }
         let cwd = std::slice::from_ref(&self.policy.workspace.cwd);
         for text in &self.script.substitutions {
-            self.forbid_nested(text, cwd, depth, found, unknown);
+            self.forbid_nested(text, cwd, &Vars::new(), depth, found, unknown);
         }
     }
 
@@ -168,6 +184,7 @@ impl Shell<'_, '_> {
         &self,
         text: &str,
         dirs: &[PathBuf],
+        given: &Vars,
         depth: usize,
         found: &mut Findings,
         unknown: &mut bool,
@@ -181,7 +198,7 @@ impl Shell<'_, '_> {
             for part in &mut inner.parts {
                 part.hidden = true;
             }
-            for (name, values) in &self.script.vars {
+            for (name, values) in self.script.vars.iter().chain(given) {
                 inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
             }
             *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);

@@ -688,6 +688,9 @@ pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
         }
         if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
             listing |= cluster.contains('l') && matches!(sub.name, "branch" | "tag" | "config");
+            if sub.name == "status" && matches!(cluster, "uno" | "unormal" | "uall") {
+                continue;
+            }
             // `-5`, `-U3`, `-M90%`, `-L10,20:file`
             if cluster.chars().all(|c| c.is_ascii_digit()) {
                 continue;

@@ -680,7 +680,12 @@ impl<'t> Walker<'t, '_> {
         let there = match part.program().as_deref() {
             Some("cd") => self.cd_target(part),
             Some("pushd" | "popd") => {
-                Some(Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true })
+                // Where the stack leads is not followed; where `pushd` goes first is.
+                let mut there = self.cwd.clone();
+                if let Some(target) = self.cd_target(part) {
+                    there.join(&target);
+                }
+                Some(Cwd { lost: true, moved: true, ..there })
             }
             _ => None,
         };
