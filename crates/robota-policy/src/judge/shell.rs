@@ -120,6 +120,15 @@ impl Policy {
     }
 }
 
+/// A script inside another.
+struct Nested<'n> {
+    text: &'n str,
+    /// Where it may run.
+    dirs: &'n [PathBuf],
+    /// Variables that only it gets.
+    given: &'n Vars,
+}
+
 /// What `env A=b sh -c …` gives to the script.
 fn given_vars(words: &[Word]) -> Vars {
     let mut vars = Vars::new();
@@ -170,25 +179,26 @@ impl Shell<'_, '_> {
             }
             let given = given_vars(&part.words);
             for text in &seen.scripts {
-                self.forbid_nested(text, &part.cwd.dirs, &given, depth, found, unknown);
+                let inner = Nested { text, dirs: &part.cwd.dirs, given: &given };
+                self.forbid_nested(&inner, depth, found, unknown);
             }
         }
         let cwd = std::slice::from_ref(&self.policy.workspace.cwd);
         for text in &self.script.substitutions {
-            self.forbid_nested(text, cwd, &Vars::new(), depth, found, unknown);
+            let inner = Nested { text, dirs: cwd, given: &Vars::new() };
+            self.forbid_nested(&inner, depth, found, unknown);
         }
     }
 
     /// A script inside another.
     fn forbid_nested(
         &self,
-        text: &str,
-        dirs: &[PathBuf],
-        given: &Vars,
+        nested: &Nested<'_>,
         depth: usize,
         found: &mut Findings,
         unknown: &mut bool,
     ) {
+        let Nested { text, dirs, given } = nested;
         if depth >= MAX_NESTING {
             *unknown = true;
             return;
@@ -198,7 +208,7 @@ impl Shell<'_, '_> {
             for part in &mut inner.parts {
                 part.hidden = true;
             }
-            for (name, values) in self.script.vars.iter().chain(given) {
+            for (name, values) in self.script.vars.iter().chain(*given) {
                 inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
             }
             *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);
