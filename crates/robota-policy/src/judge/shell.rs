@@ -19,6 +19,9 @@ use crate::verdict::{Findings, Source};
 /// Scripts inside scripts deeper than this are not looked into.
 const MAX_NESTING: usize = 4;
 
+/// More readings of a script's variables than this are not looked at.
+const MAX_READINGS: usize = 512;
+
 /// Everything known about one call while it is judged.
 pub(super) struct Shell<'a, 's> {
     pub(super) policy: &'a Policy,
@@ -26,22 +29,28 @@ pub(super) struct Shell<'a, 's> {
     pub(super) script: &'s Script,
     /// What is seen of each part.
     seen: Vec<Seen>,
+    /// Its variables have more values than were looked at.
+    flooded: bool,
 }
 
 impl<'a, 's> Shell<'a, 's> {
     fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
-        let mut shell = Self { policy, disk, script, seen: Vec::new() };
-        shell.seen = script.parts.iter().map(|part| shell.see(part)).collect();
+        let mut shell = Self { policy, disk, script, seen: Vec::new(), flooded: false };
+        let mut left = MAX_READINGS;
+        shell.seen = script.parts.iter().map(|part| shell.see(part, &mut left)).collect();
+        shell.flooded = left == 0;
         shell
     }
 
     /// What is seen of a part, also once the variables are replaced that the script itself set.
-    fn see(&self, part: &Part) -> Seen {
+    fn see(&self, part: &Part, left: &mut usize) -> Seen {
         let mut seen = wrappers::see(part);
         if !part.words.iter().any(Word::has_var) {
             return seen;
         }
         for words in vars::readings(&part.words, &self.scope(part)) {
+            let Some(rest) = left.checked_sub(1) else { break };
+            *left = rest;
             let known = wrappers::see(&Part { words, hidden: true, ..part.clone() });
             seen.views.extend(known.views);
             seen.scripts.extend(known.scripts);
@@ -155,6 +164,10 @@ impl Shell<'_, '_> {
     /// that is found anywhere in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
         let critical = Critical { dirs: &self.policy.precious };
+        if self.flooded {
+            let why = "its variables have more values than can be looked at";
+            found.add(Verdict::Ask, Source::Unproven, why, None);
+        }
         for (part, seen) in self.parts() {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
@@ -204,6 +217,12 @@ impl Shell<'_, '_> {
             return;
         }
         for cwd in dirs.iter().take(4) {
+            if !self.disk.may_look_into_script() {
+                let why = "it holds more scripts than can be looked into";
+                found.add(Verdict::Ask, Source::Unproven, why, None);
+                *unknown = true;
+                return;
+            }
             let mut inner = Script::parse(text, cwd, &self.policy.workspace.home);
             for part in &mut inner.parts {
                 part.hidden = true;
