@@ -419,11 +419,36 @@ impl<'t> Walker<'t, '_> {
                 }
             }
         }
+        self.split_lines(&mut part);
         // A `cd` itself is judged where it stands.
         part.cwd = self.cwd.clone();
         self.change_dir(&part);
         part.hidden = self.hidden;
         self.script.parts[index] = part;
+    }
+
+    /// The grammar takes a line that begins with a backslash for more of the line before. To the
+    /// shell it is a command of its own.
+    fn split_lines(&mut self, part: &mut Part) {
+        let broken = |word: &Word| {
+            word.pieces.iter().any(
+                |piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('\n')),
+            )
+        };
+        while let Some(at) = part.words.iter().rposition(broken) {
+            self.script.doubt("two readings of the command differ", true);
+            let mut words = part.words.split_off(at);
+            words[0] = Word::parse(words[0].raw.trim_start());
+            if broken(&words[0]) {
+                words[0] = Word::unknown();
+            }
+            self.script.parts.push(Part {
+                words,
+                hidden: true,
+                cwd: self.cwd.clone(),
+                ..Part::default()
+            });
+        }
     }
 
     fn word(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
