@@ -1,5 +1,6 @@
 //! The walk over the grammar's tree.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -58,8 +59,36 @@ fn tree(text: &str) -> Option<Tree> {
     tree
 }
 
+/// The text with every character beyond ASCII replaced by letters of the same length: the
+/// grammar's scanner must not see them (it looks them up in a table that ends at 255), and to the
+/// shell they are letters. The letter occurs nowhere else, so that no line becomes the end of a
+/// here-document; `None` when every letter does, or when such an end is spelled with them.
+fn masked(text: &str) -> Option<Cow<'_, str>> {
+    if text.is_ascii() {
+        return Some(text.into());
+    }
+    let ends = text.split("<<").skip(1).filter_map(|rest| rest.split_whitespace().next());
+    if ends.into_iter().any(|word| !word.is_ascii()) {
+        return None;
+    }
+    let letter = "QZXJKVWYqzxjkvwy".chars().find(|letter| !text.contains(*letter))?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            out.extend(std::iter::repeat_n(letter, c.len_utf8()));
+        }
+    }
+    Some(out.into())
+}
+
 pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
-    let Some(tree) = tree(text) else {
+    let Some(plain) = masked(text) else {
+        script.doubt("the command could not be parsed", true);
+        return;
+    };
+    let Some(tree) = tree(&plain) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
