@@ -9,6 +9,7 @@
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | a database server | `postgres::PostgresServer` (feature `postgres`) |
 //! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
@@ -46,6 +47,8 @@ mod gate;
 mod journal;
 #[cfg(feature = "mock")]
 pub mod mock;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod render;
 mod run;
 #[cfg(feature = "store-suite")]
