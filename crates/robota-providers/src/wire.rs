@@ -59,3 +59,6 @@ pub const SERVER_TOOL_INDEX: u32 = 1 << 16;
 pub(crate) const MODEL_KEY: &str = "model";
 /// The key under which a block keeps which wire it came over.
 pub(crate) const WIRE_KEY: &str = "wire";
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! | a whole run in a few lines | [`Run`] |
 //! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
 //! | a model's service on loopback | `mock` (feature `mock`) |
+//! | what every provider must do | `provider_suite` (feature `provider-suite`) |
 //! | time and ids | [`FakeClock`], [`CountingIds`] |
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
@@ -49,6 +50,9 @@ mod journal;
 pub mod mock;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "provider-suite")]
+#[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
+pub mod provider_suite;
 mod render;
 mod run;
 #[cfg(feature = "store-suite")]

@@ -19,10 +19,10 @@ use crate::spec::{CommandSpec, Stdin, Streams};
 
 #[cfg(target_os = "linux")]
 pub(crate) use crate::linux::client::Client;
-#[cfg(not(target_os = "linux"))]
-pub(crate) use crate::no_reaper::Client;
 #[cfg(target_os = "linux")]
 use crate::linux::nannied::{Nannied, NotStarted};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use crate::no_reaper::Client;
 
 pub(super) enum Group {
     Direct(Direct),
@@ -90,7 +90,11 @@ impl Group {
             }
         };
         let pipes = Pipes {
-            stdin: ours.stdin.map(|fd| ChildStdin::from_std(fd.into())).transpose().map_err(fail)?,
+            stdin: ours
+                .stdin
+                .map(|fd| ChildStdin::from_std(fd.into()))
+                .transpose()
+                .map_err(fail)?,
             stdout: ours.stdout.map(reader).transpose().map_err(fail)?,
             stderr: ours.stderr.map(reader).transpose().map_err(fail)?,
         };

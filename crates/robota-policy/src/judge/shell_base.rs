@@ -112,7 +112,7 @@ impl Shell<'_, '_> {
     /// Whether the words are proven to look and nothing else, wherever that is.
     pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
         readonly::looks(words, part).is_some()
-            || (words.first().is_some_and(|word| word.raw == "xargs")
+            || (words.first().is_some_and(|word| matches!(word.raw.as_str(), "xargs" | "find"))
                 && self.fed_base(part).is_some())
     }
 

@@ -11,6 +11,9 @@ use crate::shell::{Part, Word, expand, readonly, wrappers};
 /// More entries than this are not looked at: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
 
+/// Stands for a name that is not known yet.
+const NAME: &str = "./…";
+
 /// What a list of files may contain.
 struct Listed {
     starts: Vec<Word>,
@@ -24,27 +27,73 @@ impl Shell<'_, '_> {
     /// What a command would see that is given the files another one lists; `None` when that is
     /// not proven to be a look.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
+        if part.words.first()?.raw == "find" {
+            return self.find_base(part);
+        }
         let (inner, nul) = wrappers::fed(&part.words)?;
         // Whatever the names are, it must stay a look: with one of them and with two.
+        let mut base = Base::Look;
         for extra in 1..=2 {
             let mut words = inner.clone();
-            words.extend((0..extra).map(|_| Word::plain("./x")));
-            let looks = readonly::looks(&words, part)?;
-            if looks.fixed_cwd || words.iter().take(inner.len()).any(Word::is_dynamic) {
-                return None;
-            }
+            words.extend((0..extra).map(|_| Word::plain(NAME)));
+            base = base.and(self.inner_base(part, &words)?);
         }
         let (first, filters) = part.upstream.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
         }
         let listed = listed(first, part)?;
-        let mut base = Base::Look;
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
             if expansion.unknown
                 || !expansion.paths.iter().all(|path| self.tidy(path, nul, &listed))
             {
+                return None;
+            }
+            base = base.and(self.reads_base(part, std::slice::from_ref(start)));
+        }
+        Some(base)
+    }
+
+    /// What the command looks at besides the names it is given.
+    fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        let looks = readonly::looks(words, part)?;
+        if looks.fixed_cwd || words.iter().any(Word::is_dynamic) {
+            return None;
+        }
+        let own: Vec<Word> = looks.paths.into_iter().filter(|word| word.raw != NAME).collect();
+        Some(self.reads_base(part, &own))
+    }
+
+    /// `find … -exec wc -l {} +`: a look at each file that is found.
+    fn find_base(&self, part: &Part) -> Option<Base> {
+        let at = part.words.iter().position(|word| word.raw == "-exec")?;
+        let (before, exec) = part.words.split_at(at);
+        let (last, inner) = exec[1..].split_last()?;
+        let several = last.raw == "+";
+        if !(several || last.value()? == ";") || part.cwd.moved || part.cwd.lost {
+            return None;
+        }
+        let names = if several { 2 } else { 1 };
+        let mut words = Vec::new();
+        for word in inner {
+            if word.raw == "{}" {
+                words.extend((0..names).map(|_| Word::plain(NAME)));
+            } else if word.is_dynamic()
+                || word.value().is_none_or(|text| text.contains("{}") || text == ";" || text == "+")
+            {
+                // A second action may follow, or the name may become something else.
+                return None;
+            } else {
+                words.push(word.clone());
+            }
+        }
+        let mut base = self.inner_base(part, &words)?;
+        let listed = listed(before, part)?;
+        for start in &listed.starts {
+            let expansion = expand::files(start, &self.scope(part));
+            let tidy = expansion.paths.iter().all(|path| self.tidy(path, true, &listed));
+            if expansion.unknown || !tidy {
                 return None;
             }
             base = base.and(self.reads_base(part, std::slice::from_ref(start)));
@@ -72,10 +121,10 @@ impl Shell<'_, '_> {
                 let path = dir.join(&name);
                 match paths.kind(&path) {
                     PathKind::Dir if name != ".git" => todo.push((path, false)),
-                    PathKind::Link if listed.links => {
-                        if !self.policy.roots.holds(&self.disk.look(&path)) {
-                            return false;
-                        }
+                    PathKind::Link
+                        if listed.links && !self.policy.roots.holds(&self.disk.look(&path)) =>
+                    {
+                        return false;
                     }
                     _ => {}
                 }

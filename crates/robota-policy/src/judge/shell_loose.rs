@@ -86,11 +86,23 @@ impl Shell<'_, '_> {
 
     fn forbid_read_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
+        self.forbid_folder(file, found);
         for (rules, verdict) in [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)] {
             let rule = policy.read_rule(rules, file, "Read");
             if let Some(rule) = rule.filter(|rule| matches!(rule.matcher, Matcher::File { .. })) {
                 found.rule(verdict, rule, Some(file.shown()));
             }
+        }
+    }
+
+    /// A folder in which nothing may be read, whatever it is called.
+    pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
+        let policy = self.policy;
+        let any = self.disk.look(&Path::new(folder.shown()).join("…"));
+        if let Some(rule) = policy.read_rule(&policy.deny, &any, "Read")
+            && matches!(rule.matcher, Matcher::File { .. })
+        {
+            found.rule(Verdict::Deny, rule, Some(folder.shown()));
         }
     }
 
@@ -129,7 +141,7 @@ impl Shell<'_, '_> {
             }
         }
         let workspace = &self.policy.workspace;
-        for word in mention::texts(words) {
+        for word in mention::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
                 let why = "a text in it looks like a removal of something that must not be removed";
                 found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));

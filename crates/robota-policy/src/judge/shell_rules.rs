@@ -201,6 +201,7 @@ impl<'a> Shell<'a, '_> {
         for word in words {
             for path in &expand::files(word, &self.scope(part)).paths {
                 let folder = self.disk.look(path);
+                self.forbid_folder(&folder, found);
                 let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
                 for (list, rules) in lists {
                     let find = || self.policy.rule_below(rules, &folder, self.disk.paths);

@@ -49,7 +49,7 @@ fn exec_flag(name: &str, args: &[Word]) -> Option<String> {
         "vim" | "vi" | "nvim" | "ex" if args.iter().any(|w| w.raw.starts_with('+')) => {
             return found("+command");
         }
-        "socat" if args.iter().any(|w| runs_address(w)) => return found("EXEC:"),
+        "socat" if args.iter().any(runs_address) => return found("EXEC:"),
         "sqlite3" | "psql" | "mysql" | "mariadb" | "duckdb" if args.iter().any(escapes) => {
             return found("with a shell command");
         }
@@ -123,16 +123,8 @@ pub(super) fn is_running_option(name: &str) -> bool {
     if name.starts_with("no-") || HARMLESS.contains(&name) {
         return false;
     }
-    // Long options may be shortened: `--checkpoint-act`.
     name.split(['-', '_', '.']).any(|part| RUNS.contains(&part))
-        || RUNS_WHOLE.iter().any(|whole| {
-            name == *whole
-                || name.ends_with(&format!("-{whole}"))
-                || (name.len() >= 5 && whole.starts_with(name) && whole.contains('-'))
-        })
-        || (name.len() >= 4
-            && ["to-command", "rsh-command", "rmt-command"].iter().any(|w| w.starts_with(name)))
-        || (name.len() >= 6 && "use-compress-program".starts_with(name))
+        || RUNS_WHOLE.iter().any(|whole| name == *whole || name.ends_with(&format!("-{whole}")))
 }
 
 /// Whether this option of a program is given a command.

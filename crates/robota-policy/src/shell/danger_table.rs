@@ -22,7 +22,20 @@ const fn e(
 
 /// By program. Options that say what they do are found by [`RUNS`] for every program.
 pub(super) const EXEC: &[Exec] = &[
-    e("tar", "IF", &["--info-script", "--new-volume-script"], &[]),
+    e(
+        "tar",
+        "IF",
+        &[
+            "--to-command",
+            "--checkpoint-action",
+            "--use-compress-program",
+            "--rsh-command",
+            "--rmt-command",
+            "--info-script",
+            "--new-volume-script",
+        ],
+        &[],
+    ),
     e("rsync", "e", &["--rsync-path"], &[]),
     e("env", "S", &["--split-string"], &[]),
     e(

@@ -178,6 +178,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
         }
         // `-i ~/.ssh/id` of ssh is read, and everybody has one.
         if matches!(name, "ssh" | "scp" | "sftp" | "ssh-copy-id") && before == "-i" {
+            out.reads.push(word.clone());
             continue;
         }
         let flag = head.starts_with('-') && head.len() > 1;
@@ -226,7 +227,7 @@ pub(crate) fn mentions(words: &[Word], part: &Part) -> Mentions {
 }
 
 /// Texts of several words that are no messages, of a program that may run them.
-pub(crate) fn texts(words: &[Word]) -> Vec<String> {
+pub(crate) fn texts(words: &[Word], part: &Part) -> Vec<String> {
     let Some(program) = words.first().and_then(Word::value) else { return Vec::new() };
     let name = base(&program);
     let exact = SHAPES.iter().any(|(known, shape)| {
@@ -236,7 +237,7 @@ pub(crate) fn texts(words: &[Word]) -> Vec<String> {
         return Vec::new();
     }
     let sub = if name == "git" { git_sub(&words[1..]) } else { String::new() };
-    let mut out = Vec::new();
+    let mut out: Vec<String> = part.stdin.iter().filter_map(Word::value).collect();
     let mut message = false;
     for word in &words[1..] {
         let head = flag_head(word);
@@ -272,8 +273,8 @@ fn git_outputs(sub: &str, args: &[Word]) -> Option<Vec<Word>> {
     let at = args.iter().position(|word| word.raw == sub)?;
     let operands = args[at + 1..].iter().filter(|word| !word.raw.starts_with('-'));
     Some(match sub {
-        "clone" => operands.skip(1).last().into_iter().cloned().collect(),
-        "init" => operands.last().into_iter().cloned().collect(),
+        "clone" => operands.skip(1).collect::<Vec<_>>().pop().into_iter().cloned().collect(),
+        "init" => operands.clone().next_back().into_iter().cloned().collect(),
         "worktree" | "bundle" | "submodule" => {
             let mut operands = operands;
             let what = operands.next()?.raw.as_str();

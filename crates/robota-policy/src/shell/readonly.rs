@@ -67,6 +67,13 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         // `ps e` shows other programs' variables.
         "ps" if args.iter().any(|w| !w.raw.starts_with('-') && w.raw.contains('e')) => None,
         "set" => args.iter().all(harmless_set).then(Looks::default),
+        "exit" | "break" | "continue" | "return" => match args {
+            [] => Some(Looks::default()),
+            [code] => code.literal()?.parse::<u8>().ok().map(|_| Looks::default()),
+            _ => None,
+        },
+        "tar" | "unzip" => archive(&program, args),
+        "crontab" => matches!(args, [only] if only.raw == "-l").then(Looks::default),
         "cargo" if args.len() == 1 && args[0].raw == "--list" => Some(Looks::default()),
         name => table(SPECS.iter().find(|spec| spec.name == name)?, args),
     }
@@ -165,6 +172,10 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
     while let Some(word) = args.get(i) {
         i += 1;
         let Some(text) = word.literal() else {
+            // `--include=*.rs`: whatever it matches begins like this.
+            if known_option_of_glob(word, spec) {
+                continue;
+            }
             // Text is only printed; elsewhere an unknown word might be an option.
             if word.has_unknown() || (spec.operands != Operands::Text && unsafe_start(word)) {
                 return None;
@@ -242,6 +253,15 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
         Operands::OnePath | Operands::Nothing => return None,
     };
     Some(Looks { paths, ..Looks::default() })
+}
+
+/// Whether a word with a glob is an option that is known, with a value that may be anything.
+fn known_option_of_glob(word: &Word, spec: &Spec) -> bool {
+    let Some(text) = word.value() else { return false };
+    let Some((name, _)) = text.strip_prefix("--").and_then(|long| long.split_once('=')) else {
+        return false;
+    };
+    spec.long_val.contains(&name) && !matches!(name, "color" | "colour")
 }
 
 /// A word that may turn into an option: all but globs after a literal start and known places.
@@ -415,6 +435,28 @@ fn sed_command(args: &[Word]) -> Option<Looks> {
     }
     script?;
     Some(Looks { paths, ..Looks::default() })
+}
+
+/// The listing of an archive. A colon in its name would make tar look on another machine.
+fn archive(program: &str, args: &[Word]) -> Option<Looks> {
+    let (flags, rest) = args.split_first()?;
+    let flags = flags.literal()?;
+    let letters = flags.trim_start_matches('-');
+    let lists = match program {
+        "tar" => {
+            letters.starts_with('t')
+                && letters.ends_with('f')
+                && letters.chars().all(|c| "tvzjJf".contains(c))
+                && letters.matches('f').count() == 1
+        }
+        _ => matches!(flags.as_str(), "-l" | "-v" | "-Z" | "-Z1"),
+    };
+    let file = rest.first()?;
+    let plain = |word: &Word| {
+        word.literal().is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
+    };
+    (lists && rest.iter().all(plain))
+        .then(|| Looks { paths: vec![file.clone()], ..Looks::default() })
 }
 
 fn awk_command(args: &[Word]) -> Option<Looks> {

@@ -227,7 +227,7 @@ const SUBS: &[Sub] = &[
     Sub {
         name: "blame",
         short: "lsteEwfncpbM",
-        short_val: "LCS",
+        short_val: "LC",
         long: &[
             "porcelain",
             "line-porcelain",
@@ -573,7 +573,19 @@ const SUBS: &[Sub] = &[
         long: &["verbose", "human-readable"],
         operands: Operands::Nothing,
     },
-    Sub { name: "var", short: "l", short_val: "", long: &[], operands: Operands::Nothing },
+    Sub {
+        name: "var",
+        short: "l",
+        short_val: "",
+        long: &[],
+        operands: Operands::First(&[
+            "GIT_AUTHOR_IDENT",
+            "GIT_COMMITTER_IDENT",
+            "GIT_EDITOR",
+            "GIT_PAGER",
+            "GIT_DEFAULT_BRANCH",
+        ]),
+    },
     Sub {
         name: "version",
         short: "",

@@ -77,11 +77,23 @@ pub(crate) fn critical(
         return recursive(args).then(|| rm("rm", args, part, scope, dirs)).flatten();
     };
     let name = base(&program);
-    if name.starts_with("mkfs") || name.starts_with("newfs") || DEVICE_BREAKERS.contains(&name) {
+    if name.starts_with("mkfs")
+        || name == "mke2fs"
+        || name.starts_with("newfs")
+        || DEVICE_BREAKERS.contains(&name)
+    {
         return args
             .iter()
             .any(|word| word.raw.contains("/dev/") || word.is_dynamic())
             .then(|| format!("`{name}` would empty a device"));
+    }
+    // Volumes and pools have no path.
+    if matches!(name, "zpool" | "zfs" | "btrfs" | "lvm" | "cryptsetup" | "diskutil") {
+        let removes = ["destroy", "delete", "erase", "luksFormat", "eraseDisk", "labelclear"];
+        return args
+            .iter()
+            .any(|word| removes.contains(&word.raw.as_str()))
+            .then(|| format!("`{name}` would remove a volume"));
     }
     if REMOVERS.contains(&name) {
         return rm(name, args, part, scope, dirs);

@@ -364,6 +364,14 @@ fn find(args: &[Word]) -> Vec<Inner> {
 }
 
 fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
+    // What is put in place of `{}` is as unknown as what a script is called with.
+    let filled = |word: &Word| match word.value() {
+        Some(text) if text.contains("{}") && text.contains(' ') => {
+            Word::plain(&text.replace("{}", "$@"))
+        }
+        _ => word.clone(),
+    };
+    let args: &[Word] = &args.iter().map(filled).collect::<Vec<_>>();
     const BARE: Wrapper = Wrapper {
         name: "xargs",
         transparent: false,

@@ -171,5 +171,5 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("nix", &["run", "develop", "shell"]),
     ("conda", &["run"]),
     ("rustup", &["run"]),
-    ("git", &["foreach"]),
+    ("git", &["foreach", "run"]),
 ];

@@ -114,6 +114,3 @@ fn is_sent(message: &Message) -> bool {
         || !message.content.is_empty()
         || message.state() != MessageState::Complete
 }
-
-#[cfg(test)]
-mod tests;

@@ -267,6 +267,8 @@ impl<'t> Walker<'t, '_> {
 
     fn for_loop(&mut self, node: Node<'t>) {
         let (rounds, bound) = (self.rounds, self.bound.len());
+        // It asks until there is no more input.
+        self.script.endless |= self.raw(node).starts_with("select");
         if let Some(name) = node.child_by_field_name("variable") {
             let name = self.raw(name).to_owned();
             self.part(Part {

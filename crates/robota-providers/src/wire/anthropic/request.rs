@@ -295,6 +295,3 @@ pub(crate) fn last_user_turns(pieces: &[&Piece], turns: usize) -> Vec<usize> {
     }
     marks
 }
-
-#[cfg(test)]
-mod tests;

@@ -232,6 +232,3 @@ fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
     }
     out.push(b']');
 }
-
-#[cfg(test)]
-mod tests;

@@ -329,6 +329,3 @@ fn with_marker(piece: &Piece) -> Option<Value> {
     message["content"] = marked(&text);
     Some(message)
 }
-
-#[cfg(test)]
-mod tests;

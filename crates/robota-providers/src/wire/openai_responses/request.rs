@@ -234,6 +234,3 @@ fn output(result: &ToolResult, cx: &Cx<'_>) -> Value {
     let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
     texts.join("\n").into()
 }
-
-#[cfg(test)]
-mod tests;
