@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use robota_config::ActiveProvider;
 use robota_core::env_ref::Secret;
 use robota_core::provider::Provider;
-use robota_core::provider::definition::ProviderConfig;
+use robota_core::provider::definition::{CredentialRequirement, ProviderConfig};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_providers::{Host, HttpProvider, Profile, ProviderSettings, Vendors, build, find_local};
 use serde_json::Value;
@@ -224,7 +224,10 @@ async fn local(
 
 fn nothing_set_up(vendors: &Vendors) -> String {
     let mut text = "no model is set up. Any one of these will do:\n".to_owned();
-    for vendor in vendors.iter().filter(|vendor| !vendor.api_key_env.is_empty() && !vendor.local) {
+    let with_a_key = |vendor: &&Arc<Profile>| {
+        vendor.credential == CredentialRequirement::Required && !vendor.api_key_env.is_empty()
+    };
+    for vendor in vendors.iter().filter(with_a_key) {
         let link = vendor.help_link().map(|link| format!("   {}", link.url)).unwrap_or_default();
         let key = format!("export {}=…", vendor.api_key_env[0]);
         text.push_str(&format!("  {key:<32}{}{link}\n", vendor.name));
