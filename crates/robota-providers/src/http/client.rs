@@ -20,7 +20,7 @@ pub struct Transport {
     /// A proxy for every request, for example `http://user:password@proxy:3128`.
     pub proxy: Option<String>,
     /// Hosts, domains (`.example.com`) and networks that are reached without the proxy,
-    /// separated by commas.
+    /// separated by commas. This machine itself always is.
     pub no_proxy: Option<String>,
     /// Certificates to trust beside those of the system, each file in PEM.
     pub certificates: Vec<Vec<u8>>,
@@ -219,10 +219,16 @@ fn build(transport: &Transport, plain: bool) -> Result<reqwest::Client, String> 
         };
     }
     if let Some(proxy) = &transport.proxy {
+        // No proxy can reach this machine's own servers.
+        let mut direct = "localhost,127.0.0.0/8,::1".to_owned();
+        if let Some(more) = &transport.no_proxy {
+            direct.push(',');
+            direct.push_str(more);
+        }
         let proxy = reqwest::Proxy::all(proxy)
             // Its own message repeats the address.
             .map_err(|_| "the proxy's address cannot be read".to_owned())?
-            .no_proxy(transport.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string));
+            .no_proxy(reqwest::NoProxy::from_string(&direct));
         builder = builder.proxy(proxy);
     }
     builder.build().map_err(|error| format!("no HTTP client: {}", error.without_url()))

@@ -18,6 +18,9 @@ use crate::profile::{Auth, Profile, Quirks, Wire};
 use crate::settings::ProviderSettings;
 use crate::wire::cache::PieceCache;
 
+/// Anthropic's wire wants to be told its version, whoever speaks it.
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
 /// Makes a provider. Nothing is sent yet.
 ///
 /// # Errors
@@ -42,6 +45,9 @@ pub fn build(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &profile.headers {
         put(&mut headers, &vendor, name, value, false)?;
+    }
+    if wire == Wire::AnthropicMessages && !headers.contains_key(ANTHROPIC_VERSION) {
+        headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
     }
     let mut address = base.clone();
     if let Some(key) = key {
