@@ -382,6 +382,8 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
 - {text: fine, expect: {last: hello, no_tools: true}}
 - {text: fine, expect: {system: You are}}
 - {text: fine, expect: {tools: [Read]}}
+- {text: fine, expect: {messages: 1}}
+- {text: fine, expect: {messages: 2}}
 ";
     for wire in Wire::ALL {
         let mock = MockServer::start(Scenario::from_yaml(scenario).unwrap()).await.unwrap();
@@ -390,6 +392,8 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
         assert_eq!(refused.status(), 400);
         assert!(refused.body().contains("the system prompt should contain"), "{wire}");
         assert!(call(&mock, wire).await.body().contains("`Read` should be offered"), "{wire}");
+        assert_eq!(call(&mock, wire).await.status(), 200, "{wire}");
+        assert!(call(&mock, wire).await.body().contains("should be 2 messages"), "{wire}");
     }
 }
 

@@ -128,6 +128,7 @@ pub async fn results_go_back(suite: Suite) {
             None => assert!(!Feature::ToolErrors.on(suite.wire)),
         }
     }
+    assert_eq!((first.messages(), last.messages()), (3, 5));
     prefix_is_kept(&bench, &first, &last);
 }
 
