@@ -17,6 +17,7 @@ pub use validate::{InvalidInput, validate};
 
 use crate::ids::CallId;
 use crate::permission::Class;
+use crate::process::ProcessWatch;
 
 /// What a model is told about a tool, and what it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +60,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Where it can show output while it runs.
     pub progress: Progress,
+    /// Is told which processes it starts.
+    pub processes: ProcessWatch,
 }
 
 impl ToolContext {
@@ -69,6 +72,7 @@ impl ToolContext {
             call: CallId::from("direct"),
             cancel: CancellationToken::new(),
             progress: Progress::none(),
+            processes: ProcessWatch::none(),
         }
     }
 }
