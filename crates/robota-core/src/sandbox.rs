@@ -14,7 +14,17 @@ use crate::error::{Diagnose, ErrorKind};
 
 /// How much is kept from what runs inside.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
     JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -158,7 +168,9 @@ impl Diagnose for SandboxError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Denied { .. } => Some("choose a wider sandbox level if that is wanted".to_owned()),
+            Self::Denied { .. } => {
+                Some("choose a wider sandbox level if that is wanted".to_owned())
+            }
             Self::Missing { .. } | Self::Unsupported { .. } | Self::Failed { .. } => None,
         }
     }

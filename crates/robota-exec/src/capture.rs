@@ -191,8 +191,7 @@ impl HeadTail {
 
 fn begin(spill: &Spill) -> std::io::Result<(File, Spilled)> {
     std::fs::create_dir_all(&spill.dir)?;
-    let file =
-        tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&spill.dir)?;
+    let file = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&spill.dir)?;
     let (file, path) = file.keep().map_err(|error| error.error)?;
     Ok((file, Spilled { path, bytes: 0 }))
 }

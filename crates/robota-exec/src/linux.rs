@@ -1,8 +1,8 @@
 //! What only Linux has: a child subreaper, process descriptors, `/proc`.
 
 pub(crate) mod client;
-mod nanny;
 pub(crate) mod nannied;
+mod nanny;
 pub(crate) mod server;
 pub(crate) mod table;
 pub(crate) mod tree;

@@ -61,7 +61,9 @@ async fn tool_03_logs_come_bit_by_bit_and_input_goes_in() {
 async fn tool_03_kill_ends_it_and_what_it_said_stays() {
     for supervisor in supervisors() {
         let running = supervisor
-            .start(bash("trap 'echo bye; exit 1' TERM; echo up; while :; do sleep 3600 & wait; done"))
+            .start(bash(
+                "trap 'echo bye; exit 1' TERM; echo up; while :; do sleep 3600 & wait; done",
+            ))
             .await
             .unwrap();
         let mut place = 0;
@@ -85,7 +87,8 @@ async fn the_last_handle_takes_it_along() {
         let pid = end.process().map_or(0, |process| process.pid);
         end.close_input();
         drop(end);
-        let wait = format!("while kill -0 {pid} 2> /dev/null; do read -rt 0.01 <> <(:); done; true");
+        let wait =
+            format!("while kill -0 {pid} 2> /dev/null; do read -rt 0.01 <> <(:); done; true");
         if cfg!(target_os = "linux") {
             let outcome = supervisor.run(bash(&wait), &CancellationToken::new()).await.unwrap();
             assert!(outcome.exit.is_success());
@@ -118,8 +121,9 @@ async fn what_cannot_start_says_so_at_once() {
 #[tokio::test]
 async fn a_terminal_on_request() {
     for supervisor in supervisors() {
-        let spec = bash("test -t 0 && test -t 1 && test -t 2 && stty size; : < /dev/tty && echo own")
-            .terminal(TerminalSize { rows: 33, columns: 111 });
+        let spec =
+            bash("test -t 0 && test -t 1 && test -t 2 && stty size; : < /dev/tty && echo own")
+                .terminal(TerminalSize { rows: 33, columns: 111 });
         let outcome = supervisor.run(spec, &CancellationToken::new()).await.unwrap();
         assert_eq!(outcome.stdout.text(), "33 111\r\nown\r\n");
         assert_eq!(outcome.exit, Exit::Code(0));

@@ -56,7 +56,8 @@ impl Bash {
     /// A tool that runs commands in a workplace.
     #[must_use]
     pub fn new(place: &Workplace) -> Self {
-        let cd = if place.follows_cd() { "; the working directory does" } else { ", nor does `cd`" };
+        let cd =
+            if place.follows_cd() { "; the working directory does" } else { ", nor does `cd`" };
         let spec = ToolSpec {
             name: "Bash".to_owned(),
             description: DESCRIPTION.replace("{cd}", cd),
@@ -90,13 +91,12 @@ impl Bash {
             None | Some(0) => DEFAULT_TIMEOUT_MS,
             Some(timeout) => timeout.min(MOST_TIMEOUT_MS),
         };
-        let follow =
-            if self.place.follows_cd() { Follow::of(&input.command) } else { None };
+        let follow = if self.place.follows_cd() { Follow::of(&input.command) } else { None };
         let spec = self.spec(input, context, follow.as_ref())?;
         let progress = context.progress.clone();
         let hidden = follow.as_ref().map(Follow::mark);
-        let spec = spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(
-            move |bytes| {
+        let spec =
+            spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(move |bytes| {
                 let text = String::from_utf8_lossy(bytes);
                 let shown = match hidden.as_deref().and_then(|mark| text.find(mark)) {
                     Some(at) => &text[..at],
@@ -105,8 +105,7 @@ impl Bash {
                 if !shown.is_empty() {
                     progress.show(shown);
                 }
-            },
-        ));
+            }));
         let mut outcome = self
             .place
             .supervisor
@@ -187,7 +186,11 @@ fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome
     }
     if let Some(spilled) = &outcome.stdout.spilled {
         let whole = spilled.bytes == outcome.stdout.total_bytes();
-        let what = if whole { "all of it".to_owned() } else { format!("its first {} bytes", spilled.bytes) };
+        let what = if whole {
+            "all of it".to_owned()
+        } else {
+            format!("its first {} bytes", spilled.bytes)
+        };
         note(&format!("[{what} is in {}]\n", spilled.path.display()));
     }
     if outcome.left_open {

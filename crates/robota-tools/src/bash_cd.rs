@@ -51,8 +51,7 @@ impl Follow {
     /// Takes the mark out of the output, and what it tells.
     pub(crate) fn take(&self, output: &mut Captured) -> Option<PathBuf> {
         let mark = self.mark.as_bytes();
-        let buffer =
-            if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
+        let buffer = if output.tail.is_empty() { &mut output.head } else { &mut output.tail };
         let at = buffer.windows(mark.len()).rposition(|window| window == mark)?;
         let line = &buffer[at + mark.len()..];
         let end = line.iter().position(|byte| *byte == b'\n')?;

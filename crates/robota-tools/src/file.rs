@@ -16,9 +16,9 @@ pub use edit::{Edited, MOST_EDITED, edit_file};
 pub use encoding::Encoding;
 pub use image::{MOST_IMAGE, Picture, read_image};
 pub use nearest::Nearest;
+pub(crate) use open::open_file;
 pub use replace::{Replaced, Replacement, Unreplaced, replace};
 pub use stamp::FileStamp;
-pub(crate) use open::open_file;
 pub(crate) use window::read_open;
 pub use window::{DEFAULT_LINES, LONGEST_LINE, MOST_SHOWN, Range, Window, read_window};
 

@@ -10,7 +10,8 @@ use crate::arguments::{Early, parse, schema_of};
 use crate::bash_output::news;
 use crate::workplace::Workplace;
 
-const DESCRIPTION: &str = "Ends a background command and all it started, and shows its last output.";
+const DESCRIPTION: &str =
+    "Ends a background command and all it started, and shows its last output.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -67,8 +67,7 @@ impl Read {
         let found = blocking(move || look(&place, &path, range)).await?;
         let outcome = match found {
             Found::Text(window) => {
-                let outcome =
-                    ToolOutcome::ok(window.text).with_metadata("lines", window.lines);
+                let outcome = ToolOutcome::ok(window.text).with_metadata("lines", window.lines);
                 match window.total {
                     Some(total) => outcome.with_metadata("total_lines", total),
                     None => outcome,

@@ -61,11 +61,8 @@ impl Task {
     /// A tool for the agents of that runner.
     #[must_use]
     pub fn new(runner: Arc<dyn TaskRunner>) -> Self {
-        let kinds: String = runner
-            .kinds()
-            .iter()
-            .map(|kind| format!("\n- {}: {}", kind.name, kind.when))
-            .collect();
+        let kinds: String =
+            runner.kinds().iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
         let description =
             format!("Hands a task to another agent and returns its answer. Agents:{kinds}");
         let spec = ToolSpec {

@@ -6,4 +6,4 @@ mod page;
 
 pub use address::is_private;
 pub use client::{Fetched, WebClient, WebError};
-pub(crate) use page::{readable, Readable};
+pub(crate) use page::{Readable, readable};

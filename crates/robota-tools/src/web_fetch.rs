@@ -72,7 +72,8 @@ impl WebFetch {
         let (status, elsewhere, cut) = (fetched.status, fetched.elsewhere, fetched.cut);
         let kind = fetched.content_type;
         let outcome = if let Some(elsewhere) = elsewhere {
-            let text = format!("{head}It redirects to {elsewhere}: fetch that if it is what you want.\n");
+            let text =
+                format!("{head}It redirects to {elsewhere}: fetch that if it is what you want.\n");
             ToolOutcome::ok(text).with_metadata("redirect", elsewhere.to_string())
         } else {
             let bytes = body.len();
@@ -88,7 +89,8 @@ impl WebFetch {
                 }
                 Some(text) => ToolOutcome::failed("http_status", format!("{head}{text}")),
                 None => {
-                    let text = format!("{head}It is not text ({shown_kind}, {bytes} bytes or more).\n");
+                    let text =
+                        format!("{head}It is not text ({shown_kind}, {bytes} bytes or more).\n");
                     ToolOutcome::failed("not_text", text)
                 }
             }

@@ -103,7 +103,9 @@ impl WebSearch {
         hits.truncate(limit);
         let mut text: String = (1..)
             .zip(&hits)
-            .map(|(number, hit)| format!("{number}. {}\n   {}\n   {}\n", hit.title, hit.url, hit.snippet))
+            .map(|(number, hit)| {
+                format!("{number}. {}\n   {}\n   {}\n", hit.title, hit.url, hit.snippet)
+            })
             .collect();
         if hits.is_empty() {
             text.push_str("[nothing found]\n");

@@ -30,8 +30,11 @@ async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
         let dir = tempfile::tempdir().unwrap();
         assert!(run(bash("mkfifo pipe", dir.path())).await.is_success());
         std::fs::write(dir.path().join("f"), content("a")).unwrap();
-        let copy = CommandSpec::new(std::env::current_exe().unwrap(), dir.path())
-            .args(["--exact", "helper_that_is_killed", "--ignored"]);
+        let copy = CommandSpec::new(std::env::current_exe().unwrap(), dir.path()).args([
+            "--exact",
+            "helper_that_is_killed",
+            "--ignored",
+        ]);
         let path = dir.path().to_owned();
         let (exit, ()) = tokio::join!(run(copy), async move {
             let pid = tokio::task::spawn_blocking(move || {

@@ -106,7 +106,8 @@ async fn tool_05_the_tools_work_together_without_a_session() {
     assert_eq!(found, "1. About rust\n   https://a.example/\n   ...\n");
 
     // In the background: it echoes what it is told, and is ended.
-    let started = run("Bash", json!({"command": "bash run.sh; sleep 3600", "run_in_background": true})).await;
+    let started =
+        run("Bash", json!({"command": "bash run.sh; sleep 3600", "run_in_background": true})).await;
     assert!(started.starts_with("Runs in the background as bash_1."), "{started}");
     run("BashInput", json!({"bash_id": "bash_1", "input": "typed\n"})).await;
     let mut seen = String::new();
@@ -119,9 +120,11 @@ async fn tool_05_the_tools_work_together_without_a_session() {
     let end = run("KillShell", json!({"bash_id": "bash_1"})).await;
     assert!(end.ends_with("[it was ended]\n"), "{end}");
     let ended = tools.get("BashInput").unwrap();
-    let outcome = ended.run(json!({"bash_id": "bash_1", "input": "x"}), ToolContext::detached()).await;
+    let outcome =
+        ended.run(json!({"bash_id": "bash_1", "input": "x"}), ToolContext::detached()).await;
     assert_eq!(outcome.error_code.as_deref(), Some("ended"));
-    let outcome = ended.run(json!({"bash_id": "bash_9", "input": "x"}), ToolContext::detached()).await;
+    let outcome =
+        ended.run(json!({"bash_id": "bash_9", "input": "x"}), ToolContext::detached()).await;
     assert!(outcome.text().contains("known: bash_1"), "{}", outcome.text());
 }
 

@@ -72,7 +72,9 @@ fn page(kind: &str, body: &str) -> String {
 }
 
 fn redirect(to: &str) -> String {
-    format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    format!(
+        "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
 }
 
 #[tokio::test]
@@ -87,11 +89,20 @@ async fn a_page_becomes_markdown() {
 #[tokio::test]
 async fn private_addresses_are_refused_before_anything_is_sent() {
     let (port, mut heads) = serve(|_, _| page("text/plain", "secret")).await;
-    for host in ["localhost", "127.0.0.2", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"] {
+    for host in
+        ["localhost", "127.0.0.2", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
+    {
         let outcome = fetch(&format!("http://{host}:{port}/")).await;
-        assert_eq!(outcome.error_code.as_deref(), Some("private_address"), "{host}: {}", outcome.text());
+        assert_eq!(
+            outcome.error_code.as_deref(),
+            Some("private_address"),
+            "{host}: {}",
+            outcome.text()
+        );
     }
-    for url in ["ftp://example.org/", "file:///etc/passwd", "http://user:pw@example.org/", "nonsense"] {
+    for url in
+        ["ftp://example.org/", "file:///etc/passwd", "http://user:pw@example.org/", "nonsense"]
+    {
         assert_eq!(fetch(url).await.error_code.as_deref(), Some("bad_url"), "{url}");
     }
     assert!(heads.try_recv().is_err());
@@ -113,7 +124,9 @@ async fn redirects_stay_with_their_host_and_are_shown() {
     let outcome = fetch(&at("a")).await;
     let text = format!(
         "[200 {}]\n[redirected from {}]\n[redirected from {}]\nend\n",
-        at("c"), at("a"), at("b")
+        at("c"),
+        at("a"),
+        at("b")
     );
     assert_eq!(outcome.text(), text);
     let input = json!({"url": at("away"), "headers": {"Authorization": "Bearer s3cret"}});
@@ -135,6 +148,8 @@ async fn a_body_without_end_is_cut_while_it_comes() {
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 1024];
+        assert!(stream.read(&mut head).await.unwrap() > 0);
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
         // Until the other side has had enough.
@@ -142,7 +157,9 @@ async fn a_body_without_end_is_cut_while_it_comes() {
     });
     let outcome = fetch(&format!("http://127.0.0.1:{port}/")).await;
     assert!(outcome.ok && outcome.text().len() < 52_000);
-    assert!(outcome.text().contains("[50000 of 5242880 characters shown; go on with offset 50000]"));
+    assert!(
+        outcome.text().contains("[50000 of 5242880 characters shown; go on with offset 50000]")
+    );
     assert!(outcome.text().ends_with("[only the first 5242880 bytes were read]\n"));
 }
 
@@ -181,7 +198,8 @@ async fn searchers_read_what_their_services_say() {
     assert_eq!((hits.len(), hits[0].url.as_str()), (1, "https://y.example/"));
     let head = heads.recv().await.unwrap();
     assert!(head.starts_with("GET /search?q=a+b&format=json "), "{head}");
-    let (port, _) = serve(|_, _| page("text/plain", "limit").replace("200 OK", "429 Too Many")).await;
+    let (port, _) =
+        serve(|_, _| page("text/plain", "limit").replace("200 OK", "429 Too Many")).await;
     let error = Searxng::new(format!("http://127.0.0.1:{port}")).search("x", 1).await.unwrap_err();
     assert_eq!(error.to_string(), "the search service answered 429: limit");
 }

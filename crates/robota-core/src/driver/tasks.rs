@@ -161,12 +161,8 @@ impl Tasks {
             // Output for watchers may be dropped when it floods; the result is not.
             let _ = shown.try_send(ToolOutput { call: id.clone(), text }.into());
         });
-        let context = ToolContext {
-            call: call.clone(),
-            cancel: token,
-            progress,
-            ..ToolContext::detached()
-        };
+        let context =
+            ToolContext { call: call.clone(), cancel: token, progress, ..ToolContext::detached() };
         let grace = self.grace;
         let fallback = Input::ToolFinished {
             call: call.clone(),

@@ -88,5 +88,8 @@ fn what_is_more_than_the_limits_is_spilled_whole_up_to_a_bound() {
     kept.push(b"0123456789ABCDEF");
     kept.push(b"more");
     let spilled = kept.finish().spilled.unwrap();
-    assert_eq!((std::fs::read(&spilled.path).unwrap(), spilled.bytes), (b"0123456789".to_vec(), 10));
+    assert_eq!(
+        (std::fs::read(&spilled.path).unwrap(), spilled.bytes),
+        (b"0123456789".to_vec(), 10)
+    );
 }

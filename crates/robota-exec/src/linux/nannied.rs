@@ -73,7 +73,8 @@ impl Nannied {
         let (from, to) = ours.into_split();
         let (say, mut known) = watch::channel(Known::default());
         tokio::spawn(listen(from, say));
-        let answered = |known: &Known| known.started.is_some() || known.failed.is_some() || known.gone;
+        let answered =
+            |known: &Known| known.started.is_some() || known.failed.is_some() || known.gone;
         let first = match timeout(START, known.wait_for(answered)).await {
             Ok(Ok(known)) => *known,
             Ok(Err(_)) => Known { gone: true, ..Known::default() },

@@ -75,10 +75,13 @@ impl Nanny {
             if !told && let Some(exit) = self.exit {
                 told = true;
                 let alone = self.alone;
-                say(control, match exit {
-                    RecordedExit::Code(code) => Notice::Exited { code, alone },
-                    RecordedExit::Signal(signal) => Notice::Signalled { signal, alone },
-                });
+                say(
+                    control,
+                    match exit {
+                        RecordedExit::Code(code) => Notice::Exited { code, alone },
+                        RecordedExit::Signal(signal) => Notice::Signalled { signal, alone },
+                    },
+                );
             }
             let patience = match &mut killing {
                 None => CALM,
@@ -178,8 +181,7 @@ impl Nanny {
             watched.push(PollFd::from_borrowed_fd(held.as_fd(), PollFlags::IN));
         }
         // Without a descriptor of the leader nothing but looking tells that it ended.
-        let patience =
-            if self.held.is_none() && self.exit.is_none() { URGENT } else { patience };
+        let patience = if self.held.is_none() && self.exit.is_none() { URGENT } else { patience };
         let patience = Timespec::try_from(patience).unwrap_or_default();
         let ready = poll(&mut watched, Some(&patience)).unwrap_or(0);
         ready > 0

@@ -114,8 +114,7 @@ pub(crate) fn send(
     let body = order.to_bytes();
     let len = u32::try_from(body.len()).ok().filter(|len| *len <= LONGEST);
     let len = len.ok_or(io::ErrorKind::ArgumentListTooLong)?.to_le_bytes();
-    let mut space =
-        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut extra = SendAncillaryBuffer::new(&mut space);
     if !extra.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -129,8 +128,7 @@ pub(crate) fn send(
 /// Waits for an order; `None` when nobody is left to send one.
 pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(Order, Vec<OwnedFd>)>> {
     let mut len = [0; 4];
-    let mut space =
-        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut extra = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
     let got = loop {

@@ -17,8 +17,7 @@ pub(super) fn open(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
     let name = ptsname(&master, Vec::new())?;
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let slave = rustix::fs::open(&name, flags, Mode::empty())?;
-    let size =
-        Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&slave, size)?;
     Ok((master, slave))
 }

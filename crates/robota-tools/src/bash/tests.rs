@@ -120,7 +120,7 @@ async fn the_working_directory_lasts_when_it_is_followed() {
     assert!(text.starts_with("/\n[outside the workspace"), "{text}");
     assert_eq!(cwd, format!("{}/a/b", root.display()));
     // What looks like an argument is one.
-    assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0 "));
+    assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0"));
 }
 
 #[tokio::test]
@@ -152,7 +152,9 @@ async fn output_is_shown_while_it_comes() {
     let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
     let into = shown.clone();
     let context = ToolContext {
-        progress: robota_core::tool::Progress::new(move |text| into.lock().unwrap().push_str(&text)),
+        progress: robota_core::tool::Progress::new(move |text| {
+            into.lock().unwrap().push_str(&text);
+        }),
         ..ToolContext::detached()
     };
     tool().run(json!({"command": "echo one; echo two >&2"}), context).await;

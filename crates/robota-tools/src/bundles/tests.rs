@@ -31,7 +31,10 @@ async fn tool_01_the_fs_bundle_stays_in_its_folder() {
     assert!(run(&tools, "Read", json!({"file_path": "a.txt"})).await.ok);
     assert_eq!(code(&run(&tools, "Write", write("../b.txt")).await), Some("denied"));
     assert_eq!(code(&run(&tools, "Write", write("secret/b.txt")).await), Some("denied"));
-    assert_eq!(code(&run(&tools, "Read", json!({"file_path": "/etc/passwd"})).await), Some("denied"));
+    assert_eq!(
+        code(&run(&tools, "Read", json!({"file_path": "/etc/passwd"})).await),
+        Some("denied")
+    );
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link")).unwrap();
     assert_eq!(code(&run(&tools, "Read", json!({"file_path": "link"})).await), Some("denied"));
     let edits = json!({"edits": [{"file_path": "secret/x", "old_string": "a", "new_string": "b"}]});

@@ -77,11 +77,7 @@ impl Prepared {
     }
 
     /// Puts it in the place of `old`, which must still be what is there.
-    pub(super) fn swap(
-        self,
-        old: Option<&[u8]>,
-        content: &[u8],
-    ) -> Result<Swapped, NotSwapped> {
+    pub(super) fn swap(self, old: Option<&[u8]>, content: &[u8]) -> Result<Swapped, NotSwapped> {
         let Self { target, temp } = self;
         let Some(old) = old else {
             return match temp.persist_noclobber(&target) {

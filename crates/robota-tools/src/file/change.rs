@@ -104,11 +104,7 @@ pub fn plan_edit(
 ///
 /// # Errors
 /// If something else is there, it was changed, or cannot hold the text.
-pub fn plan_write(
-    path: &Path,
-    text: &str,
-    seen: Option<&FileStamp>,
-) -> Result<Planned, FileError> {
+pub fn plan_write(path: &Path, text: &str, seen: Option<&FileStamp>) -> Result<Planned, FileError> {
     let Ok(target) = path.canonicalize() else {
         let target = new_target(path)?;
         let after = text.as_bytes().to_vec();
@@ -149,7 +145,8 @@ pub fn commit(planned: &[Planned]) -> Result<Vec<FileStamp>, FileError> {
             // A rename would replace a file we may not write; asking to write it tells.
             OpenOptions::new().write(true).open(&change.target).map_err(write())?;
         } else if let Some(dir) = change.target.parent() {
-            std::fs::create_dir_all(dir).map_err(FileError::io("make the folder of", &change.path))?;
+            std::fs::create_dir_all(dir)
+                .map_err(FileError::io("make the folder of", &change.path))?;
         }
         let ready = Prepared::new(&change.target, &change.after, change.metadata.as_ref());
         prepared.push(ready.map_err(write())?);

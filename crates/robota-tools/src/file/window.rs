@@ -6,11 +6,11 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::BOM;
 use super::edit::MOST_EDITED;
 use super::encoding::Encoding;
 use super::open::open_file;
 use super::stamp::FileStamp;
-use super::BOM;
 use crate::error::FileError;
 
 /// Lines shown when nothing is said.
@@ -91,8 +91,8 @@ fn read_from(
         let filled = fill(&mut source, &mut chunk).map_err(FileError::io("read", path))?;
         let bytes = &chunk[..filled];
         if read == 0 {
-            let encoding = Encoding::of(bytes)
-                .ok_or_else(|| FileError::Binary { path: path.to_owned() })?;
+            let encoding =
+                Encoding::of(bytes).ok_or_else(|| FileError::Binary { path: path.to_owned() })?;
             text = Text::new(encoding);
         }
         if read <= most_hashed {

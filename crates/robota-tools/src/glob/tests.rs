@@ -36,7 +36,10 @@ async fn patterns_mean_what_they_say() {
     let files = ["z.ts", "src/b.ts", "src/deep/a.tsx", "src/c.rs", "a.ts"];
     let (_dir, place) = tree(&files);
     assert_eq!(names(&place, "*.ts").await, ["z.ts", "a.ts"]);
-    assert_eq!(names(&place, "**/*.{ts,tsx}").await, ["z.ts", "src/b.ts", "src/deep/a.tsx", "a.ts"]);
+    assert_eq!(
+        names(&place, "**/*.{ts,tsx}").await,
+        ["z.ts", "src/b.ts", "src/deep/a.tsx", "a.ts"]
+    );
     assert_eq!(names(&place, "src/*").await, ["src/b.ts", "src/c.rs"]);
     assert_eq!(names(&place, "src/deep/a.tsx").await, ["src/deep/a.tsx"]);
     assert_eq!(names(&place, "*.none").await, ["[no file fits]"]);

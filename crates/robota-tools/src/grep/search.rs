@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch,
@@ -110,7 +111,8 @@ fn matcher(request: &Request) -> Result<RegexMatcher, InvalidInput> {
     if request.multiline {
         builder.dot_matches_new_line(true);
     } else {
-        builder.line_terminator(Some(b'\n')).crlf(true);
+        // Also sees to it that `$` matches before `\r\n`.
+        builder.crlf(true);
     }
     builder.build(&request.pattern).map_err(|error| {
         InvalidInput(format!("`pattern` cannot be used: {error} (to search for it as it is, put \\ before special characters)"))
@@ -123,6 +125,11 @@ fn searcher(request: &Request) -> Searcher {
     builder
         .line_number(content)
         .multi_line(request.multiline)
+        .line_terminator(if request.multiline {
+            LineTerminator::byte(b'\n')
+        } else {
+            LineTerminator::crlf()
+        })
         .heap_limit(Some(HEAP))
         .binary_detection(BinaryDetection::quit(0))
         .before_context(if content { request.before } else { 0 })

@@ -47,7 +47,10 @@ async fn files_content_and_counts() {
     assert_eq!(text(&place, input).await, "new.rs:2\nold.py:1\n");
     assert_eq!(text(&place, json!({"pattern": "ONE"})).await, "[no match]\n");
     assert_eq!(text(&place, json!({"pattern": "ONE", "-i": true, "type": "py"})).await, "old.py\n");
-    assert_eq!(text(&place, json!({"pattern": "n", "glob": "*.{txt,py}"})).await, "old.py\nsub/no.txt\n");
+    assert_eq!(
+        text(&place, json!({"pattern": "n", "glob": "*.{txt,py}"})).await,
+        "old.py\nsub/no.txt\n"
+    );
     assert_eq!(text(&place, json!({"pattern": "n", "glob": "sub/**"})).await, "sub/no.txt\n");
     assert_eq!(text(&place, json!({"pattern": "one", "path": "old.py"})).await, "old.py\n");
 }

@@ -105,7 +105,8 @@ async fn other_encodings_are_read_and_named() {
         text,
         "     1\tgröße\n     2\tzwei\n[encoding: Windows-1252 (Latin-1); edits keep it]\n"
     );
-    let utf16: Vec<u8> = "\u{feff}größe\n日本\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let utf16: Vec<u8> =
+        "\u{feff}größe\n日本\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(dir.path().join("f"), utf16).unwrap();
     let text = run(&read, json!({"file_path": "f"})).await.text();
     assert_eq!(text, "     1\tgröße\n     2\t日本\n[encoding: UTF-16LE; edits keep it]\n");

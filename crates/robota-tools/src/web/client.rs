@@ -215,8 +215,7 @@ impl WebClient {
             .timeout(WHOLE)
             // Nobody told us of a proxy, and the environment is not ours to read.
             .no_proxy();
-        let builder =
-            if allow_private { builder } else { builder.dns_resolver(PublicOnly) };
+        let builder = if allow_private { builder } else { builder.dns_resolver(PublicOnly) };
         let client = builder.build().map_err(|error| WebError::Client(chain(&error)))?;
         Ok(slot.get_or_init(|| client))
     }
@@ -261,7 +260,13 @@ fn same_place(from: &Url, to: &Url) -> bool {
 fn failed(url: &Url, error: &reqwest::Error) -> WebError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = source {
-        if let Some(NotPublic { host, address }) = cause.downcast_ref() {
+        // Such an error does not count what it carries among its causes.
+        let carried = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found = match carried {
+            Some(carried) => carried.downcast_ref(),
+            None => cause.downcast_ref(),
+        };
+        if let Some(NotPublic { host, address }) = found {
             return WebError::Private { host: host.clone(), address: *address };
         }
         source = cause.source();
@@ -307,7 +312,7 @@ impl Resolve for PublicOnly {
             let host = name.as_str().to_owned();
             let found: Vec<_> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
             if let Some(private) = found.iter().find(|found| is_private(found.ip())) {
-                return Err(Box::new(NotPublic { host, address: private.ip() }).into());
+                return Err(NotPublic { host, address: private.ip() }.into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)
         })

@@ -114,9 +114,12 @@ async fn mode_and_links_are_kept() {
     assert_eq!(names.len(), 4, "{names:?}");
 }
 
+/// The file, its content and its mode.
+type Was = (PathBuf, Option<Vec<u8>>, Option<u32>);
+
 #[derive(Default)]
 struct Kept {
-    kept: Mutex<Vec<(PathBuf, Option<Vec<u8>>, Option<u32>)>>,
+    kept: Mutex<Vec<Was>>,
     full: bool,
 }
 
@@ -157,7 +160,8 @@ async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
     assert!(Edit::new(&place).run(input, ToolContext::detached()).await.ok);
     let input = json!({"file_path": "f", "old_string": "absent", "new_string": "x"});
     assert!(!Edit::new(&place).run(input, ToolContext::detached()).await.ok);
-    let seen: Vec<_> = kept.kept.lock().unwrap().iter().map(|(p, c, _)| (p.clone(), c.clone())).collect();
+    let seen: Vec<_> =
+        kept.kept.lock().unwrap().iter().map(|(p, c, _)| (p.clone(), c.clone())).collect();
     let file = root.join("f");
     assert_eq!(
         seen,

@@ -41,7 +41,8 @@ fn racing_edits_lose_nothing_silently() {
     const EDITS: usize = 12;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
-    let line = |w: usize, e: usize, done: bool| format!("<{w}.{e}{}>\n", if done { "!" } else { "?" });
+    let line =
+        |w: usize, e: usize, done: bool| format!("<{w}.{e}{}>\n", if done { "!" } else { "?" });
     let content = |done| -> String {
         (0..WRITERS).flat_map(|w| (0..EDITS).map(move |e| line(w, e, done))).collect()
     };

@@ -7,7 +7,10 @@ fn encodings_are_told_apart() {
     assert_eq!(Encoding::of(b"plain"), Some(Encoding::Utf8));
     assert_eq!(Encoding::of("größe".as_bytes()), Some(Encoding::Utf8));
     assert_eq!(Encoding::of(b"gr\xf6\xdfe"), Some(Encoding::Windows1252));
-    assert_eq!(Encoding::of("größe \u{20ac} and one bad \u{1F600}".as_bytes()), Some(Encoding::Utf8));
+    assert_eq!(
+        Encoding::of("größe \u{20ac} and one bad \u{1F600}".as_bytes()),
+        Some(Encoding::Utf8)
+    );
     assert_eq!(Encoding::of(b"gr\xc3\xb6\xc3\x9fe and \xff"), Some(Encoding::Utf8));
     assert_eq!(Encoding::of(b"cut here \xe2\x82"), Some(Encoding::Utf8));
     assert_eq!(Encoding::of(b"\xff\xfea\0"), Some(Encoding::Utf16Le));
