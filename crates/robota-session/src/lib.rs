@@ -24,6 +24,7 @@
 
 mod condition;
 mod gate;
+pub mod replay;
 
 pub use condition::RuleCondition;
 pub use gate::PolicyGate;
