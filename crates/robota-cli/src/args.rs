@@ -30,6 +30,12 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what this folder's settings would do, and say whether they may.
     Trust(TrustArgs),
+    /// List, show, export, import, check, fork and delete sessions.
+    Sessions(crate::commands::sessions::args::SessionsArgs),
+    /// List the models of the service that would answer.
+    Models(ModelsArgs),
+    /// Check that everything a run needs works: settings, sessions, shell, model.
+    Doctor(DoctorArgs),
 }
 
 /// What settings hold: the same for a run and for an explanation.
@@ -172,6 +178,41 @@ pub(crate) struct TrustArgs {
     pub(crate) settings: SettingsArgs,
 }
 
+/// `robota models`
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Of this vendor, or of this profile of the settings.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Of every vendor, as far as they are known without asking.
+    #[arg(long, conflicts_with = "provider")]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `robota doctor`
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Of this vendor, or of this profile of the settings.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Which model.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Give up on the model after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
 /// Options of the demonstration.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
@@ -191,11 +232,12 @@ pub(crate) struct PrintArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
 
-    /// Who answers: `scripted:FILE` plays a script (see docs/scripted.md).
+    /// Who answers: a profile of the settings, a vendor (see `robota models --all`), or
+    /// `scripted:FILE`, which plays a script.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// Which model.
+    /// Which model; `vendor/model` names both.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 

@@ -1,5 +1,8 @@
 //! Commands beside the agent: one file each.
 
 pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod models;
 pub(crate) mod permissions;
+pub(crate) mod sessions;
 pub(crate) mod trust;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
@@ -18,7 +19,7 @@ use robota_core::journal::JournalStore as _;
 use robota_core::message::Block;
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::scripted::{Script, ScriptedProvider};
+use robota_core::redact::Redactor;
 use robota_core::state::State;
 use robota_core::tool::ToolSet;
 use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
@@ -26,10 +27,6 @@ use robota_exec::{Environment, Supervisor};
 use robota_store::FileStore;
 
 use crate::Usage;
-use crate::setup::Setup;
-
-/// The model that a script plays, unless one is named.
-const SCRIPTED_MODEL: &str = "scripted";
 
 /// What a session is made of.
 pub(crate) struct Parts {
@@ -39,6 +36,10 @@ pub(crate) struct Parts {
     pub(crate) provider: Arc<dyn Provider>,
     /// Which model.
     pub(crate) model: String,
+    /// How long the provider may be silent.
+    pub(crate) idle_timeout: Duration,
+    /// Takes secrets out of what is said.
+    pub(crate) redactor: Redactor,
     /// Where it works.
     pub(crate) cwd: PathBuf,
     /// The mode, for the journal.
@@ -110,6 +111,8 @@ impl Session {
         turn.max_output = catalogue.max_output(&turn.model);
         turn.max_rounds = parts.max_rounds;
         let mut config = DriveConfig::new(turn);
+        config.idle_timeout = parts.idle_timeout;
+        config.redactor = parts.redactor;
         config.system = Some(system_prompt(&parts.cwd).into());
         Ok(Self { ports, config, recorder, id, folder })
     }
@@ -129,42 +132,6 @@ impl Session {
         let input = TurnInput::Message { input: Some(input), content };
         Ok(run_turn(&self.ports, &self.config, &mut self.recorder, input, mailbox).await)
     }
-}
-
-/// The provider the user names.
-pub(crate) fn provider(name: Option<&str>, setup: &Setup) -> anyhow::Result<Arc<dyn Provider>> {
-    let Some(name) = name else {
-        if let Some(active) = setup.settings.provider()? {
-            anyhow::bail!(
-                "the settings choose the provider `{}` of type `{}`, which this version does not \
-                 have yet; known: --provider scripted:FILE (plays a script, docs/scripted.md)",
-                active.name,
-                active.kind
-            );
-        }
-        anyhow::bail!(
-            "no model is set up.\n\
-             Set one with --provider: `--provider scripted:FILE` plays a script (docs/scripted.md).\n\
-             To see a whole run without any set-up: robota demo"
-        );
-    };
-    let Some(file) = name.strip_prefix("scripted:") else {
-        let known = "known: scripted:FILE (plays a script, docs/scripted.md)";
-        return Err(Usage(format!("unknown provider `{name}`; {known}")).into());
-    };
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
-    let script = Script::from_yaml(&text).with_context(|| format!("{file} is not a script"))?;
-    Ok(Arc::new(ScriptedProvider::new(script)))
-}
-
-/// The model the user names, or the provider's own.
-pub(crate) fn model(name: Option<String>, setup: &Setup) -> String {
-    name.or_else(|| setup.settings.values.model.clone()).unwrap_or_else(scripted_model)
-}
-
-/// What a script is called.
-pub(crate) fn scripted_model() -> String {
-    SCRIPTED_MODEL.to_owned()
 }
 
 /// The folder to work in, as the operating system knows it.

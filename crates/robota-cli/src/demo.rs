@@ -13,6 +13,7 @@ use robota_core::event::Envelope;
 use robota_core::hook::NoHooks;
 use robota_core::ids::{RandomIds, SessionId};
 use robota_core::permission::Mode;
+use robota_core::redact::Redactor;
 use robota_core::scripted::{Script, ScriptedProvider};
 
 use robota_exec::Supervisor;
@@ -21,7 +22,7 @@ use robota_session::PolicyGate;
 
 use crate::args::DemoArgs;
 use crate::compose::{self, Parts, Session};
-use crate::{Exit, output, setup, signals};
+use crate::{Exit, output, provider, setup, signals};
 
 const SCRIPT: &str = include_str!("demo/script.yaml");
 const PROMPT: &str = "check.sh fails. Find out why, fix it, and run it again.";
@@ -58,7 +59,9 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let mut session = Session::create(Parts {
         id: SessionId::mint(&RandomIds),
         provider: Arc::new(ScriptedProvider::new(script)),
-        model: compose::scripted_model(),
+        model: provider::scripted_model(),
+        idle_timeout: std::time::Duration::from_secs(120),
+        redactor: Redactor::default(),
         cwd: cwd.clone(),
         mode: Mode::AcceptEdits,
         gate: Arc::new(gate(&cwd)),

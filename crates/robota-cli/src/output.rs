@@ -95,5 +95,16 @@ pub(crate) fn json(report: &TurnReport, session: &SessionId) -> Value {
     })
 }
 
+/// A run that did not begin, as the same object.
+pub(crate) fn failure(message: &str, hint: Option<&str>) -> Value {
+    json!({
+        "type": "result",
+        "subtype": "error",
+        "is_error": true,
+        "result": "",
+        "error": {"message": message, "hint": hint},
+    })
+}
+
 #[cfg(test)]
 mod tests;

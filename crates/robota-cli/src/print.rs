@@ -10,6 +10,7 @@ use robota_session::PolicyGate;
 
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts, Session};
+use crate::provider::{self, Wish};
 use crate::setup::{self, Setup};
 use crate::{Exit, debug, hooks, output, signals, stdin};
 
@@ -29,20 +30,23 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         Some(file) => Some(debug::start(file.as_deref(), &cwd)?),
         None => None,
     };
-    let provider = compose::provider(args.provider.as_deref(), &setup)?;
+    let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    let chosen = provider::choose(wish, &setup).await?;
     let observer: Observer = match args.output_format {
         OutputFormat::Events => Arc::new(|envelope| output::line(&envelope.to_line())),
         OutputFormat::Text | OutputFormat::Json => Arc::new(|_| {}),
     };
     let cancel = signals::cancel_on_interrupt()?;
     let id = SessionId::mint(&RandomIds);
-    let model = compose::model(args.model, &setup);
+    let model = chosen.model.clone();
     let supervisor = Supervisor::new();
     let environment = compose::environment(&setup.settings.values.env);
     let hooks = Arc::new(hooks::runner(&setup, &id, &supervisor, &environment));
     let mut session = Session::create(Parts {
         id,
-        provider,
+        redactor: setup.redactor(&chosen.secrets),
+        provider: chosen.provider,
+        idle_timeout: chosen.timeout,
         model: model.clone(),
         cwd,
         mode: setup.settings.permissions.mode,

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use model::ModelRun;
 pub use recorder::{Observer, Recorder, SNAPSHOT_EVERY};
+pub use redact::redact_reply;
 use tasks::Tasks;
 
 use crate::approve::Approver;

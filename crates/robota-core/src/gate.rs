@@ -1,6 +1,8 @@
 //! The gate: no tool call runs without passing one. There is no driver without a [`Gate`], and
 //! the default one lets nothing through but looking.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::message::ToolUse;
@@ -20,6 +22,23 @@ pub trait Gate: Send + Sync {
     fn remember(&self, _rules: &[String]) -> Result<(), String> {
         Err("this gate keeps no rules".to_owned())
     }
+
+    /// The rules it was told to remember.
+    fn remembered(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Forgets the rules it was told to remember.
+    fn forget(&self) {}
+
+    /// A gate for a fork of the session: the same rules, without those it was told to remember.
+    /// One that keeps nothing may be shared.
+    fn for_fork(&self) -> Option<Arc<dyn Gate>> {
+        None
+    }
+
+    /// Judges by another mode from now on, if it judges by one.
+    fn set_mode(&self, _mode: Mode) {}
 }
 
 /// What a gate says of a call.

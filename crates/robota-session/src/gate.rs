@@ -1,6 +1,6 @@
 //! The policy gate: rules, mode, protected files and dangers before every call.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use robota_core::gate::{Gate, Judgement, Source};
 use robota_core::message::ToolUse;
@@ -12,29 +12,40 @@ use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
 /// Judges every call by a policy. What it says is what `robota permissions check` says: both
 /// ask [`Policy::judge`].
 pub struct PolicyGate {
-    policy: RwLock<Policy>,
+    rules: RwLock<Rules>,
     paths: Arc<dyn Paths>,
+}
+
+/// The policy without and with what somebody said yes to for the session.
+struct Rules {
+    given: Policy,
+    now: Policy,
+    remembered: Vec<String>,
 }
 
 impl PolicyGate {
     /// A gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
-        Self { policy: RwLock::new(policy), paths }
+        let rules = Rules { given: policy.clone(), now: policy, remembered: Vec::new() };
+        Self { rules: RwLock::new(rules), paths }
     }
 
-    /// Judges by another mode from now on.
-    pub fn set_mode(&self, mode: Mode) {
-        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        *policy = policy.clone().with_mode(mode);
-    }
-
-    /// Adds a rule for this session.
+    /// Adds a rule for this session, whoever says so.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
-        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
-        policy.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
+        let mut rules = self.write();
+        rules.given.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
+        rules.now.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Rules> {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn judge_now(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
@@ -48,8 +59,7 @@ impl PolicyGate {
             };
         };
         let call = ToolCall { tool: &tool.name, input, class: tool.class };
-        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let judgement = policy.judge(&call, &*self.paths);
+        let judgement = self.read().now.judge(&call, &*self.paths);
         Judgement {
             verdict: judgement.verdict,
             class: judgement.class,
@@ -72,6 +82,42 @@ impl PolicyGate {
 impl Gate for PolicyGate {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
         self.judge_now(call, tool)
+    }
+
+    fn remember(&self, rules: &[String]) -> Result<(), String> {
+        let mut kept = self.write();
+        let mut now = kept.now.clone();
+        let source = Arc::new(RuleSource::session());
+        for rule in rules {
+            now.add(List::Allow, &source, rule, &*self.paths).map_err(|error| error.to_string())?;
+        }
+        kept.now = now;
+        for rule in rules {
+            if !kept.remembered.contains(rule) {
+                kept.remembered.push(rule.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn remembered(&self) -> Vec<String> {
+        self.read().remembered.clone()
+    }
+
+    fn forget(&self) {
+        let mut rules = self.write();
+        rules.now = rules.given.clone();
+        rules.remembered.clear();
+    }
+
+    fn for_fork(&self) -> Option<Arc<dyn Gate>> {
+        Some(Arc::new(Self::new(self.read().given.clone(), self.paths.clone())))
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        let mut rules = self.write();
+        rules.given = rules.given.clone().with_mode(mode);
+        rules.now = rules.now.clone().with_mode(mode);
     }
 }
 

@@ -1,30 +1,82 @@
-//! Durable sessions: one task owns one session, its journal is the truth.
+//! Durable sessions: one task owns one session, and its journal is the truth.
 //!
-//! What exists today is the [`PolicyGate`], the gate that puts `robota-policy` before every
-//! tool call of the driver in [`robota_core`], and the [`RuleCondition`] for hooks that stand
-//! under a permission rule.
+//! A [`Session`] is a conversation that outlives its process. What [`Session::send`] has
+//! accepted is safe; what the model and its tools do is in the journal before anybody sees it;
+//! a session that a crash left in the middle of anything goes on where it was.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use robota_policy::{LexicalPaths, List, Policy, PolicySpec, RuleSource, Workspace};
-//! use robota_session::PolicyGate;
+//! use robota_core::journal::MemoryStore;
+//! use robota_core::scripted::{Script, ScriptedProvider};
+//! use robota_session::{Resume, Session};
 //!
-//! let spec = PolicySpec::new(Workspace::new("/home/ada/app", "/home/ada"))
-//!     .rules(List::Deny, RuleSource::session(), ["Bash(git push *)"]);
-//! let (policy, errors) = Policy::new(&spec, &LexicalPaths);
-//! assert!(errors.is_empty());
-//! let gate = PolicyGate::new(policy, Arc::new(LexicalPaths));
-//! # let _ = gate;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), robota_session::SessionError> {
+//! let store = Arc::new(MemoryStore::new());
+//! let model = Arc::new(ScriptedProvider::new(Script::new().text("Hello!").text("Still here.")));
+//!
+//! let session = Session::builder(model.clone(), "some-model").create(store.clone(), None).await?;
+//! assert_eq!(session.run("Hi").await?, "Hello!");
+//! let id = session.id().clone();
+//! session.shutdown("done").await?;
+//!
+//! let again = Session::builder(model, "some-model").resume(store, &id, Resume::default()).await?;
+//! assert_eq!(again.run("Are you there?").await?, "Still here.");
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! The session actor (mailbox in, events out), recovery from a crash at any point of a turn,
-//! forks at safe points, compaction and replay are to come. They will drive the
-//! one driver of [`robota_core`]; there is no second.
+//! | for | there is |
+//! |---|---|
+//! | talking | [`Session::send`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
+//! | watching | [`Session::subscribe`], [`Kinds`], [`Callbacks`] |
+//! | stopping | [`Session::interrupt`], [`Session::shutdown`] |
+//! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
+//! | hooks | [`CodeHook`], [`RuleCondition`] |
+//! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
+//! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`] |
+//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Session::go_on`] |
+//!
+//! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
+//! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
 
+mod actor;
+mod builder;
+mod callbacks;
+mod compact;
 mod condition;
+mod desk;
+mod error;
 mod gate;
+mod hooks;
+mod id;
+mod kind;
+mod live;
+mod open;
+mod parts;
+mod recover;
 pub mod replay;
+mod session;
+mod spill;
+mod subscribe;
 
+pub use builder::SessionBuilder;
+pub use callbacks::{Callbacks, CompactionReport, ToolExecution};
+pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
+pub use desk::{Approvals, Decision, approver_fn};
+pub use error::SessionError;
 pub use gate::PolicyGate;
+pub use hooks::{CodeHook, HookFiles, HookOrigin, HookScope, RegisteredHook};
+pub use id::{IdError, Selector, SessionName, SnapshotId, check_id};
+pub use kind::{EventKind, Kinds};
+pub use live::SessionState;
+pub use open::{Resume, Strategy};
+pub use recover::{
+    Choice, Evidence, Known, OpenOperation, awaiting_post_hook, open_operations, recover,
+};
+pub use session::{
+    Asked, Chat, ChatEnd, ContextHandle, Permissions, Reply, Session, SessionInfo, Status,
+};
+pub use subscribe::{Observed, SessionEvent, Since, Subscription};

@@ -32,6 +32,15 @@
 //! # }
 //! ```
 
+pub mod disk;
+#[cfg(feature = "failpoints")]
+pub mod failpoint;
+#[cfg(not(feature = "failpoints"))]
+mod failpoint;
 mod file;
+mod level;
+#[cfg(any(test, feature = "sim"))]
+pub mod sim;
 
 pub use file::FileStore;
+pub use level::Level;

@@ -1,7 +1,8 @@
 //! Secrets are taken out of what tools, hooks and services say before the turn hears it.
 
 use crate::hook::{
-    AfterChange, HookAnswer, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+    AfterChange, HookAnswer, HookReply, PostToolDecision, PreToolDecision, PromptDecision,
+    StopDecision,
 };
 use crate::redact::Redactor;
 use crate::turn::Input;
@@ -10,15 +11,18 @@ use crate::turn::Input;
 pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
-        Input::Hooked { reply, .. } => {
-            hook(redactor, &mut reply.answer);
-            maybe(redactor, &mut reply.context);
-            maybe(redactor, &mut reply.stop);
-        }
+        Input::Hooked { reply, .. } => redact_reply(redactor, reply),
         Input::ModelFailed(error) => error.redact(redactor),
         Input::Compacted(Err(error)) => redactor.error(error),
         _ => {}
     }
+}
+
+/// Takes the secrets out of what hooks said, for those who run them outside a turn.
+pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
+    hook(redactor, &mut reply.answer);
+    maybe(redactor, &mut reply.context);
+    maybe(redactor, &mut reply.stop);
 }
 
 fn hook(redactor: &Redactor, answer: &mut HookAnswer) {

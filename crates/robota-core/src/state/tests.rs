@@ -368,3 +368,19 @@ fn core_20_a_compaction_is_open_until_it_ends_or_its_turn_does() {
     journal.add(CompactionFailed { error: ErrorData::new(ErrorKind::Network, "gone") });
     assert!(!journal.state.compacting);
 }
+
+#[test]
+fn sess_06_instructions_are_not_summarised_but_stay_in_front() {
+    let mut journal = Journal::new();
+    journal.add(MessageInjected { message: user("m1", "one") });
+    let mut rules = Message::system(&CountingIds::default(), "Be brief.");
+    rules.id = "rules".into();
+    journal.add(MessageInjected { message: rules });
+    journal.add(MessageInjected { message: user("m2", "two") });
+    let summary = user("s1", "in short");
+    journal.add(CompactionFinished { summary, keep_from: Some("m2".into()) });
+    assert_eq!(texts(&journal), ["Be brief.", "in short", "two"]);
+    journal.add(MessageInjected { message: user("m3", "three") });
+    journal.add(ViewRestored { messages: 4 });
+    assert_eq!(texts(&journal), ["one", "Be brief.", "two", "three"]);
+}

@@ -1,12 +1,13 @@
 //! The conversation as the model sees it, and what it saw before the last summary.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{CountedUsage, ViewRefs};
 use crate::ids::MessageId;
-use crate::message::{Block, Message, ToolResult};
+use crate::message::{Block, Message, Role, ToolResult};
 use crate::provider::View;
 use crate::usage::Usage;
 
@@ -86,9 +87,15 @@ impl ModelView {
         view.before = None;
         let kept =
             keep_from.and_then(|id| view.messages.iter().position(|message| message.id == *id));
+        // Instructions are not summarised: they stay, in front.
+        for at in 0..kept.unwrap_or(view.messages.len()) {
+            if view.messages[at].role() == Role::System {
+                self.extend(&view, at..at + 1);
+            }
+        }
         self.push(summary, seq);
         if let Some(first) = kept {
-            self.extend(&view, first);
+            self.extend(&view, first..view.messages.len());
         }
         let replaced_by = self.messages.len();
         // What the provider counted was counted for the conversation before.
@@ -102,7 +109,7 @@ impl ModelView {
         let mut view = std::mem::take(self);
         self.before = view.before.take().filter(|before| before.replaced_by <= keep);
         view.truncate(keep);
-        self.extend(&view, 0);
+        self.extend(&view, 0..view.messages.len());
         // A snapshot that lists more than is left cannot be built on.
         self.listed = view.listed.filter(|listed| listed.sources <= self.sources.len());
     }
@@ -116,20 +123,20 @@ impl ModelView {
     pub(super) fn restore(&mut self) {
         let Some(before) = self.before.take() else { return };
         let shorter = std::mem::replace(self, before.view);
-        self.extend(&shorter, before.replaced_by);
+        self.extend(&shorter, before.replaced_by..shorter.messages.len());
         self.latest_usage = None;
     }
 
-    /// Adds the messages of another view from there on, with where they came from.
-    fn extend(&mut self, other: &Self, first: usize) {
-        let shift = self.messages.len();
-        for message in other.messages.iter().skip(first) {
+    /// Adds messages of another view, with where they came from.
+    fn extend(&mut self, other: &Self, range: Range<usize>) {
+        let (shift, first) = (self.messages.len(), range.start);
+        for message in other.messages.get(range.clone()).unwrap_or_default() {
             let (bytes, chars) = size(message);
             self.bytes += bytes;
             self.chars += chars;
             Arc::make_mut(&mut self.messages).push(Arc::clone(message));
         }
-        let moved = other.sources.iter().filter(|source| source.message >= first);
+        let moved = other.sources.iter().filter(|source| range.contains(&source.message));
         self.sources.extend(
             moved.map(|source| Source { message: source.message - first + shift, ..*source }),
         );

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::shell::expand::Scope;
 use crate::shell::removal::{self, Critical};
 use crate::shell::wrappers::{self, Seen};
-use crate::shell::{Part, Script, scan};
+use crate::shell::{Part, RedirectKind, Script, Word, scan, vars};
 use crate::verdict::{Findings, Source};
 
 /// Scripts inside scripts deeper than this are not looked into.
@@ -29,8 +29,23 @@ pub(super) struct Shell<'a, 's> {
 
 impl<'a, 's> Shell<'a, 's> {
     fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
-        let seen = script.parts.iter().map(wrappers::see).collect();
-        Self { policy, disk, script, seen }
+        let mut shell = Self { policy, disk, script, seen: Vec::new() };
+        shell.seen = script.parts.iter().map(|part| shell.see(part)).collect();
+        shell
+    }
+
+    /// What is seen of a part, also once the variables are replaced that the script itself set.
+    fn see(&self, part: &Part) -> Seen {
+        let mut seen = wrappers::see(part);
+        if !part.words.iter().any(Word::has_var) {
+            return seen;
+        }
+        for words in vars::readings(&part.words, &self.scope(part)) {
+            let known = wrappers::see(&Part { words, hidden: true, ..part.clone() });
+            seen.views.extend(known.views);
+            seen.scripts.extend(known.scripts);
+        }
+        seen
     }
 
     /// Every part, and what is seen of it.
@@ -124,7 +139,17 @@ impl Shell<'_, '_> {
                 *unknown |= self.forbid_command(part, &view.words, found);
                 self.forbid_files(part, &view.words, found);
                 let scope = self.scope(part);
-                if let Some(why) = removal::critical(&view.words, &scope, &critical) {
+                if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
+                    found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                }
+                if !self.is_proven_look(part, &view.words) {
+                    self.forbid_mentions(part, &view.words, found);
+                    self.forbid_runs(part, &view.words, found);
+                }
+            }
+            let writes = part.redirects.iter().filter(|r| r.kind == RedirectKind::Write);
+            for redirect in writes {
+                if let Some(why) = removal::device(&redirect.target, &self.scope(part)) {
                     found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
                 }
             }
@@ -156,6 +181,9 @@ impl Shell<'_, '_> {
             for part in &mut inner.parts {
                 part.hidden = true;
             }
+            for (name, values) in &self.script.vars {
+                inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
+            }
             *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);
             Shell::new(self.policy, self.disk, &inner).forbid(depth + 1, found, unknown);
             if !inner.doubts.is_empty() {
@@ -183,7 +211,7 @@ impl Shell<'_, '_> {
         }
         let inline_code = self.seen.iter().any(|seen| {
             seen.views.iter().any(|view| {
-                view.words.first().and_then(crate::shell::Word::value).is_some_and(|program| {
+                view.words.first().and_then(Word::value).is_some_and(|program| {
                     matches!(
                         wrappers::base(&program),
                         "python" | "python3" | "perl" | "ruby" | "node" | "php" | "deno" | "bun"

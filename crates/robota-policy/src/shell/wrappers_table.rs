@@ -120,6 +120,29 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
 pub(super) const SHELLS: &[&str] =
     &["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "rbash", "csh", "tcsh"];
 
+/// Programs that hand a here-document to a shell.
+pub(super) const RUN_STDIN: &[&str] = &[
+    "at",
+    "batch",
+    "ssh",
+    "sudo",
+    "doas",
+    "su",
+    "runuser",
+    "docker",
+    "podman",
+    "kubectl",
+    "chroot",
+    "nsenter",
+    "unshare",
+    "parallel",
+    "script",
+    "env",
+    "xargs",
+    "crontab",
+    "machinectl",
+];
+
 /// Programs with many options of their own: any tail of their words may be the command.
 pub(super) const TAILS: &[&str] = &[
     "parallel", "gdb", "valgrind", "bwrap", "firejail", "proot", "numactl", "prlimit", "setarch",
@@ -148,5 +171,5 @@ pub(super) const RUNNERS: &[(&str, &[&str])] = &[
     ("nix", &["run", "develop", "shell"]),
     ("conda", &["run"]),
     ("rustup", &["run"]),
-    ("git", &["foreach"]),
+    ("git", &["foreach", "run"]),
 ];

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub use payload::{Payload, PayloadRef};
 pub(super) use read::load;
-pub use read::{parse, replay, resolve};
+pub use read::{parse, references, replay, resolve};
 
 use super::destination::Destination;
 use super::error::ReplayError;

@@ -31,6 +31,29 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, ReplayError> {
     Ok(lines)
 }
 
+/// The files beside a log that its lines name; references that are broken are left out.
+#[must_use]
+pub fn references(bytes: &[u8]) -> Vec<PayloadRef> {
+    fn collect(value: &Value, found: &mut Vec<PayloadRef>) {
+        match (PayloadRef::read(value), value) {
+            (Some(Ok(reference)), _) if !found.contains(&reference) => found.push(reference),
+            (Some(_), _) => {}
+            (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, found)),
+            (None, Value::Object(fields)) => {
+                fields.values().for_each(|field| collect(field, found));
+            }
+            (None, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {}
+        }
+    }
+    let mut found = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if let Ok(value) = serde_json::from_slice::<Value>(line) {
+            collect(&value, &mut found);
+        }
+    }
+    found
+}
+
 /// The lines with what lies beside them put in its place.
 ///
 /// # Errors

@@ -1,0 +1,58 @@
+//! `robota sessions`: what is kept, and what can be done with it. One file per command.
+
+pub(crate) mod args;
+mod delete;
+mod export;
+mod files;
+mod find;
+mod fork;
+mod import;
+mod list;
+mod prune;
+mod show;
+mod text;
+mod time;
+mod validate;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use robota_core::journal::JournalStore;
+
+use crate::store::StoreChoice;
+use crate::{Exit, compose};
+
+use args::{SessionsArgs, SessionsCommand, StoreArgs};
+
+/// Runs one of them.
+pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
+    match args.command {
+        SessionsCommand::List(args) => list::run(args).await,
+        SessionsCommand::Show(args) => show::run(args).await,
+        SessionsCommand::Export(args) => export::run(*args).await,
+        SessionsCommand::Import(args) => import::run(args).await,
+        SessionsCommand::Validate(args) => validate::run(args).await,
+        SessionsCommand::Fork(args) => fork::run(args).await,
+        SessionsCommand::Delete(args) => delete::run(args).await,
+        SessionsCommand::Prune(args) => prune::run(args).await,
+    }
+}
+
+/// Where a command works.
+struct Place {
+    /// The folder.
+    cwd: PathBuf,
+    /// Which store.
+    choice: StoreChoice,
+    /// The store, open.
+    store: Arc<dyn JournalStore>,
+}
+
+impl Place {
+    fn of(args: &StoreArgs) -> anyhow::Result<Self> {
+        let cwd = compose::working_directory(args.cwd.as_deref())?;
+        let choice = StoreChoice::parse(args.store.as_deref(), &cwd)?;
+        let store = choice.open()?;
+        Ok(Self { cwd, choice, store })
+    }
+}

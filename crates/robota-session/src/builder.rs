@@ -1,0 +1,241 @@
+//! Building a session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::approve::RuleSink;
+use robota_core::catalogue::Catalogue;
+use robota_core::clock::{Clock, SystemClock};
+use robota_core::compact::Compactor;
+use robota_core::driver::DriveConfig;
+use robota_core::gate::{Gate, InspectOnly};
+use robota_core::hook::Hooks;
+use robota_core::ids::{Ids, RandomIds, SessionId};
+use robota_core::journal::JournalStore;
+use robota_core::permission::Mode;
+use robota_core::provider::Provider;
+use robota_core::tool::Tool;
+use robota_core::turn::TurnConfig;
+
+use crate::callbacks::Callbacks;
+use crate::desk::Approvals;
+use crate::error::SessionError;
+use crate::hooks::{CodeHook, HookFiles};
+use crate::open::{self, Resume};
+use crate::parts::{Parts, Summaries};
+use crate::session::Session;
+use crate::spill::DEFAULT_LIMIT;
+
+/// Builds a [`Session`]. Without a gate only tools that look may run; without somebody to ask,
+/// what would be asked is denied.
+#[derive(Clone)]
+pub struct SessionBuilder {
+    parts: Parts,
+}
+
+impl SessionBuilder {
+    pub(crate) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
+        let catalogue = Catalogue::builtin();
+        let mut turn = TurnConfig::new(provider.name(), model);
+        turn.context_window = catalogue.context_window(&turn.model);
+        turn.max_output = catalogue.max_output(&turn.model);
+        // A session has no limit of its own: abort, the window and the idle timer bound it.
+        turn.max_rounds = 0;
+        let parts = Parts {
+            provider,
+            tools: Vec::new(),
+            gate: Arc::new(InspectOnly),
+            approvals: Approvals::default(),
+            rule_sink: None,
+            hooks: Vec::new(),
+            code_hooks: Vec::new(),
+            files: None,
+            summaries: Summaries::Model,
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(RandomIds),
+            config: DriveConfig::new(turn),
+            mode: Mode::Default,
+            cwd: None,
+            name: None,
+            callbacks: Callbacks::new(),
+            spill: Some(DEFAULT_LIMIT),
+        };
+        Self { parts }
+    }
+
+    /// The system prompt.
+    #[must_use]
+    pub fn system(mut self, prompt: impl Into<Arc<str>>) -> Self {
+        self.parts.config.system = Some(prompt.into());
+        self
+    }
+
+    /// More tools.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.parts.tools.extend(tools);
+        self
+    }
+
+    /// Who judges every call.
+    #[must_use]
+    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.parts.gate = gate;
+        self
+    }
+
+    /// The permission mode.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.parts.mode = mode;
+        self
+    }
+
+    /// Who answers when a call needs somebody's word.
+    #[must_use]
+    pub fn approvals(mut self, approvals: Approvals) -> Self {
+        self.parts.approvals = approvals;
+        self
+    }
+
+    /// Where the rules go that somebody said "always" to.
+    #[must_use]
+    pub fn rule_sink(mut self, sink: Arc<dyn RuleSink>) -> Self {
+        self.parts.rule_sink = Some(sink);
+        self
+    }
+
+    /// Hooks of settings, after those there are.
+    #[must_use]
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.parts.hooks.push(hooks);
+        self
+    }
+
+    /// Hooks in code, after those there are.
+    #[must_use]
+    pub fn code_hook(mut self, hook: Arc<dyn CodeHook>) -> Self {
+        self.parts.code_hooks.push(hook);
+        self
+    }
+
+    /// The files hooks in code may look at and write.
+    #[must_use]
+    pub fn hook_files(mut self, files: Arc<dyn HookFiles>) -> Self {
+        self.parts.files = Some(files);
+        self
+    }
+
+    /// Who summarises a conversation that grows too long, in place of the session's own model.
+    /// None never summarises.
+    #[must_use]
+    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
+        self.parts.summaries = compactor.map_or(Summaries::None, Summaries::By);
+        self
+    }
+
+    /// What the user wants kept in every summary.
+    #[must_use]
+    pub fn compact_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.parts.config.compact_instructions = Some(instructions.into());
+        self
+    }
+
+    /// Is shown what happens.
+    #[must_use]
+    pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
+        self.parts.callbacks = callbacks;
+        self
+    }
+
+    /// Where it works.
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
+        self.parts.cwd = Some(cwd.into());
+        self
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.parts.name = Some(name.into());
+        self
+    }
+
+    /// A provider silent for longer than this has failed.
+    #[must_use]
+    pub fn provider_timeout(mut self, timeout: Duration) -> Self {
+        self.parts.config.idle_timeout = timeout;
+        self
+    }
+
+    /// At most this many model calls a turn; without it there is no limit.
+    #[must_use]
+    pub fn max_turns(mut self, rounds: u32) -> Self {
+        self.parts.config.turn.max_rounds = rounds;
+        self
+    }
+
+    /// The share of the window above which the conversation is summarised by itself; none never
+    /// does.
+    #[must_use]
+    pub fn auto_compact(mut self, threshold: Option<f64>) -> Self {
+        self.parts.config.turn.compact_at = threshold;
+        self
+    }
+
+    /// Output of one call longer than this many bytes is cut to its head and tail; none tells
+    /// everything.
+    #[must_use]
+    pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
+        self.parts.spill = bytes;
+        self
+    }
+
+    /// Where the time comes from.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.parts.clock = clock;
+        self
+    }
+
+    /// Where ids come from.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
+        self.parts.ids = ids;
+        self
+    }
+
+    /// Any other setting of the driver: the window, timeouts, retries, concurrency, secrets.
+    #[must_use]
+    pub fn configure(mut self, change: impl FnOnce(&mut DriveConfig)) -> Self {
+        change(&mut self.parts.config);
+        self
+    }
+
+    /// Begins a session; without an id it gets a fresh one.
+    ///
+    /// # Errors
+    /// When there is one of that id, a setting makes no sense, or the store fails.
+    pub async fn create(
+        self,
+        store: Arc<dyn JournalStore>,
+        id: Option<SessionId>,
+    ) -> Result<Session, SessionError> {
+        open::create(store, id, self.parts).await
+    }
+
+    /// Goes on with a session. What a dead writer left open is sealed, or reported and left to
+    /// the caller.
+    ///
+    /// # Errors
+    /// When there is none, somebody else writes to it, or the store fails.
+    pub async fn resume(
+        self,
+        store: Arc<dyn JournalStore>,
+        id: &SessionId,
+        resume: Resume,
+    ) -> Result<Session, SessionError> {
+        open::resume(store, id, resume, self.parts).await
+    }
+}

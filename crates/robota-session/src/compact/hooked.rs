@@ -1,0 +1,49 @@
+//! Hooks before and after a summary: a compactor around the compactor.
+
+use std::sync::Arc;
+
+use robota_core::compact::{Compaction, CompactionRequest, Compactor};
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::event::CompactionTrigger;
+use robota_core::hook::{CompactTrigger, EventDecision, HookData, HookEvent, Hooks as _};
+
+use crate::hooks::HookChain;
+
+/// A compactor whose work passes the hooks of a session.
+pub(crate) struct HookedCompactor {
+    pub(crate) inner: Arc<dyn Compactor>,
+    pub(crate) hooks: Arc<HookChain>,
+}
+
+#[async_trait::async_trait]
+impl Compactor for HookedCompactor {
+    async fn compact(&self, mut request: CompactionRequest) -> Result<Compaction, ErrorData> {
+        let trigger = match request.trigger {
+            CompactionTrigger::Auto => CompactTrigger::Auto,
+            CompactionTrigger::Manual => CompactTrigger::Manual,
+        };
+        if self.hooks.stands_at(HookEvent::PreCompact) {
+            let custom_instructions = request.instructions.clone().unwrap_or_default();
+            let data = HookData::PreCompact { trigger, custom_instructions };
+            match self.hooks.run_event(data).await.decision {
+                EventDecision::Continue { context: None } => {}
+                EventDecision::Continue { context: Some(words) } => {
+                    request.instructions = Some(match request.instructions.take() {
+                        Some(instructions) => format!("{instructions}\n{words}"),
+                        None => words,
+                    });
+                }
+                EventDecision::Block { reason } => {
+                    let text = format!("Blocked by hook: {reason}");
+                    return Err(ErrorData::new(ErrorKind::Validation, text));
+                }
+            }
+        }
+        let compaction = self.inner.compact(request).await?;
+        if self.hooks.stands_at(HookEvent::PostCompact) {
+            let compact_summary = compaction.summary.text();
+            self.hooks.run_event(HookData::PostCompact { trigger, compact_summary }).await;
+        }
+        Ok(compaction)
+    }
+}

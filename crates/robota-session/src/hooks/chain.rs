@@ -1,0 +1,263 @@
+//! All hooks of a session as one.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use robota_core::hook::{
+    AfterChange, EventDecision, EventReport, HookAnswer, HookData, HookEvent, HookInput, HookPoint,
+    HookReply, Hooks, PostToolDecision, PreToolDecision, PromptDecision, StopDecision,
+};
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::permission::Verdict;
+use robota_core::tool::ToolOutcome;
+
+use super::{CodeHook, HookOrigin, HookScope, RegisteredHook};
+
+/// The hooks of one session.
+pub(crate) struct HookChain {
+    scope: HookScope,
+    code: RwLock<Vec<Arc<dyn CodeHook>>>,
+    settings: Vec<Arc<dyn Hooks>>,
+    /// What SessionStart hooks want the model to know: it goes with the next input.
+    started: Mutex<Option<String>>,
+}
+
+impl HookChain {
+    pub(crate) fn new(
+        scope: HookScope,
+        code: Vec<Arc<dyn CodeHook>>,
+        settings: Vec<Arc<dyn Hooks>>,
+    ) -> Self {
+        Self { scope, code: RwLock::new(code), settings, started: Mutex::default() }
+    }
+
+    pub(crate) fn scope(&self) -> &HookScope {
+        &self.scope
+    }
+
+    pub(crate) fn add(&self, hook: Arc<dyn CodeHook>) {
+        self.code.write().unwrap_or_else(PoisonError::into_inner).push(hook);
+    }
+
+    pub(crate) fn code(&self) -> Vec<Arc<dyn CodeHook>> {
+        self.code.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn registered(&self) -> Vec<RegisteredHook> {
+        let named = |name: &str, origin| RegisteredHook { name: name.to_owned(), origin };
+        let code = self.code();
+        let code = code.iter().map(|hook| named(hook.name(), HookOrigin::Code));
+        let events = HookEvent::ALL
+            .into_iter()
+            .filter(|event| self.settings.iter().any(|hooks| hooks.stands_at(*event)));
+        code.chain(events.map(|event| named(event.name(), HookOrigin::Settings))).collect()
+    }
+
+    /// Words of SessionStart hooks.
+    pub(crate) fn started_with(&self, context: Option<String>) {
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = context;
+    }
+
+    async fn prompt(&self, input: &HookInput) -> PromptDecision {
+        let mut contexts = Vec::new();
+        contexts.extend(self.started.lock().unwrap_or_else(PoisonError::into_inner).take());
+        for hooks in self.at(HookPoint::UserPromptSubmit) {
+            match hooks.run(input.clone()).await.answer {
+                HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
+                    contexts.extend(context);
+                }
+                HookAnswer::UserPromptSubmit(block) => return block,
+                _ => return PromptDecision::Block { reason: astray(HookPoint::UserPromptSubmit) },
+            }
+        }
+        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
+        PromptDecision::Continue { context }
+    }
+
+    async fn pre_tool(&self, mut tool_use: ToolUse, verdict: Verdict) -> HookReply {
+        let mut said = Said::default();
+        for hook in self.code_at(HookPoint::PreToolUse) {
+            let decision = hook.pre_tool(&tool_use, &self.scope).await;
+            if let Some(end) = said.hear(decision, &mut tool_use) {
+                return said.reply(end);
+            }
+        }
+        for hooks in self.at(HookPoint::PreToolUse) {
+            let input = HookInput::PreToolUse { tool_use: tool_use.clone(), verdict };
+            let HookReply { answer, context, stop } = hooks.run(input).await;
+            said.contexts.extend(context);
+            said.stop = said.stop.take().or(stop);
+            let decision = match answer {
+                HookAnswer::PreToolUse(decision) => decision,
+                _ => PreToolDecision::Deny { reason: astray(HookPoint::PreToolUse) },
+            };
+            if let Some(end) = said.hear(decision, &mut tool_use) {
+                return said.reply(end);
+            }
+        }
+        let decision = match (said.changed.then_some(tool_use.input), said.then.clone()) {
+            (Some(ToolInput::Json(input)), then) => PreToolDecision::Change { input, then },
+            (_, AfterChange::Judge) => PreToolDecision::Continue,
+            (_, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
+            (_, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
+        };
+        said.reply(decision)
+    }
+
+    async fn post_tool(&self, tool_use: ToolUse, outcome: ToolOutcome) -> HookReply {
+        let mut now = outcome.clone();
+        let (mut contexts, mut stopped) = (Vec::new(), None);
+        let mut blocked = None;
+        for hook in self.code_at(HookPoint::PostToolUse) {
+            match hook.post_tool(&tool_use, &now, &self.scope).await {
+                PostToolDecision::Continue => {}
+                PostToolDecision::Replace { outcome } => now = outcome,
+                PostToolDecision::Block { reason } => {
+                    blocked.get_or_insert(reason);
+                }
+            }
+        }
+        for hooks in self.at(HookPoint::PostToolUse) {
+            let input = HookInput::PostToolUse { tool_use: tool_use.clone(), outcome: now.clone() };
+            let HookReply { answer, context, stop } = hooks.run(input).await;
+            contexts.extend(context);
+            stopped = stopped.or(stop);
+            match answer {
+                HookAnswer::PostToolUse(PostToolDecision::Continue) => {}
+                HookAnswer::PostToolUse(PostToolDecision::Replace { outcome }) => now = outcome,
+                HookAnswer::PostToolUse(PostToolDecision::Block { reason }) => {
+                    blocked.get_or_insert(reason);
+                }
+                _ => {
+                    blocked.get_or_insert_with(|| astray(HookPoint::PostToolUse));
+                }
+            }
+        }
+        let decision = match blocked {
+            Some(reason) => PostToolDecision::Block { reason },
+            None if now == outcome => PostToolDecision::Continue,
+            None => PostToolDecision::Replace { outcome: now },
+        };
+        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
+        HookReply { answer: HookAnswer::PostToolUse(decision), context, stop: stopped }
+    }
+
+    async fn stop(&self, input: &HookInput) -> HookReply {
+        let mut contexts = Vec::new();
+        let mut decision = StopDecision::Finish;
+        for hooks in self.at(HookPoint::Stop) {
+            let reply = hooks.run(input.clone()).await;
+            contexts.extend(reply.context);
+            if let (StopDecision::Finish, HookAnswer::Stop(said)) = (&decision, reply.answer) {
+                decision = said;
+            }
+        }
+        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
+        HookReply { answer: HookAnswer::Stop(decision), context, stop: None }
+    }
+
+    fn at(&self, point: HookPoint) -> impl Iterator<Item = &Arc<dyn Hooks>> {
+        self.settings.iter().filter(move |hooks| hooks.has(point))
+    }
+
+    fn code_at(&self, point: HookPoint) -> Vec<Arc<dyn CodeHook>> {
+        let mut code = self.code();
+        code.retain(|hook| hook.points().contains(&point));
+        code
+    }
+}
+
+/// What the hooks before a call said so far.
+#[derive(Default)]
+struct Said {
+    changed: bool,
+    then: AfterChange,
+    contexts: Vec<String>,
+    stop: Option<String>,
+}
+
+impl Said {
+    /// Takes one hook's word; a word that settles it is returned.
+    fn hear(&mut self, decision: PreToolDecision, call: &mut ToolUse) -> Option<PreToolDecision> {
+        match decision {
+            PreToolDecision::Continue => {}
+            PreToolDecision::Allow { reason } => self.add(AfterChange::Allow { reason }),
+            PreToolDecision::Ask { reason } => self.add(AfterChange::Ask { reason }),
+            PreToolDecision::Change { input, then } => {
+                call.input = ToolInput::Json(input);
+                self.changed = true;
+                self.add(then);
+            }
+            end @ (PreToolDecision::Deny { .. } | PreToolDecision::Answer { .. }) => {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// The stricter of two: ask, allow, nothing.
+    fn add(&mut self, said: AfterChange) {
+        let strict = |said: &AfterChange| match said {
+            AfterChange::Judge => 0,
+            AfterChange::Allow { .. } => 1,
+            AfterChange::Ask { .. } => 2,
+        };
+        if strict(&said) > strict(&self.then) {
+            self.then = said;
+        }
+    }
+
+    fn reply(self, decision: PreToolDecision) -> HookReply {
+        let context = (!self.contexts.is_empty()).then(|| self.contexts.join("\n"));
+        HookReply { answer: HookAnswer::PreToolUse(decision), context, stop: self.stop }
+    }
+}
+
+fn astray(point: HookPoint) -> String {
+    format!("the {point:?} hook answered for another point")
+}
+
+#[async_trait::async_trait]
+impl Hooks for HookChain {
+    fn has(&self, point: HookPoint) -> bool {
+        let started = point == HookPoint::UserPromptSubmit
+            && self.started.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        started || !self.code_at(point).is_empty() || self.at(point).next().is_some()
+    }
+
+    async fn run(&self, input: HookInput) -> HookReply {
+        match input {
+            HookInput::UserPromptSubmit { .. } => {
+                HookAnswer::UserPromptSubmit(self.prompt(&input).await).into()
+            }
+            HookInput::PreToolUse { tool_use, verdict } => self.pre_tool(tool_use, verdict).await,
+            HookInput::PostToolUse { tool_use, outcome } => self.post_tool(tool_use, outcome).await,
+            HookInput::Stop { .. } => self.stop(&input).await,
+        }
+    }
+
+    fn stands_at(&self, event: HookEvent) -> bool {
+        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
+            || self.settings.iter().any(|hooks| hooks.stands_at(event))
+    }
+
+    async fn run_event(&self, data: HookData) -> EventReport {
+        let mut all = EventReport::default();
+        let mut contexts = Vec::new();
+        for hooks in self.settings.iter().filter(|hooks| hooks.stands_at(data.event())) {
+            let report = hooks.run_event(data.clone()).await;
+            all.stop = all.stop.or(report.stop);
+            all.worktree_path = all.worktree_path.or(report.worktree_path);
+            all.notices.extend(report.notices);
+            match report.decision {
+                EventDecision::Continue { context } => contexts.extend(context),
+                block @ EventDecision::Block { .. } => {
+                    all.decision = block;
+                    return all;
+                }
+            }
+        }
+        let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
+        all.decision = EventDecision::Continue { context };
+        all
+    }
+}

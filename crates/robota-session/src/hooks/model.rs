@@ -1,0 +1,118 @@
+//! Hooks before and after a model call: a provider around the provider.
+
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use robota_core::conversation::Pending;
+use robota_core::error::ErrorKind;
+use robota_core::ids::Ids;
+use robota_core::message::{Message, MessageState};
+use robota_core::provider::{
+    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, PayloadTap, Provider, ProviderError,
+};
+
+use super::{CodeHook, HookChain};
+
+/// A provider whose calls pass the hooks of a session.
+pub(crate) struct HookedProvider {
+    inner: Arc<dyn Provider>,
+    hooks: Arc<HookChain>,
+    ids: Arc<dyn Ids>,
+}
+
+impl HookedProvider {
+    /// The provider itself when no hook is there to be passed.
+    pub(crate) fn wrap(
+        inner: Arc<dyn Provider>,
+        hooks: &Arc<HookChain>,
+        ids: &Arc<dyn Ids>,
+    ) -> Arc<dyn Provider> {
+        if hooks.code().is_empty() {
+            return inner;
+        }
+        Arc::new(Self { inner, hooks: Arc::clone(hooks), ids: Arc::clone(ids) })
+    }
+}
+
+fn refused(hook: &dyn CodeHook, what: &str, reason: &str) -> ProviderError {
+    let text = format!("the hook `{}` refused {what}: {reason}", hook.name());
+    ProviderError::new(ErrorKind::Plugin, text).with_retryable(false)
+}
+
+#[async_trait::async_trait]
+impl Provider for HookedProvider {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
+        self.inner.configure_native_web(web)
+    }
+
+    async fn stream(
+        &self,
+        mut request: ModelRequest,
+        tap: PayloadTap,
+    ) -> Result<DeltaStream, ProviderError> {
+        let hooks = self.hooks.code();
+        for hook in &hooks {
+            hook.pre_model(&mut request, self.hooks.scope())
+                .await
+                .map_err(|reason| refused(&**hook, "the call", &reason))?;
+        }
+        let stream = self.inner.stream(request, tap).await?;
+        let watched = Watched {
+            stream,
+            pending: Pending::default(),
+            hooks,
+            chain: Arc::clone(&self.hooks),
+            ids: Arc::clone(&self.ids),
+        };
+        Ok(futures::stream::unfold(Some(watched), |watched| async move {
+            let mut watched = watched?;
+            let item = watched.stream.next().await?;
+            match watched.see(item).await {
+                Ok(delta) => Some((Ok(delta), Some(watched))),
+                Err(error) => Some((Err(error), None)),
+            }
+        })
+        .boxed())
+    }
+}
+
+/// A stream whose end waits for the hooks.
+struct Watched {
+    stream: DeltaStream,
+    pending: Pending,
+    hooks: Vec<Arc<dyn CodeHook>>,
+    chain: Arc<HookChain>,
+    ids: Arc<dyn Ids>,
+}
+
+impl Watched {
+    async fn see(&mut self, item: Result<Delta, ProviderError>) -> Result<Delta, ProviderError> {
+        let delta = item?;
+        match &delta {
+            Delta::Text(text) => self.pending.push_text(text),
+            Delta::Thinking(text) => self.pending.push_thinking(text),
+            Delta::Block(block) => {
+                self.pending.push_block(block.clone(), &*self.ids);
+            }
+            Delta::End(_) => {
+                let blocks = self.pending.take_blocks();
+                let answer = Message::assistant(&*self.ids, blocks, MessageState::Complete);
+                for hook in &self.hooks {
+                    hook.post_model(&answer, self.chain.scope())
+                        .await
+                        .map_err(|reason| refused(&**hook, "the answer", &reason))?;
+                }
+            }
+            Delta::ToolInput { .. } | Delta::Usage(_) | Delta::Activity => {}
+        }
+        Ok(delta)
+    }
+}

@@ -1,0 +1,236 @@
+//! Subscriptions: what is in the journal joined to what happens, with no gap and no duplicate.
+//!
+//! A reader has a place in the journal. What is published is only a hint that there is more: a
+//! reader who got it in order takes it, and everybody else (who comes late, is slow, or lost
+//! its queue) reads the journal from its place.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt as _};
+use robota_core::event::{Cursor, Envelope, Event};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, JournalStore};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::SessionError;
+use crate::kind::{EventKind, Kinds};
+use crate::live::Live;
+
+/// Events read from the journal at a time.
+const PAGE: usize = 256;
+
+/// Where a subscriber begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Since {
+    /// With what happens from now on.
+    #[default]
+    Now,
+    /// With the first event.
+    Start,
+    /// With what follows this one.
+    After(Cursor),
+}
+
+impl From<Cursor> for Since {
+    fn from(cursor: Cursor) -> Self {
+        Self::After(cursor)
+    }
+}
+
+/// An event of the journal, and what it is to this subscriber.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEvent {
+    /// The kinds of it that were asked for.
+    pub kinds: Vec<EventKind>,
+    /// The event.
+    pub envelope: Arc<Envelope>,
+}
+
+impl SessionEvent {
+    /// Its place: what to come back with.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        self.envelope.cursor()
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn event(&self) -> &Event {
+        &self.envelope.event
+    }
+}
+
+/// What a subscriber gets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Observed {
+    /// Something happened.
+    Event(SessionEvent),
+    /// The cursor the subscriber came with is of events that a loss of power took back, or that
+    /// never were. What it saw after `valid` did not happen; what follows `valid` comes next.
+    CursorReset {
+        /// The cursor it came with.
+        asked: Cursor,
+        /// The last event of its journal that is still there; none when there is none.
+        valid: Option<Cursor>,
+    },
+}
+
+/// A stream of what happens. It ends when the session is shut down or lost.
+pub struct Subscription {
+    inner: BoxStream<'static, Result<Observed, SessionError>>,
+}
+
+impl Subscription {
+    /// Only the events, for those who begin at a place they just got.
+    pub async fn next_event(&mut self) -> Option<Result<SessionEvent, SessionError>> {
+        loop {
+            match self.inner.next().await? {
+                Ok(Observed::Event(event)) => return Some(Ok(event)),
+                Ok(Observed::CursorReset { .. }) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Result<Observed, SessionError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.inner.poll_next_unpin(context)
+    }
+}
+
+/// Begins to follow a session.
+pub(crate) async fn subscribe(
+    store: Arc<dyn JournalStore>,
+    session: &SessionId,
+    live: &Live,
+    since: Since,
+    kinds: Kinds,
+) -> Result<Subscription, SessionError> {
+    // First the queue, then the place: nothing can fall between.
+    let queue = live.subscribe();
+    let last = live.pulse().last.map_or(0, |cursor| cursor.seq);
+    let (at, reset) = match since {
+        Since::Now => (last, None),
+        Since::Start => (0, None),
+        Since::After(cursor) => place(&*store, session, cursor).await?,
+    };
+    let feed = Feed {
+        store,
+        session: session.clone(),
+        queue,
+        ended: live.ended.clone(),
+        kinds,
+        at,
+        behind: at < last,
+        closing: false,
+        reset,
+        ready: VecDeque::new(),
+    };
+    let inner = futures::stream::unfold(Some(feed), |feed| async move {
+        let mut feed = feed?;
+        match feed.next().await? {
+            Ok(observed) => Some((Ok(observed), Some(feed))),
+            // What cannot be read now is not skipped: the subscriber comes back with its cursor.
+            Err(error) => Some((Err(error), None)),
+        }
+    });
+    Ok(Subscription { inner: inner.boxed() })
+}
+
+/// Where a cursor leads: the number to go on after, and the reset to tell.
+async fn place(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    asked: Cursor,
+) -> Result<(u64, Option<Observed>), JournalError> {
+    if asked.seq == 0 {
+        return Ok((0, None));
+    }
+    let last = store.head(session).await?.last;
+    let epoch_of = async |seq: u64| -> Result<u32, JournalError> {
+        Ok(store.pick(session, &[seq]).await?.first().map_or(0, |event| event.epoch))
+    };
+    let most = asked.seq.min(last.seq);
+    if most == asked.seq && epoch_of(asked.seq).await? == asked.epoch {
+        return Ok((asked.seq, None));
+    }
+    // Epochs only grow: the last event of its epoch, or of one before, is found by halving.
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if epoch_of(middle).await? <= asked.epoch {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    let valid = match low {
+        0 => None,
+        seq => Some(Cursor { epoch: epoch_of(seq).await?, seq }),
+    };
+    Ok((low, Some(Observed::CursorReset { asked, valid })))
+}
+
+struct Feed {
+    store: Arc<dyn JournalStore>,
+    session: SessionId,
+    queue: broadcast::Receiver<Arc<Envelope>>,
+    ended: CancellationToken,
+    kinds: Kinds,
+    /// The last event that was looked at.
+    at: u64,
+    /// Whether the journal has more than what was looked at.
+    behind: bool,
+    /// Whether nothing more will be published.
+    closing: bool,
+    reset: Option<Observed>,
+    ready: VecDeque<Arc<Envelope>>,
+}
+
+impl Feed {
+    async fn next(&mut self) -> Option<Result<Observed, SessionError>> {
+        if let Some(reset) = self.reset.take() {
+            return Some(Ok(reset));
+        }
+        loop {
+            while let Some(envelope) = self.ready.pop_front() {
+                self.at = envelope.seq;
+                if let Some(kinds) = self.kinds.wanted(&envelope.event) {
+                    return Some(Ok(Observed::Event(SessionEvent { kinds, envelope })));
+                }
+            }
+            if self.behind {
+                match self.store.read(&self.session, self.at, PAGE).await {
+                    Ok(page) => {
+                        self.behind = page.len() == PAGE;
+                        self.ready.extend(page.into_iter().map(Arc::new));
+                    }
+                    Err(error) => return Some(Err(error.into())),
+                }
+                continue;
+            }
+            if self.closing {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                published = self.queue.recv() => match published {
+                    Ok(envelope) if envelope.seq <= self.at => {}
+                    Ok(envelope) if envelope.seq == self.at + 1 => self.ready.push_back(envelope),
+                    Ok(_) | Err(RecvError::Lagged(_)) => self.behind = true,
+                    Err(RecvError::Closed) => self.closing = true,
+                },
+                () = self.ended.cancelled() => (self.closing, self.behind) = (true, true),
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A store that can fail, and sessions on it.
+#![allow(dead_code, reason = "each test file uses its own part of it")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use robota_core::blob::Blobs;
+use robota_core::event::{Cursor, Durability, Envelope, Event};
+use robota_core::ids::{CallId, SessionId};
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, MemoryStore, SessionFilter, SessionHead, SessionPage,
+    read_all,
+};
+use robota_core::message::Message;
+use robota_core::permission::{Class, Verdict};
+use robota_core::tool::Tool;
+use robota_session::{Session, SessionBuilder};
+use robota_testkit::{CountingIds, FakeClock, Script, ScriptedGate, ScriptedProvider, fn_tool};
+use tokio_util::sync::CancellationToken;
+
+/// A session with a scripted model, counted ids and a clock that stands still.
+pub(crate) fn builder(script: Script) -> (SessionBuilder, ScriptedProvider) {
+    let model = ScriptedProvider::new(script);
+    (builder_with(&model), model)
+}
+
+pub(crate) fn builder_with(model: &ScriptedProvider) -> SessionBuilder {
+    Session::builder(Arc::new(model.clone()), "test-model")
+        .ids(Arc::new(CountingIds::default()))
+        .clock(Arc::new(FakeClock::fixed()))
+}
+
+pub(crate) fn yaml(text: &str) -> Script {
+    Script::from_yaml(text).unwrap()
+}
+
+pub(crate) fn tool(tool: impl Tool + 'static) -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(tool)]
+}
+
+/// A tool that says what it was given.
+pub(crate) fn echo(name: &str, class: Class) -> robota_testkit::FnTool {
+    fn_tool(name, class, |input| async move { input.to_string() })
+}
+
+pub(crate) fn allow() -> Arc<ScriptedGate> {
+    Arc::new(ScriptedGate::new(Verdict::Allow))
+}
+
+pub(crate) fn ask() -> Arc<ScriptedGate> {
+    Arc::new(ScriptedGate::new(Verdict::Ask))
+}
+
+pub(crate) fn memory() -> Arc<MemoryStore> {
+    Arc::new(MemoryStore::new())
+}
+
+pub(crate) async fn journal(store: &dyn JournalStore, id: &SessionId) -> Vec<Envelope> {
+    read_all(store, id, 0).await.unwrap()
+}
+
+pub(crate) fn kinds(events: &[Envelope]) -> Vec<&str> {
+    events.iter().map(|event| event.event.kind()).collect()
+}
+
+pub(crate) fn count(events: &[Envelope], kind: &str) -> usize {
+    events.iter().filter(|event| event.event.kind() == kind).count()
+}
+
+/// What must hold of every journal and of what it comes to.
+pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
+    for pair in events.windows(2) {
+        assert_eq!(pair[1].seq, pair[0].seq + 1, "numbers grow by one");
+        assert!(pair[1].epoch >= pair[0].epoch, "epochs only grow");
+    }
+    let mut owed: Vec<&CallId> = Vec::new();
+    for message in messages {
+        let results: Vec<_> = message.tool_results().map(|result| &result.call).collect();
+        assert_eq!(results, owed, "one result for each call, in order, right after it");
+        owed = message.tool_uses().map(|tool_use| &tool_use.call).collect();
+    }
+    assert!(owed.is_empty(), "no result for {owed:?}");
+    let mut started: Vec<&CallId> = Vec::new();
+    let mut finished: Vec<&CallId> = Vec::new();
+    for event in events {
+        match &event.event {
+            Event::ToolStarted(data) => {
+                assert!(!started.contains(&&data.call), "a call starts once");
+                assert!(!finished.contains(&&data.call), "what is finished is not run again");
+                started.push(&data.call);
+            }
+            Event::ToolFinished(data) => {
+                assert!(!finished.contains(&&data.call), "a call ends once");
+                finished.push(&data.call);
+                if started.contains(&&data.call) {
+                    let ran = data.outcome.ran;
+                    assert_ne!(ran, robota_core::event::Ran::No, "started, so it may have run");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A store whose n-th append fails, and which somebody can take a session from.
+#[derive(Clone)]
+pub(crate) struct Failing {
+    pub(crate) inner: MemoryStore,
+    appends: Arc<AtomicUsize>,
+    fail: Arc<Mutex<(usize, usize)>>,
+    pub(crate) lost: CancellationToken,
+}
+
+impl Failing {
+    pub(crate) fn new() -> Self {
+        Self {
+            inner: MemoryStore::new(),
+            appends: Arc::default(),
+            fail: Arc::new(Mutex::new((0, 0))),
+            lost: CancellationToken::new(),
+        }
+    }
+
+    /// Appends number `from` to `to` fail, the first being one.
+    pub(crate) fn fail(&self, from: usize, to: usize) {
+        *self.fail.lock().unwrap() = (from, to);
+    }
+
+    pub(crate) fn appends(&self) -> usize {
+        self.appends.load(Ordering::SeqCst)
+    }
+
+    fn wrap(&self, inner: Box<dyn Journal>) -> Box<dyn Journal> {
+        Box::new(FailingWriter { inner, store: self.clone() })
+    }
+}
+
+struct FailingWriter {
+    inner: Box<dyn Journal>,
+    store: Failing,
+}
+
+#[async_trait::async_trait]
+impl Journal for FailingWriter {
+    async fn append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let nth = self.store.appends.fetch_add(1, Ordering::SeqCst) + 1;
+        let (from, to) = *self.store.fail.lock().unwrap();
+        if (from..=to).contains(&nth) {
+            let place = "the journal of the test".to_owned();
+            return Err(JournalError::Io { action: "append to", place, reason: nth.to_string() });
+        }
+        self.inner.append(events, durability).await
+    }
+
+    fn lost(&self) -> CancellationToken {
+        self.store.lost.clone()
+    }
+}
+
+#[async_trait::async_trait]
+impl JournalStore for Failing {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        Ok(self.wrap(self.inner.create(session).await?))
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        Ok(self.wrap(self.inner.open(session).await?))
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        self.inner.read(session, after_seq, limit).await
+    }
+
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        self.inner.pick(session, seqs).await
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        self.inner.head(session).await
+    }
+
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        self.inner.list(filter).await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        Ok(self.wrap(self.inner.fork(parent, at, child, first).await?))
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.inner.delete(session).await
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+        self.inner.blobs(session)
+    }
+}
+
+/// A store with a journal as a crash would have left it.
+pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemoryStore> {
+    let store = memory();
+    let mut writer = store.create(id).await.unwrap();
+    let events: Vec<_> = events.iter().cloned().map(Arc::new).collect();
+    writer.append(&events, Durability::Synced).await.unwrap();
+    store
+}
