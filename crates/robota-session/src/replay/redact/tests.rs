@@ -1,1 +1,52 @@
+use robota_core::env_ref::Secret;
+use robota_core::event::{Event, ProviderPayload, ToolsSet};
+use robota_core::permission::Class;
+use robota_core::provider::PayloadKind;
+use robota_core::tool::ToolSpec;
+use serde_json::{Map, json};
 
+use super::*;
+
+fn line(event: impl Into<Event>) -> Envelope {
+    let ts = "2026-01-02T03:04:05Z".parse().unwrap();
+    Envelope { seq: 7, epoch: 1, ts, turn: None, event: event.into(), min_reader: None }
+}
+
+#[test]
+fn sess_13_an_export_has_no_secrets_by_name_or_by_value() {
+    let payload = json!({"headers": {"Authorization": "Bearer x", "n": [{"x-api-key": "k"}]},
+        "body": "the key is sk-12345678."});
+    let event = line(ProviderPayload {
+        round: 1,
+        provider: "p".to_owned(),
+        api_surface: None,
+        kind: PayloadKind::Request,
+        sequence: 0,
+        payload,
+        metadata: Map::new(),
+    });
+    let redactor = Redactor::new([Secret::new("sk-12345678")]);
+    let clean = redact_envelope(&redactor, &event).unwrap().unwrap();
+    let text = clean.to_line();
+    assert!(!text.contains("Bearer") && !text.contains("sk-1234"), "{text}");
+    assert!(text.contains("the key is [REDACTED]."), "{text}");
+    assert_eq!((clean.seq, clean.ts), (event.seq, event.ts));
+    // What is clean stays byte for byte.
+    assert_eq!(redact_envelope(&redactor, &clean).unwrap(), None);
+}
+
+#[test]
+fn sess_13_the_names_of_arguments_are_no_secrets() {
+    let schema = json!({"type": "object", "properties": {"password": {"type": "string"}}});
+    let tool = ToolSpec {
+        name: "login".to_owned(),
+        description: String::new(),
+        input_schema: schema,
+        class: Class::Execute,
+    };
+    let event = line(ToolsSet { sha256: String::new(), tools: vec![tool] });
+    assert_eq!(redact_envelope(&Redactor::default(), &event).unwrap(), None);
+    let mut value = json!({"input": {"password": "hunter2"}, "secret": null});
+    redact(&Redactor::default(), &mut value);
+    assert_eq!(value, json!({"input": {"password": "[REDACTED]"}, "secret": null}));
+}
