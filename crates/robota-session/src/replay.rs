@@ -57,7 +57,7 @@ pub use destination::Destination;
 pub use error::ReplayError;
 pub use markdown::markdown;
 pub use record::{Imported, Record};
-pub use redact::{redact, redact_envelope};
+pub use redact::{redact, redact_envelope, redact_events};
 pub use transcript::{CallView, Decision, Entry, Step, Transcript, TurnView, transcript};
 
 #[cfg(test)]

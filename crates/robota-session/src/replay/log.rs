@@ -24,7 +24,7 @@ pub use read::{parse, references, replay, resolve};
 use super::destination::Destination;
 use super::error::ReplayError;
 use super::record::{Imported, Record};
-use super::redact::redact;
+use super::redact::{redact, redact_events};
 
 /// Payload files by the path a line gives them.
 pub type Payloads = HashMap<String, Vec<u8>>;
@@ -74,7 +74,8 @@ pub fn from_events(
     redactor: &Redactor,
 ) -> Result<Exported, ReplayError> {
     let mut exported = Exported::default();
-    for mut line in lines::of(session, events)? {
+    let events = redact_events(redactor, events)?;
+    for mut line in lines::of(session, &events)? {
         redact(redactor, &mut line);
         if let Value::Object(fields) = &mut line {
             payload::take_out(session, fields, &mut exported.payloads);

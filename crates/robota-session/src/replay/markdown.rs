@@ -100,6 +100,8 @@ fn call(text: &mut String, call: &CallView) {
             DecidedBy::Hook => "a hook",
             DecidedBy::User => "the user",
         };
+        // One word for it is enough.
+        facts.retain(|fact| fact != verdict);
         facts.push(format!("{verdict} by {by}"));
     }
     line(text, format_args!("\n**{}** — {}\n", call.name, facts.join(", ")));

@@ -11,7 +11,6 @@ use robota_core::ids::{Ids, SessionId};
 use robota_core::journal::{JournalStore, read_all};
 use robota_core::message::{BlobRef, Message};
 use robota_core::project::history;
-use robota_core::redact::Redactor;
 use robota_core::state::State;
 use robota_core::tool::ToolSpec;
 use serde::{Deserialize, Serialize};
@@ -22,7 +21,6 @@ pub use import::{Imported, import};
 use items::Repairs;
 
 use super::error::ReplayError;
-use super::redact::redact;
 use super::universal;
 
 /// The marker of an imported session, an entry of its history.
@@ -260,19 +258,6 @@ impl Record {
         let mut value: Value = serde_json::from_str(text).map_err(bad)?;
         migrate(&mut value);
         serde_json::from_value(value).map_err(bad)
-    }
-
-    /// Takes secrets out.
-    ///
-    /// # Errors
-    /// When what is left is no record: it must not leave as it is.
-    pub fn redact(&mut self, redactor: &Redactor) -> Result<(), ReplayError> {
-        let bad =
-            |error: serde_json::Error| ReplayError::shape("session record", error.to_string());
-        let mut value = serde_json::to_value(&*self).map_err(bad)?;
-        redact(redactor, &mut value);
-        *self = serde_json::from_value(value).map_err(bad)?;
-        Ok(())
     }
 
     /// The hash of what it says, whatever shape it came in.

@@ -5,6 +5,8 @@ use robota_core::redact::{REDACTED, Redactor, is_secret_name};
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::error::ReplayError;
+
 /// Takes secrets out of JSON: by the name of a field, and by the values the redactor knows. The
 /// names in a JSON Schema (`properties`) are names of arguments, not of secrets.
 pub fn redact(redactor: &Redactor, value: &mut Value) {
@@ -64,6 +66,24 @@ pub fn redact_envelope(
     let mut whole = bytes.clone();
     whole.extend_from_slice(format!(",\"crc\":\"{:08x}\"}}", crc32fast::hash(&bytes)).as_bytes());
     Envelope::decode(&whole).map(Some)
+}
+
+/// Events without secrets, for shapes that are made from them: what is told as text there, such
+/// as the arguments of a call, still has its names here.
+///
+/// # Errors
+/// When an event cannot be written or read back.
+pub fn redact_events(
+    redactor: &Redactor,
+    events: &[Envelope],
+) -> Result<Vec<Envelope>, ReplayError> {
+    let clean = |event: &Envelope| {
+        let clean = redact_envelope(redactor, event).map_err(|error| {
+            ReplayError::shape("journal", format!("event {}: {error}", event.cursor()))
+        })?;
+        Ok(clean.unwrap_or_else(|| event.clone()))
+    };
+    events.iter().map(clean).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use robota_core::clock::Clock as _;
 use robota_core::event::*;
 use robota_core::history::HistoryEntry;
-use robota_core::ids::{CallId, CountingIds, InputId, MessageId, SessionId};
+use robota_core::ids::{CallId, CountingIds, InputId, MessageId, RandomIds, SessionId};
 use robota_core::journal::{JournalStore, MemoryStore, read_all};
 use robota_core::message::{Block, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use robota_core::permission::{Class, Mode};
@@ -80,7 +80,7 @@ async fn kode_04_a_stored_session_is_forked_and_not_touched() {
         (Selector::At(Cursor { epoch: 1, seq: points[1].seq + 1 }), points[1], 4),
         (Selector::Latest, events.last().unwrap().cursor(), 6),
     ] {
-        let child = SessionId::mint(&robota_core::ids::RandomIds);
+        let child = SessionId::mint(&RandomIds);
         assert_eq!(fork::fork(&store, &session, &place, &child, &clock).await.unwrap(), at);
         let state = load_whole(&store, &child).await.unwrap();
         assert_eq!(state.view.messages.len(), messages);
@@ -289,7 +289,8 @@ async fn every_shape_comes_back(events: &[Envelope], rewound: bool) {
     let record = Record::parse(&serde_json::to_string(&record).unwrap()).unwrap();
     let other = MemoryStore::new();
     let to = Destination::new(&other);
-    let ids = CountingIds::default();
+    // Not the ids that the session itself has.
+    let ids = RandomIds;
     let imported = record::import(&to, &record, &ids).await.unwrap();
     assert_eq!((imported.sealed.len(), imported.orphans, imported.unreadable.len()), (0, 0, 0));
     assert!(record::import(&to, &record, &ids).await.unwrap().already);
@@ -316,7 +317,7 @@ async fn every_shape_comes_back(events: &[Envelope], rewound: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
     fn sess_14_every_shape_comes_back_to_what_the_model_saw(ops in ops()) {

@@ -8,7 +8,9 @@ use robota_core::journal::{JournalStore, read_all};
 use robota_core::message::BlobRef;
 use robota_core::redact::Redactor;
 use robota_session::replay::log::Payload;
-use robota_session::replay::{Record, blob_refs, journal, log, markdown, transcript};
+use robota_session::replay::{
+    Record, blob_refs, journal, log, markdown, redact_events, transcript,
+};
 use serde_json::{Value, json};
 
 use super::args::{ExportArgs, ExportFormat};
@@ -74,6 +76,7 @@ async fn make(
             blobs.push(blob);
         }
     }
+    let events = redact_events(redactor, &events)?;
     let plain = |bytes| Export { bytes, payloads: Vec::new(), blobs: blobs.clone(), redacted: 0 };
     Ok(match format {
         ExportFormat::Journal => {
@@ -81,8 +84,7 @@ async fn make(
             Export { redacted: exported.redacted, ..plain(exported.bytes) }
         }
         ExportFormat::Record => {
-            let mut record = Record::from_events(session, &events)?;
-            record.redact(redactor)?;
+            let record = Record::from_events(session, &events)?;
             let mut bytes = serde_json::to_vec_pretty(&record)?;
             bytes.push(b'\n');
             plain(bytes)

@@ -74,6 +74,7 @@ pub(in crate::replay) async fn import_as(
     ids: &dyn Ids,
     format: &str,
 ) -> Result<Imported, ReplayError> {
+    let record = &with_prompt(record);
     let session = to.id.cloned().unwrap_or_else(|| SessionId::from(record.id.as_str()));
     if session.as_str().is_empty() {
         return Err(ReplayError::shape("session record", "it has no id"));
@@ -96,7 +97,6 @@ pub(in crate::replay) async fn import_as(
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let record = &with_prompt(record);
     let Read { items, blobs, repairs } = items::history(&record.history, record.created_at, ids);
     let seen = items::messages(&record.messages, record.created_at, ids);
     let built = build(record, &session, format, &items, &seen, ids)?;

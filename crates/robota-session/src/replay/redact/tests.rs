@@ -50,3 +50,33 @@ fn sess_13_the_names_of_arguments_are_no_secrets() {
     redact(&Redactor::default(), &mut value);
     assert_eq!(value, json!({"input": {"password": "[REDACTED]"}, "secret": null}));
 }
+
+#[test]
+fn sess_13_arguments_that_are_told_as_text_have_no_secrets_either() {
+    use robota_core::event::AssistantMessage;
+    use robota_core::ids::CountingIds;
+    use robota_core::message::{Block, Message, MessageState, ToolInput, ToolUse};
+
+    let input = ToolInput::Json(json!({"user": "ada", "password": "hunter2"}));
+    let call = Block::ToolUse(ToolUse::new("c".into(), "call_0", "login", input));
+    let ids = CountingIds::default();
+    let message = Message::assistant(&ids, vec![call], MessageState::Complete);
+    let created = robota_core::event::SessionCreated {
+        session: "s".into(),
+        format: 0,
+        cwd: None,
+        parent: None,
+    };
+    let events = [
+        Envelope { seq: 1, ..line(created) },
+        Envelope { seq: 2, ..line(AssistantMessage { round: 1, message }) },
+    ];
+    let redactor = Redactor::default();
+    let log = crate::replay::log::from_events(&"s".into(), &events, &redactor).unwrap();
+    let clean = redact_events(&redactor, &events).unwrap();
+    let record = crate::replay::Record::from_events(&"s".into(), &clean).unwrap();
+    for text in [log.lines.join("\n"), serde_json::to_string(&record).unwrap()] {
+        assert!(text.contains("ada") && text.contains("[REDACTED]"), "{text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+}
