@@ -43,7 +43,8 @@ fn mutated(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
 macro_rules! targets {
     ($($name:ident from $corpus:literal;)*) => {
         proptest! {
-            #![proptest_config(ProptestConfig::with_cases(512))]
+            // `PROPTEST_CASES` asks for more.
+            #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
             $(
                 #[test]
                 fn $name(data in mutated($corpus)) {

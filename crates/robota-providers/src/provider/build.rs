@@ -36,7 +36,7 @@ pub fn build(
     let wire = settings.wire.unwrap_or(home_wire);
     let quirks = quirks(profile, home_quirks, &settings)?;
     let base = with_usual_path(base, profile, wire);
-    host.client.check(&base)?;
+    host.client.prepare(&base)?;
     let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
     if profile.credential == CredentialRequirement::Required && key.is_none() {
         return Err(BuildError::NoKey { vendor, ways: ways_to_a_key(profile) });
