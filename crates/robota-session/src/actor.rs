@@ -117,7 +117,7 @@ pub(crate) struct Actor {
     running: Option<Running>,
     /// Inputs that an interrupt cancels once the turn is over.
     cancelled: Vec<InputId>,
-    /// Told when nothing runs any more.
+    /// Told when what runs has ended.
     waiting: Vec<oneshot::Sender<()>>,
     /// Requests that wait until nothing runs.
     deferred: Vec<Request>,
@@ -207,15 +207,14 @@ impl Actor {
                 let content = input.content.clone();
                 Some(TurnInput::Message { input: Some(id.clone()), content })
             });
+            let rests = next.is_none();
+            self.shared.live.set_busy(!rests);
+            self.waiting.drain(..).for_each(|waiting| {
+                let _ = waiting.send(());
+            });
             match next {
                 Some(input) => self.start(input),
-                None => {
-                    self.shared.live.set_busy(false);
-                    self.waiting.drain(..).for_each(|waiting| {
-                        let _ = waiting.send(());
-                    });
-                    return;
-                }
+                None => return,
             }
         }
     }

@@ -225,7 +225,7 @@ impl Session {
         Ok(Asked { text: answer.text(), session: self.id().clone() })
     }
 
-    /// Stops what runs and cancels what waits behind it; returns when the session is ready. Says
+    /// Stops what runs and cancels what waits behind it; returns when that has ended. Says
     /// whether anything ran.
     ///
     /// # Errors
