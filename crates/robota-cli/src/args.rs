@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what this folder's settings would do, and say whether they may.
     Trust(TrustArgs),
+    /// List the models of the service that would answer.
+    Models(ModelsArgs),
+    /// Check that everything a run needs works: settings, sessions, shell, model.
+    Doctor(DoctorArgs),
 }
 
 /// What settings hold: the same for a run and for an explanation.
@@ -172,12 +176,53 @@ pub(crate) struct TrustArgs {
     pub(crate) settings: SettingsArgs,
 }
 
+/// `robota models`
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Of this vendor, or of this profile of the settings.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Of every vendor, as far as they are known without asking.
+    #[arg(long, conflicts_with = "provider")]
+    pub(crate) all: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `robota doctor`
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Of this vendor, or of this profile of the settings.
+    #[arg(long, value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+    /// Which model.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Give up on the model after this many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub(crate) timeout: u64,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
 /// Options of the demonstration.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Make the throw-away project here instead of in a temporary folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// The part that dies in the middle of a command; the demonstration starts it by itself.
+    #[arg(long, hide = true, requires = "dir")]
+    pub(crate) first_act: bool,
+    /// In colour, although this is no terminal.
+    #[arg(long, hide = true)]
+    pub(crate) colour: bool,
 }
 
 /// Options of a headless run.
@@ -191,11 +236,12 @@ pub(crate) struct PrintArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
 
-    /// Who answers: `scripted:FILE` plays a script (see docs/scripted.md).
+    /// Who answers: a profile of the settings, a vendor (see `robota models --all`), or
+    /// `scripted:FILE`, which plays a script.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// Which model.
+    /// Which model; `vendor/model` names both.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
@@ -213,11 +259,68 @@ pub(crate) struct PrintArgs {
     pub(crate) max_turns: u32,
 
     #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
     /// Write a trace of what happens inside to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
+}
+
+/// Which session, and where it is kept.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with the newest session of this folder.
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) go_on: bool,
+
+    /// Go on with a session: its id, the beginning of it, or its name.
+    #[arg(short = 'r', long, value_name = "ID|NAME", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// With -c or -r: go on with a copy, and leave the session as it is.
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// The id of the new session: a UUID, or a name such as agent:dev/session:main.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session_id: Option<String>,
+
+    /// What the session is called.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Where sessions are kept: file[:DIR], sqlite:FILE or postgres://…
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// What a loss of power may take: strict nothing, barrier only what nobody was told is safe,
+    /// relaxed the last seconds.
+    #[arg(long, value_enum, default_value_t = Durability::Barrier, hide_possible_values = false)]
+    pub(crate) durability: Durability,
+}
+
+/// How much a store waits for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// For every event.
+    Strict,
+    /// Before anything that depends on it.
+    Barrier,
+    /// Never.
+    Relaxed,
+}
+
+impl From<Durability> for robota_store::Level {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Strict => Self::Strict,
+            Durability::Barrier => Self::Barrier,
+            Durability::Relaxed => Self::Relaxed,
+        }
+    }
 }
 
 /// What a headless run prints.

@@ -1,5 +1,7 @@
 //! Commands beside the agent: one file each.
 
 pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod models;
 pub(crate) mod permissions;
 pub(crate) mod trust;

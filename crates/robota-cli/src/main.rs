@@ -12,16 +12,20 @@ mod demo;
 mod hooks;
 mod output;
 mod print;
+mod provider;
 mod setup;
 mod signals;
 mod stdin;
+mod store;
+mod which;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use robota_core::error::Diagnose;
 
-use args::{Cli, Command, PermissionsCommand};
+use args::{Cli, Command, OutputFormat, PermissionsCommand};
 
 /// How the program can end. Scripts rely on these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +79,14 @@ fn main() -> ExitCode {
         output::line(concat!("robota ", env!("CARGO_PKG_VERSION")));
         return Exit::Ok.into();
     }
+    if let [_, flag] = arguments.as_slice()
+        && flag == compose::REAPER
+    {
+        return match robota_exec::reaper::serve() {
+            Ok(()) => Exit::Ok.into(),
+            Err(_) => Exit::Failure.into(),
+        };
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -84,12 +96,37 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
+    let as_json = cli.command.is_none() && cli.print.output_format == OutputFormat::Json;
     run(cli)
         .unwrap_or_else(|error| {
-            output::complain(&format!("{error:#}"));
+            let (message, hint) = (format!("{error:#}"), hint(&error));
+            output::complain(&message);
+            if let Some(hint) = &hint {
+                output::note(&format!("hint: {hint}"));
+            }
+            if as_json {
+                output::line(&output::failure(&message, hint.as_deref()).to_string());
+            }
             if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
         })
         .into()
+}
+
+/// What the user can do about an error, where one of ours is among its causes.
+fn hint(error: &anyhow::Error) -> Option<String> {
+    fn of<E: Diagnose + std::error::Error + 'static>(
+        cause: &(dyn std::error::Error + 'static),
+    ) -> Option<String> {
+        cause.downcast_ref::<E>().and_then(Diagnose::hint)
+    }
+    error.chain().find_map(|cause| {
+        of::<robota_providers::BuildError>(cause)
+            .or_else(|| of::<robota_config::ConfigError>(cause))
+            .or_else(|| of::<robota_core::journal::JournalError>(cause))
+            .or_else(|| of::<robota_core::resume::ResumeError>(cause))
+            .or_else(|| of::<robota_exec::ExecError>(cause))
+            .or_else(|| of::<robota_session::SessionError>(cause))
+    })
 }
 
 fn run(cli: Cli) -> anyhow::Result<Exit> {
@@ -101,6 +138,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         },
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
+        Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
+        Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
     }
 }
 

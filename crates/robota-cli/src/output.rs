@@ -17,6 +17,14 @@ pub(crate) fn line(text: &str) {
     let _ = out.flush();
 }
 
+/// Prints bytes as they are.
+#[expect(clippy::disallowed_methods, reason = "the one place that prints")]
+pub(crate) fn bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
+}
+
 /// Tells the user what is wrong.
 pub(crate) fn complain(text: &str) {
     note(&format!("robota: {text}"));
@@ -92,6 +100,17 @@ pub(crate) fn json(report: &TurnReport, session: &SessionId) -> Value {
         "tools_executed": report.tools_executed,
         "usage": report.usage,
         "error": report.error,
+    })
+}
+
+/// A run that did not begin, as the same object.
+pub(crate) fn failure(message: &str, hint: Option<&str>) -> Value {
+    json!({
+        "type": "result",
+        "subtype": "error",
+        "is_error": true,
+        "result": "",
+        "error": {"message": message, "hint": hint},
     })
 }
 

@@ -7,7 +7,9 @@ use robota_config::{
     Environment, Files, Places, RuleList, Settings, SettingsArgument, Severity, Trust, TrustStore,
     rule_check,
 };
+use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
+use robota_core::redact::Redactor;
 use robota_exec::OsPaths;
 use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
@@ -22,6 +24,8 @@ const MOST_TOLD: usize = 5;
 pub(crate) struct Setup {
     /// Where things are.
     pub(crate) places: Places,
+    /// The environment the program was started in.
+    pub(crate) environment: Environment,
     /// The settings that hold.
     pub(crate) settings: Settings,
     /// The rules they make.
@@ -57,12 +61,22 @@ impl Setup {
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
         // Rules that cannot be read are in the report already.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
-        Ok(Self { places, settings, policy })
+        Ok(Self { places, environment, settings, policy })
     }
 
     /// Where the agent works.
     pub(crate) fn workspace(&self) -> Workspace {
         self.settings.policy_spec(&self.places).workspace
+    }
+
+    /// Knows what must not be seen: these, and every variable that is named like a secret.
+    pub(crate) fn redactor(&self, secrets: &[Secret]) -> Redactor {
+        let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
+        let variables = self.environment.iter().chain(settings);
+        let named = variables
+            .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
+            .map(|(_, value)| Secret::new(value));
+        Redactor::new(secrets.iter().cloned().chain(named))
     }
 
     /// Tells what is wrong and what does not count, once, in as few lines as it takes.

@@ -221,6 +221,7 @@ keys! {
     "providers.*.baseURL" Highest, Grants, (String);
     "providers.*.timeout" Highest, Grants, (std::num::NonZeroU64);
     "providers.*.options" Deep, Grants, (Object);
+    "vendors.*" Deep, Grants, (Object);
     "provider.name" Highest, Grants, (String);
     "provider.type" Highest, Grants, (String);
     "provider.model" Highest, Grants, (String);

@@ -46,6 +46,10 @@ pub struct SettingsFile {
     /// Provider profiles, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub providers: IndexMap<String, ProviderProfile>,
+    /// Vendors beside the built-in ones, by type: the fields of a vendor's profile
+    /// (docs/providers.md).
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub vendors: IndexMap<String, Map<String, Value>>,
     /// The one provider of older versions; used when no profile is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<LegacyProvider>,

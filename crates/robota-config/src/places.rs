@@ -138,6 +138,11 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// Every variable, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The lookup that resolving a secret asks for.
     pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + '_ {
         |name| self.get(name).map(str::to_owned)

@@ -32,19 +32,36 @@ impl Settings {
     /// # Errors
     /// When the profile does not exist or has no type.
     pub fn provider(&self) -> Result<Option<ActiveProvider>, ConfigError> {
-        let (name, kind, profile) = match (&self.values.current_provider, &self.values.provider) {
+        match (&self.values.current_provider, &self.values.provider) {
             (Some(name), _) => {
-                let profile = self.values.providers.get(name).ok_or_else(|| self.missing(name))?;
-                (name.clone(), profile.kind.clone(), profile)
+                self.profile(name)?.map_or_else(|| Err(self.missing(name)), |found| Ok(Some(found)))
             }
             (None, Some(legacy)) => {
                 let kind = legacy.profile.kind.clone().or_else(|| legacy.name.clone());
-                ("provider".to_owned(), kind, &legacy.profile)
+                self.active("provider", kind, &legacy.profile).map(Some)
             }
-            (None, None) => return Ok(None),
-        };
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// The provider of that profile; none when there is no such profile.
+    ///
+    /// # Errors
+    /// When the profile has no type.
+    pub fn profile(&self, name: &str) -> Result<Option<ActiveProvider>, ConfigError> {
+        let profile = self.values.providers.get(name);
+        profile.map(|profile| self.active(name, profile.kind.clone(), profile)).transpose()
+    }
+
+    fn active(
+        &self,
+        name: &str,
+        kind: Option<String>,
+        profile: &ProviderProfile,
+    ) -> Result<ActiveProvider, ConfigError> {
+        let name = name.to_owned();
         let kind = kind.ok_or_else(|| ConfigError::NoType { name: name.clone() })?;
-        Ok(Some(ActiveProvider {
+        Ok(ActiveProvider {
             name,
             kind,
             model: profile.model.clone().or_else(|| self.values.model.clone()),
@@ -52,7 +69,7 @@ impl Settings {
                 .timeout
                 .map_or(DEFAULT_TIMEOUT, |millis| Duration::from_millis(millis.get())),
             profile: profile.clone(),
-        }))
+        })
     }
 
     fn missing(&self, name: &str) -> ConfigError {

@@ -8,17 +8,37 @@ use crate::message::BlobRef;
 /// Up to this many bytes stay in the event; more go to a blob.
 pub const INLINE_LIMIT: usize = 32 * 1024;
 
+/// A blob is no larger than this.
+pub const BLOB_LIMIT: usize = 64 * 1024 * 1024;
+
 /// Keeps bytes by their hash. The same bytes are kept once.
 #[async_trait::async_trait]
 pub trait Blobs: Send + Sync {
     /// Keeps the bytes; when it returns they survive a loss of power.
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError>;
 
+    /// Keeps bytes that may be lost with the machine's power: raw payloads, for looking into
+    /// what went wrong. Waits for no disk.
+    async fn put_loose(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
+        self.put(bytes).await
+    }
+
     /// The bytes, or none when nobody kept them.
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError>;
 }
 
 impl BlobRef {
+    /// The reference these bytes have, if they are not too many to be kept.
+    ///
+    /// # Errors
+    /// [`JournalError::TooLarge`] beyond [`BLOB_LIMIT`].
+    pub fn checked(bytes: &[u8]) -> Result<Self, JournalError> {
+        if bytes.len() > BLOB_LIMIT {
+            return Err(JournalError::TooLarge { bytes: bytes.len(), limit: BLOB_LIMIT });
+        }
+        Ok(Self::of(bytes))
+    }
+
     /// The reference these bytes have.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
@@ -26,8 +46,9 @@ impl BlobRef {
     }
 }
 
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal, lower case.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
 
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {

@@ -1,6 +1,10 @@
 //! Identifiers, and the port that mints them. Nothing in the workspace calls a random
 //! generator by itself: with [`Ids`] injected, a whole run can be compared to a snapshot.
 
+mod grammar;
+
+pub use grammar::{SessionName, SessionNameError, SessionPath};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -5,6 +5,8 @@
 mod error;
 mod head;
 mod memory;
+mod order;
+mod retention;
 
 use std::sync::Arc;
 
@@ -13,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 pub use error::JournalError;
 pub use head::{PageMark, SessionFilter, SessionHead, SessionPage};
 pub use memory::{MemoryJournal, MemoryStore};
+pub use order::{Order, follows};
+pub use retention::{Pruned, RetentionPolicy, prune};
 
 use crate::blob::Blobs;
 use crate::event::{Cursor, Durability, Envelope};
@@ -25,8 +29,8 @@ pub trait Journal: Send {
     /// error the journal is as it was before. Returns when they are as safe as asked.
     ///
     /// # Errors
-    /// [`JournalError::Lost`] when somebody else took the session over, [`JournalError::Io`]
-    /// when the disk or the database failed.
+    /// [`JournalError::OutOfOrder`] when they do not follow, [`JournalError::Lost`] when somebody
+    /// else took the session over, [`JournalError::Io`] when the disk or the database failed.
     async fn append(
         &mut self,
         events: &[Arc<Envelope>],
@@ -44,7 +48,7 @@ pub trait Journal: Send {
 #[async_trait::async_trait]
 pub trait JournalStore: Send + Sync {
     /// Begins a session, open for writing; it exists from its first event. Fails when there is
-    /// one of that id.
+    /// one of that id, or the id is no [`SessionName`](crate::ids::SessionName).
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError>;
 
     /// Opens a session for writing; the events it has are those [`JournalStore::read`] returns.
@@ -81,6 +85,13 @@ pub trait JournalStore: Send + Sync {
 
     /// Deletes a session and the blobs only it refers to; says whether there was one.
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
+
+    /// How much room a session takes, in bytes: its journal and what only it refers to, as far as
+    /// the store can tell cheaply.
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+        let events = self.read(session, 0, usize::MAX).await?;
+        Ok(events.iter().map(|event| event.to_line().len() as u64 + 1).sum())
+    }
 
     /// The blobs of a session.
     fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs>;

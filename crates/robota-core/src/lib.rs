@@ -78,6 +78,7 @@ pub mod message;
 pub mod named;
 pub mod paths;
 pub mod permission;
+pub mod process;
 pub mod project;
 pub mod provider;
 pub mod redact;

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check_native_web};
-pub use error::ProviderError;
+pub use error::{FailureReason, ProviderError};
 pub use payload::{NativePayload, PayloadKind, PayloadTap};
 pub use request::{ModelRequest, View};
 

@@ -1,6 +1,9 @@
 //! Output with bounded memory: the first bytes, the last bytes, and how many lay between.
 
 use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
 
 /// How much of one stream is kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +20,34 @@ impl Default for Limits {
     }
 }
 
+/// Where a stream goes that is more than its [`Limits`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spill {
+    /// The folder for the file, which is made when it is needed.
+    pub dir: PathBuf,
+    /// The most that is written.
+    pub most: u64,
+}
+
+impl Spill {
+    /// The most that one call ever spills.
+    pub const MOST: u64 = 64 * 1024 * 1024;
+
+    /// Into that folder, as much as ever.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), most: Self::MOST }
+    }
+}
+
+/// A file with a stream that was more than its [`Limits`]. It is the caller's from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spilled {
+    /// The file, readable by its owner only.
+    pub path: PathBuf,
+    /// How much of the stream it holds, from its start.
+    pub bytes: u64,
+}
+
 /// What was kept of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
@@ -26,6 +57,8 @@ pub struct Captured {
     pub tail: Vec<u8>,
     /// How many bytes lay between and are gone.
     pub dropped_bytes: u64,
+    /// The file it was spilled to, if it was.
+    pub spilled: Option<Spilled>,
 }
 
 impl Captured {
@@ -86,21 +119,24 @@ fn without_cut_start(bytes: &[u8]) -> &[u8] {
 }
 
 /// Takes a stream in and keeps its ends. [`push`](Self::push) is the one door for every byte of
-/// output, so that spilling the whole stream to a file has one place to go.
+/// output.
 #[derive(Debug)]
 pub(crate) struct HeadTail {
     limits: Limits,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
+    spill: Option<Spill>,
+    file: Option<(File, Spilled)>,
 }
 
 impl HeadTail {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, head: Vec::new(), tail: VecDeque::new(), dropped: 0 }
+    pub(crate) fn new(limits: Limits, spill: Option<Spill>) -> Self {
+        Self { limits, head: Vec::new(), tail: VecDeque::new(), dropped: 0, spill, file: None }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.spill(bytes);
         let room = self.limits.head.saturating_sub(self.head.len());
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(head);
@@ -113,9 +149,51 @@ impl HeadTail {
         self.dropped = self.dropped.saturating_add((skip + excess) as u64);
     }
 
-    pub(crate) fn finish(self) -> Captured {
-        Captured { head: self.head, tail: self.tail.into(), dropped_bytes: self.dropped }
+    /// Before the first byte is dropped, all that came so far is still here: that is when the
+    /// file begins.
+    fn spill(&mut self, bytes: &[u8]) {
+        if self.file.is_none() {
+            let most = self.limits.head.saturating_add(self.limits.tail);
+            if self.head.len() + self.tail.len() + bytes.len() <= most {
+                return;
+            }
+            // One try: a disk that is full stays so.
+            let Some(spill) = self.spill.take() else { return };
+            let Ok(begun) = begin(&spill) else { return };
+            self.file = Some(begun);
+            self.spill = Some(spill);
+            let so_far = [&self.head[..], self.tail.make_contiguous()].concat();
+            self.append(&so_far);
+        }
+        self.append(bytes);
     }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let (Some((file, spilled)), Some(spill)) = (&mut self.file, &self.spill) else { return };
+        let room = spill.most.saturating_sub(spilled.bytes);
+        let bytes = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        match file.write_all(bytes) {
+            Ok(()) => spilled.bytes += bytes.len() as u64,
+            // What is there stays of use; no more is written.
+            Err(_) => self.spill = None,
+        }
+    }
+
+    pub(crate) fn finish(self) -> Captured {
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            dropped_bytes: self.dropped,
+            spilled: self.file.map(|(_, spilled)| spilled),
+        }
+    }
+}
+
+fn begin(spill: &Spill) -> std::io::Result<(File, Spilled)> {
+    std::fs::create_dir_all(&spill.dir)?;
+    let file = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&spill.dir)?;
+    let (file, path) = file.keep().map_err(|error| error.error)?;
+    Ok((file, Spilled { path, bytes: 0 }))
 }
 
 #[cfg(test)]

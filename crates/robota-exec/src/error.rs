@@ -48,6 +48,14 @@ pub enum ExecError {
         /// What the system said.
         source: io::Error,
     },
+    /// The process that is to outlive us could not be started or does not answer.
+    #[error("cannot use the reaper {}: {source}", reaper.display())]
+    Reaper {
+        /// The program.
+        reaper: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The supervisor's own thread could not start.
     #[error("cannot start the process supervisor: {0}")]
     Supervisor(#[source] io::Error),
@@ -70,6 +78,7 @@ impl Diagnose for ExecError {
             | Self::BadDirectory { .. }
             | Self::Spawn { .. }
             | Self::Wait { .. }
+            | Self::Reaper { .. }
             | Self::Supervisor(_)
             | Self::ShutDown
             | Self::Gone => ErrorKind::ToolExecution,
@@ -104,6 +113,9 @@ impl Diagnose for ExecError {
                 io::ErrorKind::NotFound => "the interpreter named in its first line is missing",
                 _ => return None,
             },
+            Self::Reaper { .. } => {
+                "without it a crash would leave processes behind, so nothing was started"
+            }
             Self::Unsupported => "use Linux or macOS (on Windows: WSL)",
             Self::Wait { .. } | Self::Supervisor(_) | Self::ShutDown | Self::Gone => return None,
         };

@@ -11,7 +11,8 @@
 //!   kept the output open cannot make the call wait;
 //! - on Linux the child dies with us, even when we are killed.
 //!
-//! A process that leaves the group (`setsid`) is not caught yet.
+//! A process that leaves the group (`setsid`, a double fork) is caught by a [`reaper`], which
+//! [`Supervisor::with_reaper`] starts with the first child; without one it gets away.
 //!
 //! ```
 //! use robota_exec::{Environment, Exit, ShellCommand, Supervisor};
@@ -36,23 +37,40 @@
 //! [`OsPaths`], the real file system behind the `Paths` port.
 
 mod capture;
+#[cfg(target_os = "linux")]
+mod confine;
+mod crash;
 mod env;
 mod error;
 mod hook;
+#[cfg(unix)]
+mod launch;
+#[cfg(target_os = "linux")]
+mod linux;
+mod log;
+#[cfg(not(target_os = "linux"))]
+mod no_reaper;
 mod outcome;
 mod paths;
+pub mod reaper;
+mod running;
+pub mod sandbox;
 mod shell;
 mod spec;
 mod supervisor;
 #[cfg(unix)]
 mod unix;
 
-pub use capture::{Captured, Limits};
+pub use capture::{Captured, Limits, Spill, Spilled};
+pub use crash::crash;
 pub use env::Environment;
 pub use error::ExecError;
 pub use hook::CommandHooks;
+pub use log::{Log, LogChunk};
 pub use outcome::{Exit, Outcome};
 pub use paths::OsPaths;
+pub use reaper::{ReaperProgram, ReaperRecord, RecordedExit};
+pub use running::Running;
 pub use shell::ShellCommand;
-pub use spec::{CommandSpec, Stdin, Streams};
+pub use spec::{CommandSpec, OutputSink, Stdin, Streams, TerminalSize};
 pub use supervisor::Supervisor;

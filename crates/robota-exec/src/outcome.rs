@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use robota_core::process::ProcessIdentity;
+
 use crate::capture::Captured;
 
 /// Why and how a child ended.
@@ -39,6 +41,8 @@ pub struct Outcome {
     /// Whether a process that had left the group still held the output open, so that later
     /// output of that process is not here.
     pub left_open: bool,
+    /// Which process it was, where the system tells.
+    pub process: Option<ProcessIdentity>,
 }
 
 impl Outcome {
@@ -50,6 +54,7 @@ impl Outcome {
             stdout: Captured::default(),
             stderr: Captured::default(),
             left_open: false,
+            process: None,
         }
     }
 }

@@ -4,8 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::capture::Limits;
+use std::sync::Arc;
+
+use robota_core::process::ProcessWatch;
+
+use crate::capture::{Limits, Spill};
 use crate::env::Environment;
+use crate::sandbox::Confinement;
 
 /// What a child reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +20,45 @@ pub enum Stdin {
     Closed,
     /// These bytes, then the end of file.
     Bytes(Vec<u8>),
+    /// What [`Running::write`](crate::Running::write) gives it. A command that is run to its end
+    /// reads nothing.
+    Open,
+}
+
+/// How large a program believes its terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80 }
+    }
+}
+
+/// Is shown output as it comes: both streams, every byte.
+#[derive(Clone)]
+pub struct OutputSink(Arc<dyn Fn(&[u8]) + Send + Sync>);
+
+impl OutputSink {
+    /// Hands output to `sink`, which must not block.
+    pub fn new(sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    pub(crate) fn show(&self, bytes: &[u8]) {
+        (self.0)(bytes);
+    }
+}
+
+impl std::fmt::Debug for OutputSink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OutputSink")
+    }
 }
 
 /// How a child's two streams are read.
@@ -52,6 +96,23 @@ pub struct CommandSpec {
     /// How long output is awaited from processes that outlive the child: once before the rest
     /// of its group is ended, once after. What was already written is read in any case.
     pub drain: Duration,
+    /// Whose call it is; what is written down about it when we die says so.
+    pub call: Option<String>,
+    /// Is told which process it is, before anything is known of its end.
+    pub watch: ProcessWatch,
+    /// Whether it goes on when we die (with a reaper only). Give it an `output` then: pipes to
+    /// a process that is gone break.
+    pub lives_on: bool,
+    /// A file that gets all output instead of us.
+    pub output: Option<PathBuf>,
+    /// A terminal of its own: all streams are that terminal.
+    pub terminal: Option<TerminalSize>,
+    /// Where output goes that is more than `limits`.
+    pub spill: Option<Spill>,
+    /// Is shown output as it comes.
+    pub sink: Option<OutputSink>,
+    /// What it is kept from.
+    pub confinement: Option<Arc<Confinement>>,
 }
 
 impl CommandSpec {
@@ -69,6 +130,14 @@ impl CommandSpec {
             timeout: None,
             grace: Duration::from_secs(2),
             drain: Duration::from_millis(250),
+            call: None,
+            watch: ProcessWatch::none(),
+            lives_on: false,
+            output: None,
+            terminal: None,
+            spill: None,
+            sink: None,
+            confinement: None,
         }
     }
 
@@ -125,6 +194,35 @@ impl CommandSpec {
     #[must_use]
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
+        self
+    }
+
+    /// The same for that call.
+    #[must_use]
+    pub fn call(mut self, call: impl Into<String>, watch: ProcessWatch) -> Self {
+        self.call = Some(call.into());
+        self.watch = watch;
+        self
+    }
+
+    /// The same with a place for output that is more than its limits.
+    #[must_use]
+    pub fn spill(mut self, spill: Spill) -> Self {
+        self.spill = Some(spill);
+        self
+    }
+
+    /// The same with a terminal.
+    #[must_use]
+    pub fn terminal(mut self, size: TerminalSize) -> Self {
+        self.terminal = Some(size);
+        self
+    }
+
+    /// The same, shown as it comes.
+    #[must_use]
+    pub fn sink(mut self, sink: OutputSink) -> Self {
+        self.sink = Some(sink);
         self
     }
 }

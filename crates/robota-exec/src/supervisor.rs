@@ -13,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::ExecError;
 use crate::outcome::Outcome;
+use crate::reaper::ReaperProgram;
+use crate::running::{Link, Running};
 use crate::spec::CommandSpec;
 
 /// Owns every child. Clones share one thread, which starts with the first child.
@@ -28,6 +30,7 @@ struct Shared {
     state: Mutex<State>,
     closing: CancellationToken,
     closed: CancellationToken,
+    reaper: Option<Arc<Client>>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +45,7 @@ enum State {
 struct Job {
     spec: CommandSpec,
     stop: CancellationToken,
+    link: Link,
     reply: oneshot::Sender<Result<Outcome, ExecError>>,
 }
 
@@ -50,6 +54,15 @@ impl Supervisor {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A supervisor whose children run below a reaper, so that none of their descendants outlives
+    /// its call, or us. The reaper starts with the first child. Linux only; elsewhere nothing
+    /// can be started then.
+    #[must_use]
+    pub fn with_reaper(reaper: ReaperProgram) -> Self {
+        let reaper = Some(Arc::new(Client::new(reaper)));
+        Self { shared: Arc::new(Shared { reaper, ..Shared::default() }) }
     }
 
     /// Runs a program to its end and returns what is known about it. A program that fails is
@@ -68,12 +81,25 @@ impl Supervisor {
         let stop = cancel.child_token();
         let _stops_with_this_future = stop.clone().drop_guard();
         let (reply, answer) = oneshot::channel();
-        self.submit(Job { spec, stop, reply })?;
+        self.submit(Job { spec, stop, link: Link::none(), reply })?;
         match answer.await {
             Ok(result) => result,
             Err(_) if self.shared.closing.is_cancelled() => Err(ExecError::ShutDown),
             Err(_) => Err(ExecError::Gone),
         }
+    }
+
+    /// Starts a program and returns as soon as it runs. It ends when it wants, when it is told
+    /// to, when the last handle to it is dropped, and with us.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub async fn start(&self, spec: CommandSpec) -> Result<Running, ExecError> {
+        let (reply, answer) = oneshot::channel();
+        let stop = CancellationToken::new();
+        let (running, spec, link, started) = Running::new(spec, stop.clone());
+        self.submit(Job { spec, stop, link, reply })?;
+        running.begin(answer, started).await
     }
 
     /// Ends every child, and returns when they are gone. Nothing can be started afterwards.
@@ -89,7 +115,7 @@ impl Supervisor {
     fn submit(&self, job: Job) -> Result<(), ExecError> {
         let mut state = self.state();
         if let State::Idle = *state {
-            *state = State::Running(self.start()?);
+            *state = State::Running(self.start_thread()?);
         }
         match &*state {
             State::Running(jobs) => jobs.send(job).map_err(|_| ExecError::Gone),
@@ -97,7 +123,7 @@ impl Supervisor {
         }
     }
 
-    fn start(&self) -> Result<mpsc::UnboundedSender<Job>, ExecError> {
+    fn start_thread(&self) -> Result<mpsc::UnboundedSender<Job>, ExecError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .thread_name("robota-wait")
@@ -105,13 +131,14 @@ impl Supervisor {
             .map_err(ExecError::Supervisor)?;
         let (jobs, queue) = mpsc::unbounded_channel();
         let closing = self.shared.closing.clone();
+        let reaper = self.shared.reaper.clone();
         // Cancelled by drop, so that `shutdown` returns even if the thread panics.
         let closed = self.shared.closed.clone().drop_guard();
         std::thread::Builder::new()
             .name("robota-exec".to_owned())
             .spawn(move || {
                 let _closed = closed;
-                runtime.block_on(serve(queue, closing));
+                runtime.block_on(serve(queue, closing, reaper));
                 // A waiter may hang on a process that not even KILL can end.
                 runtime.shutdown_background();
             })
@@ -124,7 +151,11 @@ impl Supervisor {
     }
 }
 
-async fn serve(mut queue: mpsc::UnboundedReceiver<Job>, closing: CancellationToken) {
+async fn serve(
+    mut queue: mpsc::UnboundedReceiver<Job>,
+    closing: CancellationToken,
+    reaper: Option<Arc<Client>>,
+) {
     let mut running = JoinSet::new();
     loop {
         tokio::select! {
@@ -132,7 +163,9 @@ async fn serve(mut queue: mpsc::UnboundedReceiver<Job>, closing: CancellationTok
             () = closing.cancelled() => break,
             Some(_) = running.join_next() => {}
             job = queue.recv() => match job {
-                Some(job) => drop(running.spawn(serve_one(job, closing.clone()))),
+                Some(job) => {
+                    drop(running.spawn(serve_one(job, closing.clone(), reaper.clone())));
+                }
                 None => break,
             },
         }
@@ -142,8 +175,8 @@ async fn serve(mut queue: mpsc::UnboundedReceiver<Job>, closing: CancellationTok
     while running.join_next().await.is_some() {}
 }
 
-async fn serve_one(job: Job, closing: CancellationToken) {
-    let Job { spec, stop, reply } = job;
+async fn serve_one(job: Job, closing: CancellationToken, reaper: Option<Arc<Client>>) {
+    let Job { spec, stop, link, reply } = job;
     let result = if stop.is_cancelled() || closing.is_cancelled() {
         Ok(Outcome::not_started())
     } else {
@@ -153,19 +186,24 @@ async fn serve_one(job: Job, closing: CancellationToken) {
                 () = closing.cancelled() => {}
             }
         };
-        supervise(spec, unwanted).await
+        supervise(spec, reaper, unwanted, link).await
     };
     // A caller that has gone away wants no answer.
     let _ = reply.send(result);
 }
 
 #[cfg(unix)]
-use crate::unix::supervise;
+use crate::unix::{Client, supervise};
+
+#[cfg(not(unix))]
+use crate::no_reaper::Client;
 
 #[cfg(not(unix))]
 async fn supervise(
     _spec: CommandSpec,
+    _reaper: Option<Arc<Client>>,
     _unwanted: impl Future<Output = ()>,
+    _link: Link,
 ) -> Result<Outcome, ExecError> {
     Err(ExecError::Unsupported)
 }

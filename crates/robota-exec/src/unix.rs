@@ -1,20 +1,24 @@
 //! One child from start to end, on systems with process groups.
 
+mod direct;
 mod group;
 mod pump;
+mod terminal;
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
 use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::error::ExecError;
 use crate::outcome::{Exit, Outcome};
+use crate::running::Link;
 use crate::spec::{CommandSpec, Stdin};
+pub(crate) use group::Client;
 use group::Group;
 use pump::Pump;
 
@@ -22,26 +26,49 @@ use pump::Pump;
 /// sleeps in the kernel (a dead network disk); the call must not hang with it.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// Starts the program, reads its output, and returns when neither it nor anything of its group
-/// is left.
+/// Starts the program, reads its output, and returns when neither it nor anything it started is
+/// left (without a reaper: nor anything of its group).
 pub(crate) async fn supervise(
     spec: CommandSpec,
+    reaper: Option<Arc<Client>>,
     unwanted: impl Future<Output = ()>,
+    link: Link,
 ) -> Result<Outcome, ExecError> {
     let started = Instant::now();
-    let (mut group, pipes) = Group::spawn(&spec)?;
-    let mut stdout = Pump::new(Some(pipes.stdout), spec.limits);
-    let mut stderr = Pump::new(pipes.stderr, spec.limits);
+    let (mut group, pipes) = Group::spawn(&spec, reaper.as_ref()).await?;
+    let process = group.identity().cloned();
+    if let Some(process) = &process {
+        spec.watch.started(process.clone());
+    }
+    if let Some(tell) = link.started {
+        // Who asked may have gone away.
+        let _ = tell.send(process.clone());
+    }
+    let spill = spec.spill.clone();
+    let mut stdout = Pump::new(pipes.stdout, spec.limits, spill.clone(), spec.sink.clone());
+    let mut stderr = Pump::new(pipes.stderr, spec.limits, spill, spec.sink.clone());
 
     // Not awaited: a child need not read what it is given. Ends with this set.
     let mut feeder = JoinSet::new();
-    if let (Some(mut pipe), Stdin::Bytes(bytes)) = (pipes.stdin, spec.stdin) {
-        feeder.spawn(async move { pipe.write_all(&bytes).await });
+    match (pipes.stdin, spec.stdin) {
+        (Some(mut pipe), Stdin::Bytes(bytes)) => {
+            feeder.spawn(async move { pipe.write_all(&bytes).await });
+        }
+        (Some(mut pipe), Stdin::Open) => {
+            let mut input = link.input;
+            feeder.spawn(async move {
+                while let Some(bytes) = input.recv().await {
+                    pipe.write_all(&bytes).await?;
+                }
+                Ok(())
+            });
+        }
+        (None, _) | (Some(_), Stdin::Closed) => {}
     }
 
     let ended_by_us = {
         let mut pumps = pin!(async { tokio::join!(stdout.run(), stderr.run()) });
-        let mut leader = pin!(group.leader_exited());
+        let mut leader = group.leader_exited();
         let mut unwanted = pin!(unwanted);
         let mut deadline = pin!(sleep_or_never(spec.timeout));
         let (mut exited, mut drained) = (false, false);
@@ -59,9 +86,7 @@ pub(crate) async fn supervise(
         // The polite part. Who was asked to end has `grace` for it, the whole group; who was
         // merely left behind (`cmd > >(tee log)`) has `drain` to finish what it writes.
         let patience = if ended_by_us.is_some() {
-            group.signal(Signal::TERM);
-            // A stopped process cannot see TERM.
-            group.signal(Signal::CONT);
+            group.ask();
             spec.grace
         } else {
             spec.drain
@@ -76,10 +101,12 @@ pub(crate) async fn supervise(
             }
         }
 
-        group.signal(Signal::KILL);
+        group.kill();
         if !exited {
             exited = timeout(KILL_WAIT, &mut leader).await.is_ok();
         }
+        // What only a nanny can know: nobody got away.
+        let _ = timeout(KILL_WAIT, group.cleared()).await;
         if exited && !drained {
             let _ = timeout(spec.drain, &mut pumps).await;
         }
@@ -105,6 +132,7 @@ pub(crate) async fn supervise(
         stdout: stdout.finish(),
         stderr: stderr.finish(),
         left_open,
+        process,
     })
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
-use robota_exec::{Environment, Exit, Limits, ShellCommand, Supervisor};
+use robota_exec::{Environment, Exit, Limits, ShellCommand, Spill, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 /// The most memory this process ever held, in KiB.
@@ -13,23 +13,28 @@ fn peak() -> u64 {
 }
 
 #[tokio::test]
-async fn fifty_megabytes_cost_their_limits_and_no_more() {
+async fn two_gigabytes_cost_their_limits_and_no_more() {
     let supervisor = Supervisor::new();
     let environment = Environment::new().with("PATH", "/usr/bin:/bin");
+    let dir = tempfile::tempdir().unwrap();
     let run = async |command: &str| {
         let spec = ShellCommand::new(command, "/").env(environment.clone()).into_spec().unwrap();
+        let spec = spec.spill(Spill { dir: dir.path().to_owned(), most: 1024 * 1024 });
         supervisor.run(spec, &CancellationToken::new()).await.unwrap()
     };
     run("echo warm").await;
     let before = peak();
-    let outcome = run("printf first; head -c 50000000 /dev/zero | tr '\\0' x; printf last").await;
+    let outcome = run("printf first; head -c 2000000000 /dev/zero; printf last").await;
     let grown = peak() - before;
 
     assert_eq!(outcome.exit, Exit::Code(0));
     let Limits { head, tail } = Limits::default();
-    assert_eq!((outcome.stdout.head.len(), outcome.stdout.tail.len()), (head, tail));
-    assert_eq!(outcome.stdout.total_bytes(), 50_000_009);
-    let text = outcome.stdout.text();
-    assert!(text.starts_with("firstxxx") && text.ends_with("xxxlast"));
+    let stdout = &outcome.stdout;
+    assert_eq!((stdout.head.len(), stdout.tail.len()), (head, tail));
+    assert_eq!(stdout.total_bytes(), 2_000_000_009);
+    assert!(stdout.head.starts_with(b"first\0\0") && stdout.tail.ends_with(b"\0\0last"));
+    let spilled = stdout.spilled.as_ref().unwrap();
+    assert_eq!(spilled.bytes, 1024 * 1024);
+    assert_eq!(spilled.path.metadata().unwrap().len(), spilled.bytes);
     assert!(grown < 8 * 1024, "grew by {grown} KiB");
 }

@@ -5,6 +5,8 @@ mod call;
 mod file;
 mod shell;
 mod shell_base;
+mod shell_fed;
+mod shell_loose;
 mod shell_rules;
 
 pub(crate) use shell_rules::is_sink;

@@ -3,22 +3,73 @@
 //! ```text
 //! root/                      0700
 //!   .gitignore               `*`, when the root is a project's `.robota/sessions`
+//!   blobs/aa/{sha256}        0600, what is too large for an event; shared by sessions
+//!   blobs/lock               held while blobs are kept or swept
 //!   {folder name}/           0700, see `folder`
 //!     lock                   held by the writer; says who it is
-//!     head.json              the session's id
+//!     session.json           the session's id and its owner's seal: with it there is a session
 //!     {first seq}.jsonl      0600, a segment: one event per line
+//!     refs                   the blobs it refers to, one hash per line
+//!     {number}.raw           raw payloads, never synced
+//!     head.json              what a list shows; made from the journal, may be deleted
+//!     {first seq}.head       what was known where a segment begins; may be deleted
+//!     {first seq}.idx        where events begin in a segment; may be deleted
 //! ```
 //!
-//! A session exists from its first event: a folder without one is what a writer left that
-//! died before anything was acknowledged, and the next `create` takes it over.
+//! A session exists from its first event: a folder without `session.json`, or without an event,
+//! is what a writer left that died before anything was acknowledged, and the next `create` takes
+//! it over.
 
 mod blobs;
-mod disk;
 mod folder;
-mod head;
-mod lock;
+mod fork;
+mod identity;
+mod index;
+mod marks;
+mod open;
+mod port;
+mod raw;
+mod read;
+mod remove;
+mod replace;
+mod seal;
 mod segment;
 mod store;
 mod writer;
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use robota_core::clock::Clock;
+use robota_core::ids::SessionId;
+use robota_core::journal::JournalError;
+
 pub use store::FileStore;
+
+use crate::Level;
+use crate::disk::Disk;
+
+/// What all parts of a file store share.
+#[derive(Clone)]
+struct Files {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    segment_bytes: u64,
+    level: Level,
+    key: Option<seal::OwnerKey>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Files {
+    /// The folder a session is kept in, whether it exists or not.
+    fn folder(&self, session: &SessionId) -> PathBuf {
+        self.root.join(folder::folder_name(session))
+    }
+}
+
+fn io(action: &'static str, place: &std::path::Path, error: &std::io::Error) -> JournalError {
+    JournalError::io(action, place.display().to_string(), error)
+}
+
+#[cfg(test)]
+mod tests;

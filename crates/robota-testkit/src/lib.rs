@@ -4,10 +4,14 @@
 //! |---|---|
 //! | a whole run in a few lines | [`Run`] |
 //! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
+//! | a model's service on loopback | `mock` (feature `mock`) |
+//! | what every provider must do | `provider_suite` (feature `provider-suite`) |
 //! | time and ids | [`FakeClock`], [`CountingIds`] |
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | a database server | `postgres::PostgresServer` (feature `postgres`) |
+//! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
 //! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
@@ -42,8 +46,17 @@ mod approver;
 mod clock;
 mod gate;
 mod journal;
+#[cfg(feature = "mock")]
+pub mod mock;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "provider-suite")]
+#[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
+pub mod provider_suite;
 mod render;
 mod run;
+#[cfg(feature = "store-suite")]
+pub mod store_suite;
 mod tool;
 
 pub use approver::{RecordingApprover, ScriptedApprover};

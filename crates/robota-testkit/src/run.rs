@@ -13,7 +13,7 @@ use robota_core::hook::{Hooks, NoHooks};
 use robota_core::ids::{CountingIds, SessionId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Content};
-use robota_core::provider::ModelRequest;
+use robota_core::provider::{ModelRequest, Provider};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::state::State;
 use robota_core::tool::{Tool, ToolSet};
@@ -161,6 +161,13 @@ impl Run {
         self
     }
 
+    /// Another model in place of the scripted one: a real adapter, against a mock of its service.
+    #[must_use]
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.ports.provider = provider;
+        self
+    }
+
     /// The model: its gates can be released while the run goes on.
     #[must_use]
     pub fn model(&self) -> ScriptedProvider {
@@ -260,6 +267,13 @@ impl Ran {
     #[must_use]
     pub fn log(&self) -> String {
         render(&without_chunks(&self.events))
+    }
+
+    /// The same session with another model from now on.
+    #[must_use]
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.run = self.run.provider(provider);
+        self
     }
 
     /// Says one more thing in the same session. A run that was stopped may go on.

@@ -156,6 +156,7 @@ fn not_run(error: &ExecError) -> ToolOutcome {
         | ExecError::BashMissing { .. }
         | ExecError::BadDirectory { .. }
         | ExecError::Spawn { .. }
+        | ExecError::Reaper { .. }
         | ExecError::Supervisor(_)
         | ExecError::ShutDown
         | ExecError::Unsupported => Ran::No,

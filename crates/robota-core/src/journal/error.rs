@@ -2,7 +2,7 @@
 
 use crate::error::{Diagnose, ErrorKind};
 use crate::event::Cursor;
-use crate::ids::SessionId;
+use crate::ids::{SessionId, SessionNameError};
 
 /// Why stored data could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +53,24 @@ pub enum JournalError {
         /// The place that was asked for.
         at: Cursor,
     },
+    /// Events that do not follow on what is there.
+    #[error("event {found} of session `{session}` cannot follow {last}")]
+    OutOfOrder {
+        /// The session.
+        session: SessionId,
+        /// The event that was to be appended.
+        found: Cursor,
+        /// The event it would stand after; zeros for the beginning.
+        last: Cursor,
+    },
+    /// A blob beyond the limit.
+    #[error("{bytes} bytes are too many to be kept: the limit is {limit}")]
+    TooLarge {
+        /// How many there are.
+        bytes: usize,
+        /// How many may be.
+        limit: usize,
+    },
     /// What is stored is damaged.
     #[error("{place} is damaged: {reason}")]
     Damaged {
@@ -88,14 +106,23 @@ impl JournalError {
     }
 }
 
+impl From<SessionNameError> for JournalError {
+    fn from(error: SessionNameError) -> Self {
+        Self::BadId { id: error.name, reason: error.reason }
+    }
+}
+
 impl Diagnose for JournalError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotFound(_) | Self::Exists(_) | Self::BadId { .. } | Self::NoSuchEvent { .. } => {
-                ErrorKind::Validation
-            }
+            Self::NotFound(_)
+            | Self::Exists(_)
+            | Self::BadId { .. }
+            | Self::NoSuchEvent { .. }
+            | Self::TooLarge { .. } => ErrorKind::Validation,
             Self::Locked { .. }
             | Self::Lost { .. }
+            | Self::OutOfOrder { .. }
             | Self::Foreign { .. }
             | Self::Damaged { .. }
             | Self::Unsuitable { .. }
@@ -117,6 +144,8 @@ impl Diagnose for JournalError {
                 Self::Locked { .. } => "close it there, or fork the session",
                 Self::Lost { .. } => "resume the session to go on with it here",
                 Self::Foreign { .. } => "import it to go on with a copy of your own",
+                Self::OutOfOrder { .. } => "open the session again; this writer is behind",
+                Self::TooLarge { .. } => "keep less of it, or a file of your own",
                 Self::Damaged { .. } => "restore it from a backup, or fork before the damage",
                 Self::Unsuitable { .. } => "choose another place for sessions",
                 Self::Io { .. } => {

@@ -88,7 +88,9 @@ impl SessionHead {
                     .as_ref()
                     .map(|parent| Origin { session: parent.session.clone(), at: parent.at });
                 if self.parent.is_some() {
+                    // A fork has a beginning and a name of its own.
                     self.created = envelope.ts;
+                    self.name = None;
                 }
             }
             Event::Renamed(data) => self.name = Some(data.name.clone()),

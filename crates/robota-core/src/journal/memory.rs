@@ -1,12 +1,14 @@
 //! Journals in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage};
+use super::{
+    Journal, JournalError, JournalStore, Order, SessionFilter, SessionHead, SessionPage, follows,
+};
 use crate::blob::Blobs;
 use crate::event::{Cursor, Durability, Envelope};
-use crate::ids::SessionId;
+use crate::ids::{SessionId, SessionName};
 use crate::message::BlobRef;
 
 /// A journal that lives as long as its process. Clones share it.
@@ -45,7 +47,24 @@ impl Journal for MemoryJournal {
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     shelves: Arc<Mutex<HashMap<SessionId, Shelf>>>,
-    blobs: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    blobs: Arc<Mutex<Blobshelf>>,
+}
+
+/// Blobs, and which session refers to which.
+#[derive(Debug, Default)]
+struct Blobshelf {
+    bytes: HashMap<String, Vec<u8>>,
+    refs: HashMap<SessionId, HashSet<String>>,
+}
+
+impl Blobshelf {
+    fn forget(&mut self, session: &SessionId) {
+        for hash in self.refs.remove(session).unwrap_or_default() {
+            if !self.refs.values().any(|refs| refs.contains(&hash)) {
+                self.bytes.remove(&hash);
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -56,6 +75,10 @@ struct Shelf {
 }
 
 impl Shelf {
+    fn order(&self) -> Order {
+        self.events.last().map_or(Order::Empty, |event| Order::After(event.cursor()))
+    }
+
     fn extend(&mut self, session: &SessionId, events: &[Arc<Envelope>]) {
         for event in events {
             match &mut self.head {
@@ -104,6 +127,7 @@ impl Journal for Writer {
     ) -> Result<(), JournalError> {
         match locked(&self.shelves).get_mut(&self.session) {
             Some(shelf) => {
+                follows(&self.session, shelf.order(), events.iter().map(|event| &**event))?;
                 shelf.extend(&self.session, events);
                 Ok(())
             }
@@ -127,9 +151,12 @@ impl Drop for Writer {
 #[async_trait::async_trait]
 impl JournalStore for MemoryStore {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        SessionName::parse(session.as_str())?;
         let mut shelves = locked(&self.shelves);
-        if shelves.contains_key(session) {
-            return Err(JournalError::Exists(session.clone()));
+        match shelves.get(session) {
+            None => {}
+            Some(shelf) if shelf.open => return Err(open_here(session)),
+            Some(_) => return Err(JournalError::Exists(session.clone())),
         }
         shelves.insert(session.clone(), Shelf { open: true, ..Shelf::default() });
         Ok(self.writer(session))
@@ -138,8 +165,7 @@ impl JournalStore for MemoryStore {
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         self.with(session, |shelf| {
             if std::mem::replace(&mut shelf.open, true) {
-                let owner = "this process".to_owned();
-                return Err(JournalError::Locked { session: session.clone(), owner });
+                return Err(open_here(session));
             }
             Ok(())
         })?;
@@ -190,6 +216,7 @@ impl JournalStore for MemoryStore {
         child: &SessionId,
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
+        SessionName::parse(child.as_str())?;
         let mut shelf = self.with(parent, |shelf| {
             let to = shelf.events.partition_point(|event| event.seq <= at.seq);
             let events = shelf.events[..to].to_vec();
@@ -202,43 +229,59 @@ impl JournalStore for MemoryStore {
         })?;
         shelf.head = shelf.head.map(|head| SessionHead { session: parent.clone(), ..head });
         shelf.head = shelf.head.map(|head| head.fork(child.clone(), at));
+        follows(child, shelf.order(), first.iter().map(|event| &**event))?;
         shelf.extend(child, first);
         let mut shelves = locked(&self.shelves);
-        if shelves.contains_key(child) {
-            return Err(JournalError::Exists(child.clone()));
+        match shelves.get(child) {
+            None => {}
+            Some(shelf) if shelf.open => return Err(open_here(child)),
+            Some(_) => return Err(JournalError::Exists(child.clone())),
         }
         shelves.insert(child.clone(), shelf);
+        let mut blobs = locked(&self.blobs);
+        if let Some(refs) = blobs.refs.get(parent).cloned() {
+            blobs.refs.insert(child.clone(), refs);
+        }
         Ok(self.writer(child))
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut shelves = locked(&self.shelves);
         if shelves.get(session).is_some_and(|shelf| shelf.open) {
-            let owner = "this process".to_owned();
-            return Err(JournalError::Locked { session: session.clone(), owner });
+            return Err(open_here(session));
         }
+        locked(&self.blobs).forget(session);
         Ok(shelves.remove(session).is_some())
     }
 
-    fn blobs(&self, _session: &SessionId) -> Arc<dyn Blobs> {
-        Arc::new(MemoryBlobs(Arc::clone(&self.blobs)))
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+        Arc::new(MemoryBlobs { shelf: Arc::clone(&self.blobs), session: session.clone() })
     }
 }
 
-/// Blobs of all sessions of one store: they live as long as it does.
-struct MemoryBlobs(Arc<Mutex<HashMap<String, Vec<u8>>>>);
+/// The blobs of a session.
+struct MemoryBlobs {
+    shelf: Arc<Mutex<Blobshelf>>,
+    session: SessionId,
+}
 
 #[async_trait::async_trait]
 impl Blobs for MemoryBlobs {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
-        let blob = BlobRef::of(bytes);
-        locked(&self.0).insert(blob.sha256.clone(), bytes.to_vec());
+        let blob = BlobRef::checked(bytes)?;
+        let mut shelf = locked(&self.shelf);
+        shelf.refs.entry(self.session.clone()).or_default().insert(blob.sha256.clone());
+        shelf.bytes.insert(blob.sha256.clone(), bytes.to_vec());
         Ok(blob)
     }
 
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
-        Ok(locked(&self.0).get(&blob.sha256).cloned())
+        Ok(locked(&self.shelf).bytes.get(&blob.sha256).cloned())
     }
+}
+
+fn open_here(session: &SessionId) -> JournalError {
+    JournalError::Locked { session: session.clone(), owner: "this process".to_owned() }
 }
 
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn capture(limits: Limits, chunks: &[&[u8]]) -> Captured {
-    let mut kept = HeadTail::new(limits);
+    let mut kept = HeadTail::new(limits, None);
     for chunk in chunks {
         kept.push(chunk);
     }
@@ -64,4 +64,32 @@ fn bytes_that_were_never_text_stay_visible() {
     let junk = [0x80; 10];
     let kept = capture(Limits { head: 5, tail: 4 }, &[&junk]);
     assert_eq!(kept.text().matches('\u{fffd}').count(), 9);
+}
+
+#[test]
+fn what_is_more_than_the_limits_is_spilled_whole_up_to_a_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = Limits { head: 4, tail: 4 };
+    let spill = |most| Some(Spill { dir: dir.path().join("new"), most });
+    let mut kept = HeadTail::new(limits, spill(100));
+    for part in [&b"abc"[..], b"defgh"] {
+        kept.push(part);
+    }
+    assert!(!dir.path().join("new").exists(), "all of it is in memory");
+    kept.push(b"ijk");
+    kept.push(b"l");
+    let captured = kept.finish();
+    assert_eq!((&captured.head[..], &captured.tail[..]), (&b"abcd"[..], &b"ijkl"[..]));
+    let spilled = captured.spilled.unwrap();
+    assert_eq!(std::fs::read(&spilled.path).unwrap(), b"abcdefghijkl");
+    assert_eq!(spilled.bytes, 12);
+
+    let mut kept = HeadTail::new(limits, spill(10));
+    kept.push(b"0123456789ABCDEF");
+    kept.push(b"more");
+    let spilled = kept.finish().spilled.unwrap();
+    assert_eq!(
+        (std::fs::read(&spilled.path).unwrap(), spilled.bytes),
+        (b"0123456789".to_vec(), 10)
+    );
 }

@@ -1,164 +1,228 @@
-//! A process group: the child that leads it and everything that stayed with it.
-//!
-//! The leader is reaped only after the last signal to the group. Until then its id, which is
-//! the group's, cannot be given to anybody else, so that no signal of ours can hit a stranger.
+//! A program and everything it started, held one way or the other.
 
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use robota_core::process::ProcessIdentity;
 use tokio::process::{ChildStdin, ChildStdout};
 
+use super::direct::Direct;
+use super::terminal;
 use crate::env::is_program;
 use crate::error::ExecError;
+use crate::launch::{Launch, Streams as ChildStreams};
 use crate::outcome::Exit;
 use crate::spec::{CommandSpec, Stdin, Streams};
 
-pub(super) struct Group {
-    program: PathBuf,
-    id: Pid,
-    /// Absent once it is reaped.
-    leader: Option<Child>,
+#[cfg(target_os = "linux")]
+pub(crate) use crate::linux::client::Client;
+#[cfg(target_os = "linux")]
+use crate::linux::nannied::{Nannied, NotStarted};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use crate::no_reaper::Client;
+
+pub(super) enum Group {
+    Direct(Direct),
+    #[cfg(target_os = "linux")]
+    Nannied(Nannied),
 }
 
+/// Our ends of its streams.
 pub(super) struct Pipes {
     pub(super) stdin: Option<ChildStdin>,
-    pub(super) stdout: ChildStdout,
-    /// Absent when both streams go into one pipe.
+    /// Absent when the output goes to a file.
+    pub(super) stdout: Option<ChildStdout>,
+    /// Absent when both streams go one way.
     pub(super) stderr: Option<ChildStdout>,
 }
 
 impl Group {
     /// Starts the program as the leader of a new session, and so of a new group: without a
     /// terminal it cannot ask the user for anything behind our back.
-    pub(super) fn spawn(spec: &CommandSpec) -> Result<(Self, Pipes), ExecError> {
+    pub(super) async fn spawn(
+        spec: &CommandSpec,
+        reaper: Option<&Arc<Client>>,
+    ) -> Result<(Self, Pipes), ExecError> {
         let program = find(spec)?;
         let fail = |source| ExecError::Spawn { program: program.clone(), source };
-
-        let (stdout, stdout_end) = io::pipe().map_err(fail)?;
-        let (stderr, stderr_end) = match spec.streams {
-            Streams::Split => {
-                let (stderr, end) = io::pipe().map_err(fail)?;
-                (Some(stderr), end)
+        let (theirs, ours) = streams(spec).map_err(fail)?;
+        let launch = Launch {
+            program: program.clone(),
+            args: spec.args.clone(),
+            cwd: spec.cwd.clone(),
+            env: spec.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            terminal: spec.terminal.is_some(),
+            filter: spec.confinement.as_ref().map_or_else(Vec::new, |c| c.filter.clone()),
+        };
+        let group = match reaper {
+            #[cfg(target_os = "linux")]
+            Some(client) => {
+                let order = crate::linux::wire::Order {
+                    launch,
+                    call: spec.call.clone().unwrap_or_default(),
+                    records: client.program().records.clone().unwrap_or_default(),
+                    lives_on: spec.lives_on,
+                    grace_ms: u64::try_from(spec.grace.as_millis()).unwrap_or(u64::MAX),
+                };
+                match Nannied::start(client, &order, theirs).await {
+                    Ok(nannied) => Self::Nannied(nannied),
+                    Err(NotStarted::Refused(source)) => {
+                        return Err(spawn_error(source, &program, spec));
+                    }
+                    Err(NotStarted::Reaper(source))
+                        if source.kind() == io::ErrorKind::ArgumentListTooLong =>
+                    {
+                        return Err(fail(source));
+                    }
+                    Err(NotStarted::Reaper(source)) => {
+                        let reaper = client.program().path.clone();
+                        return Err(ExecError::Reaper { reaper, source });
+                    }
+                }
             }
-            Streams::Merged => (None, stdout_end.try_clone().map_err(fail)?),
-        };
-
-        let mut child = {
-            // Our copies of the writing ends close with the command, at the end of this block.
-            let mut command = prepare(&program, spec);
-            command.stdout(stdout_end).stderr(stderr_end);
-            command.spawn().map_err(|source| spawn_error(source, &program, spec))?
-        };
-        let stdin = child.stdin.take();
-        let Some(id) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-            return Err(ExecError::Wait { program, source: io::Error::other("no process id") });
-        };
-        // From here on, leaving early ends the child.
-        let group = Self { program: program.clone(), id, leader: Some(child) };
-
-        let reader = |pipe: io::PipeReader| {
-            ChildStdout::from_std(std::os::fd::OwnedFd::from(pipe).into()).map_err(fail)
+            _ => {
+                let child =
+                    launch.start(theirs).map_err(|source| spawn_error(source, &program, spec))?;
+                Self::Direct(Direct::new(&program, child)?)
+            }
         };
         let pipes = Pipes {
-            stdin: stdin.map(ChildStdin::from_std).transpose().map_err(fail)?,
-            stdout: reader(stdout)?,
-            stderr: stderr.map(reader).transpose()?,
+            stdin: ours
+                .stdin
+                .map(|fd| ChildStdin::from_std(fd.into()))
+                .transpose()
+                .map_err(fail)?,
+            stdout: ours.stdout.map(reader).transpose().map_err(fail)?,
+            stderr: ours.stderr.map(reader).transpose().map_err(fail)?,
         };
         Ok((group, pipes))
     }
 
-    /// Resolves when the leader has exited; it stays a zombie, and the group's id ours.
-    pub(super) fn leader_exited(&self) -> impl Future<Output = ()> + use<> {
-        let id = self.id;
-        let waiter = tokio::task::spawn_blocking(move || {
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(id), options) {}
-        });
-        async move {
-            // It neither panics nor is cancelled.
-            let _ = waiter.await;
+    /// Which process leads it, where the system tells.
+    pub(super) fn identity(&self) -> Option<&ProcessIdentity> {
+        match self {
+            Self::Direct(direct) => direct.identity(),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => Some(nannied.identity()),
         }
     }
 
-    /// Sends a signal to everything in the group.
-    pub(super) fn signal(&self, signal: Signal) {
-        if self.leader.is_some() {
-            // It fails only if nobody is left who could get it.
-            let _ = kill_process_group(self.id, signal);
+    /// Resolves when the leader has ended.
+    pub(super) fn leader_exited(&self) -> futures_box::Boxed {
+        match self {
+            Self::Direct(direct) => Box::pin(direct.leader_exited()),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => Box::pin(nannied.leader_exited()),
+        }
+    }
+
+    /// Asks everything to end.
+    pub(super) fn ask(&self) {
+        match self {
+            Self::Direct(direct) => direct.ask(),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => nannied.ask(),
+        }
+    }
+
+    /// Ends everything that is left.
+    pub(super) fn kill(&self) {
+        match self {
+            Self::Direct(direct) => direct.kill(),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => nannied.kill(),
+        }
+    }
+
+    /// Resolves when it is known that nothing is left; at once where it cannot be known.
+    pub(super) fn cleared(&self) -> futures_box::Boxed {
+        match self {
+            Self::Direct(_) => Box::pin(std::future::ready(())),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => Box::pin(nannied.cleared()),
         }
     }
 
     /// How the leader ended. To be called when it has.
     pub(super) fn reap(&mut self) -> Result<Exit, ExecError> {
-        let lost = |source| ExecError::Wait { program: self.program.clone(), source };
-        let Some(leader) = &mut self.leader else {
-            return Err(lost(io::Error::other("asked twice")));
-        };
-        let status = leader.wait().map_err(lost)?;
-        self.leader = None;
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Ok(Exit::Code(code)),
-            (None, Some(signal)) => Ok(Exit::Signal(signal)),
-            (None, None) => Err(lost(io::Error::other(format!("status {status}")))),
+        match self {
+            Self::Direct(direct) => direct.reap(),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(nannied) => nannied.reap(),
         }
     }
 
     /// Reaps the leader if it has exited; never waits.
     pub(super) fn try_reap(&mut self) {
-        if let Some(leader) = &mut self.leader
-            && matches!(leader.try_wait(), Ok(Some(_)))
-        {
-            self.leader = None;
+        match self {
+            Self::Direct(direct) => direct.try_reap(),
+            #[cfg(target_os = "linux")]
+            Self::Nannied(_) => {}
         }
     }
 }
 
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-        self.try_reap();
-        if let Some(mut leader) = self.leader.take() {
-            // Not dead at once: somebody has to collect it, but not the thread that serves all.
-            let _ = std::thread::Builder::new()
-                .name("robota-reap".to_owned())
-                .spawn(move || leader.wait());
-        }
-    }
+pub(super) mod futures_box {
+    /// A future that owns what it waits for.
+    pub(crate) type Boxed = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
-fn prepare(program: &Path, spec: &CommandSpec) -> Command {
-    let mut command = Command::new(program);
-    command.args(&spec.args).current_dir(&spec.cwd).env_clear().envs(spec.env.iter());
-    command.stdin(match spec.stdin {
-        Stdin::Closed => Stdio::null(),
-        Stdin::Bytes(_) => Stdio::piped(),
-    });
-    #[cfg(target_os = "linux")]
-    let parent = rustix::process::getpid();
-    let in_child = move || {
-        rustix::process::setsid()?;
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::process::{getppid, set_parent_process_death_signal};
-            set_parent_process_death_signal(Some(Signal::KILL))?;
-            // Had we died before that call, no signal would ever come.
-            if getppid() != Some(parent) {
-                return Err(rustix::io::Errno::SRCH.into());
-            }
-        }
-        Ok(())
+#[derive(Default)]
+struct Ours {
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+}
+
+/// Both ends of everything.
+fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
+    let mut ours = Ours::default();
+    let ruleset = match &spec.confinement {
+        Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
+        None => None,
     };
-    // SAFETY: between fork and exec the closure makes plain system calls only; it allocates
-    // nothing, takes no lock and touches no memory of ours but a copied id.
-    #[expect(unsafe_code, reason = "std offers no safe way to set the parent-death signal")]
-    unsafe {
-        command.pre_exec(in_child);
+    if let Some(size) = spec.terminal {
+        let (master, slave) = terminal::open(size)?;
+        ours.stdin = match spec.stdin {
+            Stdin::Closed => None,
+            Stdin::Bytes(_) | Stdin::Open => Some(master.try_clone()?),
+        };
+        ours.stdout = Some(master);
+        let (stdin, stdout) = (slave.try_clone()?, slave.try_clone()?);
+        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset }, ours));
     }
-    command
+    let stdin = match spec.stdin {
+        Stdin::Closed => OwnedFd::from(File::open("/dev/null")?),
+        Stdin::Bytes(_) | Stdin::Open => {
+            let (theirs, writing) = io::pipe()?;
+            ours.stdin = Some(writing.into());
+            theirs.into()
+        }
+    };
+    if let Some(path) = &spec.output {
+        let stdout = OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?);
+        let stderr = stdout.try_clone()?;
+        return Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours));
+    }
+    let (reading, stdout) = io::pipe()?;
+    ours.stdout = Some(reading.into());
+    let stdout = OwnedFd::from(stdout);
+    let stderr = match spec.streams {
+        Streams::Split => {
+            let (reading, stderr) = io::pipe()?;
+            ours.stderr = Some(reading.into());
+            stderr.into()
+        }
+        Streams::Merged => stdout.try_clone()?,
+    };
+    Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours))
+}
+
+fn reader(fd: OwnedFd) -> io::Result<ChildStdout> {
+    ChildStdout::from_std(fd.into())
 }
 
 fn find(spec: &CommandSpec) -> Result<PathBuf, ExecError> {

@@ -7,7 +7,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
-use crate::capture::{Captured, HeadTail, Limits};
+use crate::capture::{Captured, HeadTail, Limits, Spill};
+use crate::spec::OutputSink;
 
 const CHUNK: usize = 64 * 1024;
 
@@ -18,11 +19,24 @@ const LAST_READ: usize = 2 * 1024 * 1024;
 pub(super) struct Pump {
     source: Option<ChildStdout>,
     kept: HeadTail,
+    sink: Option<OutputSink>,
 }
 
 impl Pump {
-    pub(super) fn new(source: Option<ChildStdout>, limits: Limits) -> Self {
-        Self { source, kept: HeadTail::new(limits) }
+    pub(super) fn new(
+        source: Option<ChildStdout>,
+        limits: Limits,
+        spill: Option<Spill>,
+        sink: Option<OutputSink>,
+    ) -> Self {
+        Self { source, kept: HeadTail::new(limits, spill), sink }
+    }
+
+    fn take(kept: &mut HeadTail, sink: Option<&OutputSink>, bytes: &[u8]) {
+        kept.push(bytes);
+        if let Some(sink) = sink {
+            sink.show(bytes);
+        }
     }
 
     /// Reads to the end. Dropping the future loses nothing that was read.
@@ -31,7 +45,7 @@ impl Pump {
         let mut chunk = vec![0; CHUNK];
         // A pipe that fails has no more to say than one that ended.
         while let Ok(read @ 1..) = source.read(&mut chunk).await {
-            self.kept.push(&chunk[..read]);
+            Self::take(&mut self.kept, self.sink.as_ref(), &chunk[..read]);
         }
         self.source = None;
     }
@@ -52,7 +66,7 @@ impl Pump {
             match pipe.read(&mut chunk) {
                 Ok(0) => return,
                 Ok(read) => {
-                    self.kept.push(&chunk[..read]);
+                    Self::take(&mut self.kept, self.sink.as_ref(), &chunk[..read]);
                     taken += read;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

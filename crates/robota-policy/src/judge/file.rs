@@ -23,7 +23,7 @@ impl Policy {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
         whole.or_else(|| {
-            rules.files().find(|rule| match &rule.matcher {
+            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
                 Matcher::File { reads: true, only, pattern } => {
                     only.as_deref().is_none_or(|only| only == tool)
                         && if rule.list == List::Allow {
@@ -42,7 +42,7 @@ impl Policy {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
         whole.or_else(|| {
-            rules.files().find(|rule| match &rule.matcher {
+            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
                 Matcher::File { reads: false, pattern, .. } => {
                     if rule.list == List::Allow {
                         pattern.covers(file)

@@ -10,8 +10,9 @@ use super::shell::Shell;
 use super::shell_rules::is_sink;
 use crate::call::ToolCall;
 use crate::rule::{Matcher, Rule};
+use crate::shell::word::Piece;
 use crate::shell::wrappers::Seen;
-use crate::shell::{Part, RedirectKind, Word, assign, expand, files, readonly};
+use crate::shell::{Part, RedirectKind, Word, assign, expand, files, mention, readonly, vars};
 use crate::verdict::{Findings, Source};
 use crate::workspace::FileRef;
 
@@ -38,8 +39,15 @@ impl Shell<'_, '_> {
         if let Some(rule) = whole {
             found.rule(Verdict::Allow, rule, None);
         }
+        let mut looks = true;
         for (part, seen) in self.parts().filter(|(part, _)| !part.hidden) {
-            base = base.and(self.part_base(part, seen, whole, found));
+            let this = self.part_base(part, seen, whole, found);
+            looks &= this == Base::Look;
+            base = base.and(this);
+        }
+        // Looking for ever is not looking.
+        if looks && self.script.endless && whole.is_none() {
+            base = base.and(Base::ByMode(Class::Execute));
         }
         base
     }
@@ -75,7 +83,7 @@ impl Shell<'_, '_> {
         paths.iter().map(|path| self.disk.look(path)).collect()
     }
 
-    fn reads_base(&self, part: &Part, words: &[Word]) -> Base {
+    pub(super) fn reads_base(&self, part: &Part, words: &[Word]) -> Base {
         let mut base = Base::Look;
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
@@ -104,6 +112,8 @@ impl Shell<'_, '_> {
     /// Whether the words are proven to look and nothing else, wherever that is.
     pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
         readonly::looks(words, part).is_some()
+            || (words.first().is_some_and(|word| matches!(word.raw.as_str(), "xargs" | "find"))
+                && self.fed_base(part).is_some())
     }
 
     fn command_base(
@@ -121,7 +131,8 @@ impl Shell<'_, '_> {
             return Base::Look;
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
-        if harmless && let Some(base) = self.look_base(part, core) {
+        let look = || self.look_base(part, core).or_else(|| self.fed_base(part));
+        if harmless && let Some(base) = look() {
             if base == Base::Look {
                 return base;
             }
@@ -140,6 +151,11 @@ impl Shell<'_, '_> {
         if ruled {
             let leave =
                 if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
+            // What an option says it writes needs leave where the workspace ends.
+            let outputs = self.look_words(part, &mention::mentions(core, part).outputs).0;
+            let away: Vec<_> =
+                outputs.into_iter().filter(|file| !self.policy.roots.holds(file)).collect();
+            let leave = leave.and(self.writes_base(&away, false));
             return Base::Allowed(Class::Execute).and(leave);
         }
         // A plain file command is free where its reads and writes are.
@@ -183,6 +199,7 @@ impl Shell<'_, '_> {
         if !harmless {
             return false;
         }
+        let inmost = core(seen).and_then(|words| words.first()).map(|word| word.raw.clone());
         for view in seen.views.iter().filter(|view| view.covered) {
             if view.words.first().is_none_or(Word::is_dynamic)
                 || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
@@ -197,9 +214,13 @@ impl Shell<'_, '_> {
             let [raw, plain] = &texts;
             let candidates = self.policy.allow.commands_for(texts.iter());
             let rule = candidates.into_iter().find(|rule| match &rule.matcher {
-                // An exact rule does not cover what xargs adds.
+                // An exact rule does not cover what xargs adds, and a rule for a wrapper does not
+                // cover what it runs unless it names that.
                 Matcher::Command(pattern) => {
                     !(appended && pattern.is_exact())
+                        && (pattern.is_exact()
+                            || view.words.first().map(|word| &word.raw) == inmost.as_ref()
+                            || inmost.as_ref().is_some_and(|inner| pattern.names(inner)))
                         && (pattern.matches(raw) || pattern.matches(plain))
                 }
                 _ => false,
@@ -214,8 +235,60 @@ impl Shell<'_, '_> {
 
     /// What a command proven to look would see; `None` when it is not proven.
     fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        // What runs must be written down.
+        let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
+        if !words.first().is_some_and(written) {
+            return None;
+        }
+        let set = |piece: &Piece| match piece {
+            Piece::Var { name, quoted } if self.script.vars.contains_key(name) => {
+                Some((name.clone(), *quoted))
+            }
+            _ => None,
+        };
+        let used: Vec<(String, bool)> =
+            words.iter().flat_map(|word| word.pieces.iter().filter_map(set)).collect();
+        // What is set only sometimes may be anything, and so may what has too many values.
+        if used.is_empty() || used.iter().any(|(name, _)| !part.bound.contains(name)) {
+            return self.look_once(part, words);
+        }
+        let scope = self.scope(part);
+        for (name, quoted) in used {
+            let (values, open) = expand::variable(&name, true, &scope, 0);
+            if open {
+                return self.look_once(part, words);
+            }
+            // Names with blanks that a loop found are split where they are not quoted.
+            let split = |value: &Vec<expand::Live>| {
+                let found = expand::files_of(value, &scope);
+                expand::is_glob(value)
+                    && found
+                        .paths
+                        .iter()
+                        .any(|path| path.to_string_lossy().contains(char::is_whitespace))
+            };
+            if !quoted && values.iter().any(split) {
+                return None;
+            }
+        }
+        let readings = vars::readings(words, &scope);
+        if readings.is_empty() {
+            return self.look_once(part, words);
+        }
+        let mut base = Base::Look;
+        for words in &readings {
+            base = base.and(self.look_once(part, words)?);
+        }
+        Some(base)
+    }
+
+    fn look_once(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let looks = readonly::looks(words, part)?;
-        if part.cwd.lost || (looks.fixed_cwd && part.cwd.moved) {
+        if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
+            return None;
+        }
+        let unsettled = |piece: &Piece| matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name));
+        if looks.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
             return None;
         }
         let mut base = Base::Look;
@@ -276,7 +349,8 @@ impl Shell<'_, '_> {
 
 /// The command under the wrappers that every kind of rule looks through.
 fn core(seen: &Seen) -> Option<&[Word]> {
-    let covered = seen.views.iter().filter(|view| view.covered && !view.words.is_empty());
+    // Of two that are as long, the inner one: `xargs` adds a word.
+    let covered = seen.views.iter().rev().filter(|view| view.covered && !view.words.is_empty());
     covered.min_by_key(|view| view.words.len()).map(|view| view.words.as_slice())
 }
 

@@ -27,13 +27,11 @@ impl Policy {
         commands.or_else(|| rules.iter().find_map(|list| list.files().next()))
     }
 
-    fn has_read_rules(&self) -> bool {
-        let about_reads =
-            |rule: &Rule| matches!(&rule.matcher, Matcher::File { reads: true, only: None, .. });
-        self.deny.files().chain(self.ask.files()).any(about_reads)
+    pub(super) fn has_read_rules(&self) -> bool {
+        self.deny.about_reads() || self.ask.about_reads()
     }
 
-    fn has_edit_rules(&self) -> bool {
+    pub(super) fn has_edit_rules(&self) -> bool {
         self.deny.files().chain(self.ask.files()).next().is_some()
     }
 }
@@ -71,30 +69,35 @@ impl<'a> Shell<'a, '_> {
                 }
             }
         }
-        if !self.policy.lax()
-            && let Some(why) = danger::of_command(&self.settled(words), part.piped)
-            && !self.is_proven_look(part, words)
-        {
-            found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
+        if !self.policy.lax() {
+            let danger = if self.is_proven_look(part, words) {
+                None
+            } else {
+                danger::of_command(&self.settled(part, words), part.piped)
+            };
+            if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
+                found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
+            }
         }
         first.is_dynamic() || danger::redefines(words)
     }
 
     /// The words with variables replaced whose values are all known to be no options.
-    fn settled<'w>(&self, words: &'w [Word]) -> Cow<'w, [Word]> {
+    fn settled<'w>(&self, part: &Part, words: &'w [Word]) -> Cow<'w, [Word]> {
         if !words.iter().any(|word| matches!(word.pieces.as_slice(), [Piece::Var { .. }])) {
             return words.into();
         }
+        let scope = self.scope(part);
         let settle = |word: &Word| match word.pieces.as_slice() {
-            [Piece::Var { name, .. }] => {
-                let values = self.script.vars.get(name)?;
-                let plain = |value: &Option<String>| {
-                    value.as_ref().is_some_and(|text| {
-                        !text.starts_with('-') && !text.contains(char::is_whitespace)
-                    })
+            [Piece::Var { name, .. }] if self.script.vars.contains_key(name) => {
+                let (values, open) = expand::variable(name, true, &scope, 0);
+                let plain = |value: &Vec<expand::Live>| {
+                    value.first().is_some_and(|(c, _)| *c != '-')
+                        && !value.iter().any(|(c, _)| c.is_whitespace())
+                        && !expand::is_glob(value)
                 };
-                let first = values.first()?.as_deref()?;
-                values.iter().all(plain).then(|| Word::plain(first))
+                let first: String = values.first()?.iter().map(|(c, _)| *c).collect();
+                (!open && values.iter().all(plain)).then(|| Word::plain(&first))
             }
             _ => None,
         };
@@ -196,6 +199,7 @@ impl<'a> Shell<'a, '_> {
         for word in words {
             for path in &expand::files(word, &self.scope(part)).paths {
                 let folder = self.disk.look(path);
+                self.forbid_folder(&folder, found);
                 let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
                 for (list, rules) in lists {
                     let find = || self.policy.rule_below(rules, &folder, self.disk.paths);

@@ -58,6 +58,11 @@ impl CommandPattern {
         self.stem.prefix().split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect()
     }
 
+    /// Whether the word is among those it spells out.
+    pub(crate) fn names(&self, word: &str) -> bool {
+        self.stem.prefix().split(' ').any(|fixed| fixed == word)
+    }
+
     /// Whether it matches one spelling.
     pub(crate) fn matches(&self, text: &str) -> bool {
         self.stem.matches(text) || self.longer.as_ref().is_some_and(|wild| wild.matches(text))

@@ -1,138 +1,10 @@
 //! What turns an allowed command into one that must be asked about: options that run another
 //! program, builtins that change what later words mean, and programs that break machines.
 
-use super::files;
+use super::danger_table::{BREAKING, EXEC, HARMLESS, LEADING, REDEFINING, RUNS, RUNS_WHOLE};
 use super::word::Word;
 use super::wrappers::{base, is_shell};
-
-/// Options of a program that make it run something else.
-struct Exec {
-    name: &'static str,
-    /// Single letters, also inside a cluster.
-    short: &'static str,
-    /// Long options, and others that are matched whole or up to `=`.
-    long: &'static [&'static str],
-    /// Subcommands.
-    subs: &'static [&'static str],
-}
-
-const fn e(
-    name: &'static str,
-    short: &'static str,
-    long: &'static [&'static str],
-    subs: &'static [&'static str],
-) -> Exec {
-    Exec { name, short, long, subs }
-}
-
-const EXEC: &[Exec] = &[
-    e(
-        "tar",
-        "IF",
-        &[
-            "--to-command",
-            "--checkpoint-action",
-            "--use-compress-program",
-            "--rsh-command",
-            "--info-script",
-            "--new-volume-script",
-            "--rmt-command",
-        ],
-        &[],
-    ),
-    e("bsdtar", "", &["--use-compress-program"], &[]),
-    e("rsync", "e", &["--rsh", "--rsync-path"], &[]),
-    e("env", "S", &["--split-string"], &[]),
-    e(
-        "find",
-        "",
-        &[
-            "-exec",
-            "-execdir",
-            "-ok",
-            "-okdir",
-            "-delete",
-            "-fprint",
-            "-fprint0",
-            "-fprintf",
-            "-fls",
-            "-files0-from",
-        ],
-        &[],
-    ),
-    e("fd", "xX", &["--exec", "--exec-batch"], &[]),
-    e("fdfind", "xX", &["--exec", "--exec-batch"], &[]),
-    e("ssh", "oF", &[], &[]),
-    e("scp", "oFS", &[], &[]),
-    e("sftp", "oFS", &[], &[]),
-    e("curl", "K", &["--config"], &[]),
-    e("wget", "e", &["--execute", "--use-askpass", "--config"], &[]),
-    e("sort", "", &["--compress-program"], &[]),
-    e("rg", "", &["--pre", "--hostname-bin"], &[]),
-    e("man", "PH", &["--pager", "--html"], &[]),
-    e("vim", "cS", &["--cmd", "-c", "-S"], &[]),
-    e("vi", "cS", &["--cmd"], &[]),
-    e("nvim", "cS", &["--cmd", "-l"], &[]),
-    e("zip", "", &["-TT", "--unzip-command"], &[]),
-    e("make", "", &["--eval", "-f", "--file", "--makefile", "-C", "--directory"], &[]),
-    e("npm", "", &["--script-shell", "--prefix", "--userconfig", "--globalconfig"], &["exec", "x"]),
-    e("yarn", "", &["--script-shell", "--cwd"], &["exec", "dlx"]),
-    e("pnpm", "", &["--script-shell", "--dir"], &["exec", "dlx"]),
-    e("cargo", "", &["--config"], &[]),
-    e("go", "", &["-toolexec", "-exec", "-vettool", "--exec", "--toolexec"], &[]),
-    e("gcc", "", &["-wrapper", "-fplugin", "-specs"], &[]),
-    e("g++", "", &["-wrapper", "-fplugin", "-specs"], &[]),
-    e("clang", "", &["-fplugin", "-Xclang", "-load"], &[]),
-    e("split", "", &["--filter"], &[]),
-    e("tcpdump", "z", &[], &[]),
-    e("gdb", "x", &["-ex", "-iex", "--eval-command", "--command"], &[]),
-    e("docker", "", &[], &["run", "exec", "build", "buildx"]),
-    e("podman", "", &[], &["run", "exec", "build"]),
-    e("kubectl", "", &[], &["exec", "run"]),
-    e("apt", "o", &["--option"], &[]),
-    e("apt-get", "o", &["--option"], &[]),
-    e("hg", "", &["--config"], &[]),
-    e("svn", "", &["--config-option", "--config-dir"], &[]),
-    e("ip", "", &[], &["netns"]),
-    e("printf", "v", &[], &[]),
-    e("date", "s", &["--set"], &[]),
-    e("crontab", "", &[], &["-e", "-r", "-"]),
-    e("gh", "", &[], &["alias", "extension"]),
-    e("java", "", &["-javaagent", "-agentlib", "-agentpath"], &[]),
-    e("nmap", "", &["--script"], &[]),
-    e("ctags", "", &["--options"], &[]),
-];
-
-/// Builtins after which words may mean something else.
-const REDEFINING: &[&str] = &[
-    "alias",
-    "unalias",
-    "hash",
-    "enable",
-    "shopt",
-    "trap",
-    "eval",
-    "source",
-    ".",
-    "bind",
-    "complete",
-    "compgen",
-    "mapfile",
-    "readarray",
-    "read",
-    "getopts",
-    "let",
-    "exec",
-    "coproc",
-    "set",
-];
-
-/// Programs that break a machine when they are meant, and more so when they are not.
-const BREAKING: &[&str] = &[
-    "shutdown", "reboot", "halt", "poweroff", "init", "telinit", "fdisk", "sfdisk", "parted",
-    "wipefs", "swapoff", "insmod", "rmmod", "modprobe", "visudo", "passwd", "useradd", "userdel",
-    "usermod", "iptables", "nft",
-];
+use super::{danger_git, files};
 
 /// Why a command must be asked about although a rule allows it.
 pub(crate) fn of_command(words: &[Word], piped: bool) -> Option<String> {
@@ -165,8 +37,8 @@ pub(crate) fn redefines(words: &[Word]) -> bool {
 fn exec_flag(name: &str, args: &[Word]) -> Option<String> {
     let found = |flag: &str| Some(format!("`{name} {flag}` can run another program"));
     match name {
-        "git" => return git(args),
-        "awk" | "gawk" | "mawk" | "nawk" => return awk(name, args),
+        "git" => return danger_git::of_git(args),
+        "awk" | "gawk" | "mawk" | "nawk" => return awk_program(name, args),
         "sed" | "gsed" if files::wild_sed(args) => {
             return Some("its sed script can run or write something".into());
         }
@@ -177,7 +49,14 @@ fn exec_flag(name: &str, args: &[Word]) -> Option<String> {
         "vim" | "vi" | "nvim" | "ex" if args.iter().any(|w| w.raw.starts_with('+')) => {
             return found("+command");
         }
+        "socat" if args.iter().any(runs_address) => return found("EXEC:"),
+        "sqlite3" | "psql" | "mysql" | "mariadb" | "duckdb" if args.iter().any(escapes) => {
+            return found("with a shell command");
+        }
         _ => {}
+    }
+    if let Some(flag) = args.iter().take_while(|w| w.raw != "--").find_map(says_it_runs) {
+        return found(&flag);
     }
     let spec = EXEC.iter().find(|spec| spec.name == name)?;
     let mut first_operand = true;
@@ -197,7 +76,8 @@ fn exec_flag(name: &str, args: &[Word]) -> Option<String> {
             return found(flag);
         }
         if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.starts_with('-')) {
-            if let Some(c) = cluster.chars().find(|c| spec.short.contains(*c)) {
+            let letters = if LEADING.contains(&name) { 1 } else { cluster.len() };
+            if let Some(c) = cluster.chars().take(letters).find(|c| spec.short.contains(*c)) {
                 // `-o StrictHostKeyChecking=no` is no program, `-o ProxyCommand=x` is.
                 if matches!(name, "ssh" | "scp" | "sftp") && c == 'o' && !names_command(args) {
                     continue;
@@ -216,15 +96,86 @@ fn exec_flag(name: &str, args: &[Word]) -> Option<String> {
         && args
             .first()
             .and_then(Word::value)
-            .is_some_and(|t| !t.starts_with('-') && t.contains('I'))
+            .is_some_and(|t| !t.starts_with('-') && t.contains(['I', 'F']))
     {
         return found("I");
     }
     None
 }
 
+/// An option of any program whose name says that its value is run or loaded.
+fn says_it_runs(word: &Word) -> Option<String> {
+    let text = match word.value() {
+        Some(text) => text,
+        // `--pager="$X"`
+        None => word.raw.split(['$', '`', '"']).next()?.to_owned(),
+    };
+    let name = text.strip_prefix("--").or_else(|| {
+        // `-javaagent:x`, `-fplugin=x`: a single dash, and too long for a cluster.
+        text.strip_prefix('-').filter(|rest| rest.len() > 6 && rest.contains(['=', ':']))
+    })?;
+    let name = name.split(['=', ':']).next().unwrap_or(name);
+    is_running_option(name).then(|| format!("--{name}"))
+}
+
+/// Whether an option of this name is given something to run or to load.
+pub(super) fn is_running_option(name: &str) -> bool {
+    if name.starts_with("no-") || HARMLESS.contains(&name) {
+        return false;
+    }
+    name.split(['-', '_', '.']).any(|part| RUNS.contains(&part))
+        || RUNS_WHOLE.iter().any(|whole| name == *whole || name.ends_with(&format!("-{whole}")))
+}
+
+/// Whether this option of a program is given a command.
+pub(super) fn takes_command(program: &str, text: &str) -> bool {
+    if let Some(long) = text.strip_prefix("--") {
+        let name = long.split('=').next().unwrap_or(long);
+        let spec = EXEC.iter().find(|spec| spec.name == program);
+        return is_running_option(name)
+            || (program == "git" && name == "config")
+            || spec.is_some_and(|spec| spec.long.contains(&&text[..name.len() + 2]));
+    }
+    let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
+        return false;
+    };
+    if program == "git" {
+        return cluster.starts_with('c') || cluster == "x";
+    }
+    let spec = EXEC.iter().find(|spec| spec.name == program);
+    spec.is_some_and(|spec| {
+        cluster.contains(|c| spec.short.contains(c)) || spec.long.contains(&text)
+    })
+}
+
+/// `EXEC:id`, `SYSTEM:id`, in any case.
+fn runs_address(word: &Word) -> bool {
+    let text = word.raw.to_lowercase();
+    ["exec:", "system:", "shell:", "exec-pty:"].iter().any(|kind| text.contains(kind))
+}
+
+/// Commands of a database's prompt that leave it: `.shell`, `\!`.
+fn escapes(word: &Word) -> bool {
+    let text = word.value().unwrap_or_else(|| word.raw.clone());
+    [
+        ".sh",
+        ".sy",
+        "\\!",
+        ".load",
+        "load_extension",
+        ".once",
+        ".output",
+        "\\copy",
+        "system ",
+        "writefile",
+    ]
+    .iter()
+    .any(|way| text.contains(way))
+        || matches!(text.as_str(), "-cmd" | "-init")
+}
+
 /// Long options may be shortened: `--to-com`.
-fn abbreviates(flag: &str, long: &str) -> bool {
+pub(super) fn abbreviates(flag: &str, long: &str) -> bool {
     flag.len() >= 5 && flag.starts_with("--") && long.starts_with(flag)
 }
 
@@ -239,114 +190,8 @@ fn names_command(args: &[Word]) -> bool {
     })
 }
 
-fn git(args: &[Word]) -> Option<String> {
-    let found = |flag: &str| Some(format!("`git {flag}` can run another program"));
-    let mut sub: Option<String> = None;
-    let mut operands = Vec::new();
-    let mut i = 0;
-    while let Some(word) = args.get(i) {
-        i += 1;
-        let Some(text) = word.value() else {
-            if word.may_be_flag() && sub.is_none() {
-                return Some("an option of `git` is not known before it runs".into());
-            }
-            if word.may_be_flag() && word.has_var() && !word.raw.starts_with('"') {
-                return Some("an option of `git` is not known before it runs".into());
-            }
-            continue;
-        };
-        let flag = text.split('=').next().unwrap_or(&text);
-        let Some(name) = sub.as_deref() else {
-            if text.starts_with('-') {
-                // Before the subcommand.
-                if flag == "-c"
-                    || text.starts_with("-c")
-                    || matches!(flag, "--exec-path" | "--config-env")
-                {
-                    return found(flag);
-                }
-                if matches!(flag, "--git-dir" | "--work-tree") {
-                    return found(flag);
-                }
-                if matches!(text.as_str(), "-C" | "--namespace" | "--super-prefix") {
-                    i += 1;
-                }
-            } else {
-                sub = Some(text);
-            }
-            continue;
-        };
-        if text == "--" {
-            break;
-        }
-        if matches!(
-            flag,
-            "--upload-pack"
-                | "--receive-pack"
-                | "--exec"
-                | "--ext-diff"
-                | "--extcmd"
-                | "--open-files-in-pager"
-                | "--textconv"
-                | "--output"
-                | "--template"
-                | "--config"
-                | "--filters"
-                | "--sequence-editor"
-                | "--editor"
-        ) || [
-            "--upload-pack",
-            "--receive-pack",
-            "--exec",
-            "--ext-diff",
-            "--extcmd",
-            "--open-files-in-pager",
-        ]
-        .iter()
-        .any(|long| abbreviates(flag, long))
-        {
-            return found(flag);
-        }
-        let short = |c: char| text.starts_with('-') && !text.starts_with("--") && text.contains(c);
-        let runs = match name {
-            "rebase" | "difftool" => short('x'),
-            "clone" => short('u') || short('c'),
-            "grep" => short('O'),
-            "ls-remote" | "fetch-pack" => short('u'),
-            _ => false,
-        };
-        if runs {
-            return found(&format!("{name} {text}"));
-        }
-        if !text.starts_with('-') {
-            if text.starts_with("ext::") || text.starts_with("fd::") {
-                return found("ext::");
-            }
-            operands.push(text);
-        }
-    }
-    let name = sub?;
-    let first = operands.first().map(String::as_str);
-    match (name.as_str(), first) {
-        ("bisect", Some("run")) | ("submodule", Some("foreach")) | ("hook", Some("run")) => {
-            found(&format!("{name} {}", first.unwrap_or_default()))
-        }
-        (
-            "filter-branch" | "mergetool" | "difftool" | "send-email" | "daemon" | "instaweb"
-            | "credential" | "http-backend" | "upload-pack" | "receive-pack" | "shell",
-            _,
-        ) => found(&name),
-        // Setting a value: aliases, pagers and hooks are values.
-        ("config", Some(_))
-            if operands.len() >= 2 && !args.iter().any(|w| w.raw.starts_with("--get")) =>
-        {
-            found("config")
-        }
-        _ => None,
-    }
-}
-
-fn awk(name: &str, args: &[Word]) -> Option<String> {
+/// What an awk command line may do beyond printing.
+fn awk_program(name: &str, args: &[Word]) -> Option<String> {
     let found = |what: &str| Some(format!("the {name} program {what}"));
     for word in args {
         let Some(text) = word.value() else {

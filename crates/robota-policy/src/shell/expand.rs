@@ -1,11 +1,11 @@
 //! Which files a word may stand for: variables that are known, braces, tilde and globs.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use robota_core::paths::Paths;
 
 use super::parse::Cwd;
+use super::vars::{Value, Vars};
 use super::word::{Piece, Word};
 use crate::glob::name_matches;
 
@@ -13,7 +13,7 @@ use crate::glob::name_matches;
 pub(crate) struct Scope<'a> {
     pub(crate) cwd: &'a Cwd,
     pub(crate) home: &'a Path,
-    pub(crate) vars: &'a BTreeMap<String, Vec<Option<String>>>,
+    pub(crate) vars: &'a Vars,
     pub(crate) paths: &'a dyn Paths,
 }
 
@@ -35,6 +35,13 @@ const MAX: usize = 512;
 /// The word with variables and braces replaced, before globs. The flag says that there is
 /// more to it than is known.
 pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool) {
+    variants_at(word, scope, 0)
+}
+
+/// Variables that are set from each other deeper than this are not followed.
+const MAX_CHAIN: usize = 4;
+
+fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>, bool) {
     let mut unknown = false;
     let mut texts: Vec<Vec<Live>> = vec![Vec::new()];
     for piece in &word.pieces {
@@ -50,14 +57,14 @@ pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool)
                 }
             }
             Piece::Var { name, quoted } => {
-                let (values, open) = variable(name, scope);
+                let (values, open) = variable(name, *quoted, scope, depth);
                 unknown |= open;
                 texts = texts
                     .iter()
                     .flat_map(|out| {
                         values.iter().map(move |value| {
                             let mut out = out.clone();
-                            out.extend(value.chars().map(|c| (c, !quoted)));
+                            out.extend_from_slice(value);
                             out
                         })
                     })
@@ -77,24 +84,59 @@ pub(crate) fn variants(word: &Word, scope: &Scope<'_>) -> (Vec<Vec<Live>>, bool)
     (out, unknown)
 }
 
-fn variable(name: &str, scope: &Scope<'_>) -> (Vec<String>, bool) {
-    if let Some(values) = scope.vars.get(name) {
-        let known: Vec<String> = values.iter().flatten().cloned().collect();
-        // It may also be used before it is set.
-        let open = values.iter().any(Option::is_none) || !matches!(name, "PWD" | "HOME");
-        let open = open && known.len() != values.len();
-        return (known, open);
+/// What a variable may stand for where it is used, and whether it may be something else too.
+pub(crate) fn variable(
+    name: &str,
+    quoted: bool,
+    scope: &Scope<'_>,
+    depth: usize,
+) -> (Vec<Vec<Live>>, bool) {
+    let live = |text: &str| text.chars().map(|c| (c, !quoted)).collect::<Vec<Live>>();
+    let Some(values) = scope.vars.get(name) else {
+        let dirs = || scope.cwd.dirs.iter().map(|dir| live(&dir.to_string_lossy())).collect();
+        return match name {
+            "PWD" => (dirs(), scope.cwd.lost),
+            "HOME" => (vec![live(&scope.home.to_string_lossy())], false),
+            _ => (Vec::new(), true),
+        };
+    };
+    let mut known = Vec::new();
+    let mut open = false;
+    for value in values {
+        match value {
+            Value::Unknown => open = true,
+            Value::Set(_) | Value::Each(_) if depth >= MAX_CHAIN || known.len() >= MAX => {
+                open = true;
+            }
+            Value::Set(word) => {
+                let (texts, more) = variants_at(word, scope, depth + 1);
+                open |= more;
+                for text in texts {
+                    let Some(text) = tilde(&text, scope.home) else {
+                        open = true;
+                        continue;
+                    };
+                    // Split and matched where it is used, not where it is set.
+                    known.push(text.iter().map(|(c, _)| (*c, !quoted)).collect());
+                }
+            }
+            Value::Each(word) => {
+                let (texts, more) = variants_at(word, scope, depth + 1);
+                open |= more;
+                for text in texts {
+                    match tilde(&text, scope.home) {
+                        Some(text) => known.push(text),
+                        None => open = true,
+                    }
+                }
+            }
+        }
     }
-    let dirs = || scope.cwd.dirs.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
-    match name {
-        "PWD" => (dirs(), scope.cwd.lost),
-        "HOME" => (vec![scope.home.to_string_lossy().into_owned()], false),
-        _ => (Vec::new(), true),
-    }
+    (known, open)
 }
 
 /// `a{b,c}` becomes `ab ac`. False when it is too much, or a sequence.
-fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> bool {
+pub(super) fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> bool {
     if out.len() >= MAX || depth > 16 {
         return false;
     }
@@ -160,6 +202,12 @@ pub(crate) fn tilde(text: &[Live], home: &Path) -> Option<Vec<Live>> {
         [('~', true), ..] => None,
         _ => Some(text.to_vec()),
     }
+}
+
+/// The files that characters may stand for.
+pub(crate) fn files_of(text: &[Live], scope: &Scope<'_>) -> Expansion {
+    let piece = |(c, live): &Live| Piece::Text { text: c.to_string(), quoted: !live };
+    files(&Word::of("", text.iter().map(piece).collect()), scope)
 }
 
 /// The files a word may stand for.

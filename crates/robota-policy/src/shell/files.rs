@@ -72,7 +72,13 @@ pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
         }
         Shape::Dd => dd(args, &mut uses),
         Shape::Fetch => fetch(name, args, &operands, &mut uses),
-        Shape::Git => uses.reads = git_files(&operands),
+        Shape::Git => {
+            uses.reads = git_files(&operands);
+            // It searches all that lies below, and prints what it finds.
+            if operands.iter().any(|word| word.raw == "grep") {
+                uses.trees = git_grep_trees(args);
+            }
+        }
     }
     uses
 }
@@ -323,6 +329,24 @@ fn git_files(operands: &[Word]) -> Vec<Word> {
         }
     }
     out
+}
+
+/// Where `git grep` searches: what it is told behind the pattern, or here.
+fn git_grep_trees(args: &[Word]) -> Vec<Word> {
+    let behind = args.iter().position(|word| word.raw == "--");
+    match behind.map(|at| args[at + 1..].to_vec()) {
+        Some(paths) if !paths.is_empty() => paths,
+        _ => {
+            let operands = split(args).0;
+            let given = args.iter().any(|word| word.raw == "-e");
+            let at = operands.iter().position(|word| word.raw == "grep").map_or(0, |at| at + 1);
+            let rest: Vec<Word> = operands.into_iter().skip(at + usize::from(!given)).collect();
+            // Revisions may be among them, and then all of them is searched.
+            let only_paths = !rest.is_empty()
+                && rest.iter().all(|word| word.value().is_some_and(|text| text.contains('/')));
+            if only_paths { rest } else { vec![Word::plain(".")] }
+        }
+    }
 }
 
 /// Whether a sed command line may run or write something by its script.

@@ -4,10 +4,10 @@
 mod agree;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::text::unreadable;
+use super::vars::Vars;
 use super::word::Word;
 
 /// A script taken apart.
@@ -19,8 +19,10 @@ pub(crate) struct Script {
     pub(crate) doubts: Vec<Doubt>,
     /// Texts of substitutions, found without the grammar; only where there are doubts.
     pub(crate) substitutions: Vec<String>,
-    /// Values that the script itself gives to variables; `None` for one that is not known.
-    pub(crate) vars: BTreeMap<String, Vec<Option<String>>>,
+    /// Values that the script itself gives to variables.
+    pub(crate) vars: Vars,
+    /// It has a loop that may never end.
+    pub(crate) endless: bool,
 }
 
 /// A reason why the parts are not the whole truth.
@@ -44,6 +46,10 @@ pub(crate) struct Part {
     pub(crate) hidden: bool,
     /// It reads what another command writes.
     pub(crate) piped: bool,
+    /// The commands before it in its pipeline, as words.
+    pub(crate) upstream: Vec<Vec<Word>>,
+    /// Variables that are set whenever it runs.
+    pub(crate) bound: Vec<String>,
     /// The text of a here-document or here-string it reads.
     pub(crate) stdin: Option<Word>,
     /// `export`, `declare` and the like: assignments that reach other programs.

@@ -3,7 +3,7 @@
 use super::parse::Part;
 use super::readonly_table::{Operands, SPECS, Spec, VERSIONS};
 use super::word::Word;
-use super::{readonly_git, sed};
+use super::{awk, bomb, readonly_git, sed};
 
 /// What a command that only looks is known to read.
 #[derive(Debug, Default)]
@@ -46,6 +46,8 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         }
         "find" => find(args),
         "sed" => sed_command(args),
+        "awk" | "gawk" | "mawk" => awk_command(args),
+        "sleep" => bomb::short_sleep(args).then(Looks::default),
         "date" => date(args),
         "test" | "[" => args
             .iter()
@@ -65,9 +67,22 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         // `ps e` shows other programs' variables.
         "ps" if args.iter().any(|w| !w.raw.starts_with('-') && w.raw.contains('e')) => None,
         "set" => args.iter().all(harmless_set).then(Looks::default),
+        "exit" | "break" | "continue" | "return" => match args {
+            [] => Some(Looks::default()),
+            [code] => code.literal()?.parse::<u8>().ok().map(|_| Looks::default()),
+            _ => None,
+        },
+        "tar" | "unzip" => archive(&program, args),
+        "crontab" => matches!(args, [only] if only.raw == "-l").then(Looks::default),
         "cargo" if args.len() == 1 && args[0].raw == "--list" => Some(Looks::default()),
         name => table(SPECS.iter().find(|spec| spec.name == name)?, args),
     }
+}
+
+/// The folders that git is told to go to first (`-C`), of a git command.
+pub(crate) fn git_folders(words: &[Word]) -> Option<Vec<Word>> {
+    (words.first()?.value().as_deref().map(super::wrappers::base) == Some("git"))
+        .then(|| readonly_git::folders(&words[1..]))
 }
 
 /// Text that would run a command if a builtin took it for an array element.
@@ -88,7 +103,8 @@ fn prints_only(format: &str) -> bool {
         let conversion =
             part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.*'lhjztL".contains(c));
         !conversion.starts_with('n')
-    })
+    }) && bomb::narrow(format)
+        && !format.contains('*')
 }
 
 /// `set -euo pipefail` makes a script stricter; other options change what words mean.
@@ -115,11 +131,35 @@ fn harmless_set(word: &Word) -> bool {
     )
 }
 
-/// A filter of jq that reaches for other files or for the environment.
+/// A filter of jq that reaches for other files or for the environment, or that never ends.
 fn reaches_out(filter: &str) -> bool {
-    ["import", "include", "env", "ENV", "input_filename", "get_search_list"]
-        .iter()
-        .any(|word| filter.contains(word))
+    const WORDS: &[&str] = &[
+        "import",
+        "include",
+        "env",
+        "ENV",
+        "input_filename",
+        "get_search_list",
+        "modulemeta",
+        "while",
+        "until",
+        "repeat",
+        "recurse",
+        "range",
+        "limit",
+        "def",
+        "infinite",
+        "combinations",
+    ];
+    let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    WORDS.iter().any(|word| {
+        filter.match_indices(word).any(|(at, _)| {
+            // `.env` is a field, `environment` another word.
+            let before = filter[..at].chars().next_back();
+            let after = filter[at + word.len()..].chars().next();
+            !after.is_some_and(name) && !before.is_some_and(|c| name(c) || c == '.')
+        })
+    })
 }
 
 fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
@@ -132,6 +172,10 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
     while let Some(word) = args.get(i) {
         i += 1;
         let Some(text) = word.literal() else {
+            // `--include=*.rs`: whatever it matches begins like this.
+            if known_option_of_glob(word, spec) {
+                continue;
+            }
             // Text is only printed; elsewhere an unknown word might be an option.
             if word.has_unknown() || (spec.operands != Operands::Text && unsafe_start(word)) {
                 return None;
@@ -194,12 +238,30 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
             let skip = usize::from(!pattern_given);
             operands.into_iter().skip(skip).collect()
         }
-        Operands::Text => Vec::new(),
+        Operands::Text => {
+            if spec.name == "seq" && !bomb::short_count(&operands) {
+                return None;
+            }
+            // All variables at once are more than a look.
+            if spec.name == "printenv" && operands.is_empty() {
+                return None;
+            }
+            Vec::new()
+        }
         Operands::OnePath if operands.len() <= 1 => operands,
         Operands::Nothing if operands.is_empty() => operands,
         Operands::OnePath | Operands::Nothing => return None,
     };
     Some(Looks { paths, ..Looks::default() })
+}
+
+/// Whether a word with a glob is an option that is known, with a value that may be anything.
+fn known_option_of_glob(word: &Word, spec: &Spec) -> bool {
+    let Some(text) = word.value() else { return false };
+    let Some((name, _)) = text.strip_prefix("--").and_then(|long| long.split_once('=')) else {
+        return false;
+    };
+    spec.long_val.contains(&name) && !matches!(name, "color" | "colour")
 }
 
 /// A word that may turn into an option: all but globs after a literal start and known places.
@@ -372,6 +434,68 @@ fn sed_command(args: &[Word]) -> Option<Looks> {
         }
     }
     script?;
+    Some(Looks { paths, ..Looks::default() })
+}
+
+/// The listing of an archive. A colon in its name would make tar look on another machine.
+fn archive(program: &str, args: &[Word]) -> Option<Looks> {
+    let (flags, rest) = args.split_first()?;
+    let flags = flags.literal()?;
+    let letters = flags.trim_start_matches('-');
+    let lists = match program {
+        "tar" => {
+            letters.starts_with('t')
+                && letters.ends_with('f')
+                && letters.chars().all(|c| "tvzjJf".contains(c))
+                && letters.matches('f').count() == 1
+        }
+        _ => matches!(flags.as_str(), "-l" | "-v" | "-Z" | "-Z1"),
+    };
+    let file = rest.first()?;
+    let plain = |word: &Word| {
+        word.literal().is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
+    };
+    (lists && rest.iter().all(plain))
+        .then(|| Looks { paths: vec![file.clone()], ..Looks::default() })
+}
+
+fn awk_command(args: &[Word]) -> Option<Looks> {
+    let mut program = None;
+    let mut paths = Vec::new();
+    let mut i = 0;
+    while let Some(word) = args.get(i) {
+        i += 1;
+        let text = match word.literal() {
+            Some(text) => text,
+            None if program.is_some() && !word.has_unknown() && !unsafe_start(word) => {
+                paths.push(word.clone());
+                continue;
+            }
+            None => return None,
+        };
+        match text.as_str() {
+            _ if program.is_some() => {
+                // `a=b` among the files is an assignment, `-` the input.
+                if text.contains('=') || text.starts_with('-') {
+                    return None;
+                }
+                paths.push(word.clone());
+            }
+            "-F" | "-v" => {
+                args.get(i)?.literal()?;
+                i += 1;
+            }
+            flag if flag.starts_with("-F") => {}
+            flag if flag.starts_with('-') => return None,
+            text => {
+                if !awk::is_tame(text) {
+                    return None;
+                }
+                program = Some(());
+            }
+        }
+    }
+    program?;
     Some(Looks { paths, ..Looks::default() })
 }
 

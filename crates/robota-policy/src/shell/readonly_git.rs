@@ -227,7 +227,7 @@ const SUBS: &[Sub] = &[
     Sub {
         name: "blame",
         short: "lsteEwfncpbM",
-        short_val: "LCS",
+        short_val: "LC",
         long: &[
             "porcelain",
             "line-porcelain",
@@ -552,13 +552,40 @@ const SUBS: &[Sub] = &[
         operands: Operands::Any,
     },
     Sub {
+        name: "cherry",
+        short: "v",
+        short_val: "",
+        long: &["verbose", "abbrev"],
+        operands: Operands::Any,
+    },
+    Sub { name: "range-diff", short: "", short_val: "", long: DIFF, operands: Operands::Any },
+    Sub {
+        name: "show-branch",
+        short: "ar",
+        short_val: "",
+        long: &["all", "remotes", "current", "list", "no-color", "topics"],
+        operands: Operands::Any,
+    },
+    Sub {
         name: "count-objects",
         short: "vH",
         short_val: "",
         long: &["verbose", "human-readable"],
         operands: Operands::Nothing,
     },
-    Sub { name: "var", short: "l", short_val: "", long: &[], operands: Operands::Nothing },
+    Sub {
+        name: "var",
+        short: "l",
+        short_val: "",
+        long: &[],
+        operands: Operands::First(&[
+            "GIT_AUTHOR_IDENT",
+            "GIT_COMMITTER_IDENT",
+            "GIT_EDITOR",
+            "GIT_PAGER",
+            "GIT_DEFAULT_BRANCH",
+        ]),
+    },
     Sub {
         name: "version",
         short: "",
@@ -568,12 +595,52 @@ const SUBS: &[Sub] = &[
     },
 ];
 
+/// Skips what stands before the subcommand, as far as it is harmless; gives the folders named.
+fn globals(args: &[Word]) -> (&[Word], Vec<Word>) {
+    let mut args = args;
+    let mut folders = Vec::new();
+    loop {
+        match args {
+            [word, rest @ ..]
+                if matches!(word.raw.as_str(), "--no-pager" | "-P" | "--no-optional-locks") =>
+            {
+                args = rest;
+            }
+            [flag, folder, rest @ ..] if flag.raw == "-C" => {
+                folders.push(folder.clone());
+                args = rest;
+            }
+            _ => return (args, folders),
+        }
+    }
+}
+
+/// The folders that git goes to before anything else.
+pub(super) fn folders(args: &[Word]) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut i = 0;
+    while let Some(text) = args.get(i).and_then(Word::value) {
+        match text.as_str() {
+            "-C" => {
+                out.extend(args.get(i + 1).cloned());
+                i += 2;
+            }
+            "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" => i += 2,
+            flag if flag.starts_with('-') => i += 1,
+            _ => break,
+        }
+    }
+    out
+}
+
+/// A format that shows signatures, for which git runs another program.
+fn shows_signatures(value: &str) -> bool {
+    ["%G", "%+G", "%-G", "% G", "signature"].iter().any(|sign| value.contains(sign))
+}
+
 /// The operands of a git command that only looks; `None` when it may do more.
 pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
-    let mut args = args;
-    while args.first().is_some_and(|word| matches!(word.raw.as_str(), "--no-pager" | "-P")) {
-        args = &args[1..];
-    }
+    let (args, _) = globals(args);
     let name = args.first()?.literal()?;
     let sub = SUBS.iter().find(|sub| sub.name == name)?;
     let mut operands: Vec<Word> = Vec::new();
@@ -595,7 +662,13 @@ pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
         }
         if let Some(long) = text.strip_prefix("--") {
             let flag = long.split('=').next().unwrap_or(long);
-            if !sub.long.contains(&flag) {
+            if !sub.long.contains(&flag) || shows_signatures(long) {
+                return None;
+            }
+            // `--format X` takes the next word in some commands.
+            if matches!(flag, "format" | "pretty")
+                && args.get(i).is_some_and(|next| shows_signatures(&next.raw))
+            {
                 return None;
             }
             listing |= matches!(
@@ -615,6 +688,9 @@ pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
         }
         if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
             listing |= cluster.contains('l') && matches!(sub.name, "branch" | "tag" | "config");
+            if sub.name == "status" && matches!(cluster, "uno" | "unormal" | "uall") {
+                continue;
+            }
             // `-5`, `-U3`, `-M90%`, `-L10,20:file`
             if cluster.chars().all(|c| c.is_ascii_digit()) {
                 continue;
@@ -627,7 +703,13 @@ pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
         operands.push(word.clone());
     }
     let fine = match sub.operands {
-        Operands::Any => sub.name != "config" || listing,
+        // `git config user.name` shows it; with a second word it would set it.
+        Operands::Any if sub.name == "config" => {
+            listing
+                || matches!(operands.as_slice(), [key]
+                    if key.literal().is_some_and(|key| key.contains('.') && !key.contains('/')))
+        }
+        Operands::Any => true,
         Operands::Nothing => listing || operands.is_empty(),
         Operands::First(names) => match operands.first() {
             None => sub.name != "stash" && sub.name != "worktree",

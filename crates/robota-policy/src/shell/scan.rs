@@ -6,22 +6,49 @@ use std::path::Path;
 use super::removal::Critical;
 use super::wrappers::base;
 
+/// What removes folders with all that is in them, in any language.
+const REMOVERS: &[&str] = &[
+    "rmdir",
+    "rmtree",
+    "rm_rf",
+    "rm_r",
+    "rmSync",
+    "rmdirSync",
+    "removeSync",
+    "remove_tree",
+    "remove_entry",
+    "remove_dir",
+    "remove_dir_all",
+    "removeDirectory",
+    "removedirs",
+    "RemoveAll",
+    "deltree",
+    "rimraf",
+    "deleteDir",
+    "delete-directory",
+];
+
 /// Whether a critical removal may hide in this text.
 pub(crate) fn critical(text: &str, cwd: &Path, home: &Path, dirs: &Critical<'_>) -> bool {
     let bare: String = text
         .chars()
         .filter(|c| *c != '\\')
-        .map(|c| if matches!(c, '\'' | '"' | '`' | ',' | '(' | ')' | '[' | ']') { ' ' } else { c })
+        .map(|c| {
+            if matches!(c, '\'' | '"' | '`' | ',' | '(' | ')' | '[' | ']' | '{' | '}' | '=' | '!') {
+                ' '
+            } else {
+                c
+            }
+        })
         .collect();
     bare.split(['\n', ';', '|', '&']).any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.iter().enumerate().any(|(i, word)| {
-            let removes =
-                matches!(base(word), "rm" | "rmdir" | "rmtree" | "shutil.rmtree" | "rmSync");
+            // `shutil.rmtree`, `FileUtils.rm_rf`, `fs.rmSync`, `os::remove_dir_all`
+            let name = base(word).rsplit(['.', ':']).next().unwrap_or(word);
             let after = &words[i + 1..words.len().min(i + 13)];
             let recursive = after.iter().any(|w| w.starts_with('-') && w.contains(['r', 'R']));
-            removes
-                && (recursive || !matches!(base(word), "rm"))
+            (REMOVERS.contains(&name) || (name == "rm" && recursive))
                 && after.iter().any(|w| hits(w, cwd, home, dirs))
         })
     })

@@ -2,7 +2,7 @@
 
 use super::parse::Part;
 use super::word::{Piece, Word};
-use super::wrappers_table::{RUNNERS, SHELLS, TAILS, WRAPPERS, Wrapper};
+use super::wrappers_table::{RUN_STDIN, RUNNERS, SHELLS, TAILS, WRAPPERS, Wrapper};
 use crate::glob::Ch;
 
 /// What stands inside a wrapper.
@@ -76,6 +76,27 @@ pub(crate) fn see(part: &Part) -> Seen {
             }
         }
         seen.views.push(view);
+    }
+    let program = |view: &View| view.words.first().and_then(Word::value);
+    let fed = |view: &View| program(view).is_some_and(|name| RUN_STDIN.contains(&base(&name)));
+    // `echo 'rm x' | sh`: what is printed is what runs.
+    if part.piped
+        && seen.views.iter().any(|view| fed(view) || program(view).is_some_and(|p| is_shell(&p)))
+    {
+        for words in &part.upstream {
+            if matches!(words.first().and_then(Word::value).as_deref(), Some("echo" | "printf")) {
+                let texts: Vec<String> = words[1..].iter().filter_map(Word::value).collect();
+                seen.scripts.push(texts.join(" "));
+            }
+        }
+    }
+    if let Some(stdin) = &part.stdin
+        && seen.views.iter().any(fed)
+    {
+        match stdin.value() {
+            Some(text) => seen.scripts.push(text),
+            None => seen.unknown = true,
+        }
     }
     seen
 }
@@ -354,6 +375,14 @@ fn find(args: &[Word]) -> Vec<Inner> {
 }
 
 fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
+    // What is put in place of `{}` is as unknown as what a script is called with.
+    let filled = |word: &Word| match word.value() {
+        Some(text) if text.contains("{}") && text.contains(' ') => {
+            Word::plain(&text.replace("{}", "$@"))
+        }
+        _ => word.clone(),
+    };
+    let args: &[Word] = &args.iter().map(filled).collect::<Vec<_>>();
     const BARE: Wrapper = Wrapper {
         name: "xargs",
         transparent: false,
@@ -374,13 +403,44 @@ fn xargs(args: &[Word]) -> (Vec<Inner>, bool) {
         assigns: false,
     };
     let bare = args.first().is_some_and(|word| !word.may_be_flag());
-    let Some(at) = own_options(&BARE, args) else { return (wrapped(args), false) };
+    let Some(at) = own_options(&BARE, args) else {
+        let mut inner = wrapped(args);
+        for tail in &mut inner {
+            if let Inner::Words(words) = tail {
+                words.push(Word::unknown());
+            }
+        }
+        return (inner, false);
+    };
     let mut words = args[at.min(args.len())..].to_vec();
     if words.is_empty() {
         return (Vec::new(), false);
     }
     words.push(Word::unknown());
     (vec![Inner::Words(words)], bare)
+}
+
+/// The command that `xargs` runs, without what it appends, and whether names end with NUL;
+/// `None` for options that change where they go.
+pub(crate) fn fed(words: &[Word]) -> Option<(Vec<Word>, bool)> {
+    let (first, args) = words.split_first()?;
+    if first.literal()? != "xargs" {
+        return None;
+    }
+    let mut nul = false;
+    let mut i = 0;
+    while let Some(text) = args.get(i).and_then(Word::literal) {
+        match text.as_str() {
+            "-0" | "--null" => nul = true,
+            "-r" | "--no-run-if-empty" => {}
+            "-n" | "-L" | "-P" if args.get(i + 1)?.literal()?.parse::<u16>().is_ok() => i += 1,
+            flag if flag.starts_with('-') => return None,
+            _ => break,
+        }
+        i += 1;
+    }
+    let inner = args[i..].to_vec();
+    (!inner.is_empty()).then_some((inner, nul))
 }
 
 /// `ssh [options] host command…`: the rest is a script for the other side.

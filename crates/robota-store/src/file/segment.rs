@@ -1,13 +1,12 @@
 //! Reading segments: line by line, in order, and exact about what is wrong where.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use robota_core::event::{DecodeError, Envelope};
 use robota_core::journal::JournalError;
 
-use super::disk;
+use crate::disk::{Disk, Source};
 
 /// A longer line is damage: no event is that large, and no reader must hold it.
 const LONGEST_LINE: u64 = 256 * 1024 * 1024;
@@ -26,39 +25,52 @@ impl Segment {
     pub(super) fn starting(folder: &Path, first: u64) -> Self {
         Self { first, path: folder.join(format!("{first}.jsonl")) }
     }
+
+    /// Where it begins.
+    pub(super) fn start(&self) -> Mark {
+        Mark { seq: self.first, offset: 0 }
+    }
+}
+
+/// Where in a segment an event begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The event.
+    pub(super) seq: u64,
+    /// How many bytes are before it.
+    pub(super) offset: u64,
 }
 
 /// The segments of a folder, oldest first. A folder that is not there has none.
-pub(super) fn list(folder: &Path) -> Result<Vec<Segment>, JournalError> {
-    let fail = |error: &io::Error| JournalError::io("list", folder.display().to_string(), error);
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
+pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, JournalError> {
+    let names = match disk.names(folder) {
+        Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(fail(&error)),
-    };
-    let mut segments = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(|error| fail(&error))?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".jsonl"));
-        let Some(first) = number.and_then(|number| number.parse().ok()) else { continue };
-        let segment = Segment::starting(folder, first);
-        // `+7` and `007` are numbers too, but not names we give.
-        if segment.path.file_name() == Some(name.as_os_str()) {
-            segments.push(segment);
+        Err(error) => {
+            return Err(JournalError::io("list", folder.display().to_string(), &error));
         }
-    }
+    };
+    let mut segments: Vec<_> = names
+        .iter()
+        .filter_map(|name| {
+            let first: u64 = name.strip_suffix(".jsonl")?.parse().ok()?;
+            // `+7` and `007` are numbers too, but not names we give.
+            (*name == format!("{first}.jsonl")).then(|| Segment::starting(folder, first))
+        })
+        .collect();
     segments.sort_by_key(|segment| segment.first);
     Ok(segments)
 }
 
 /// Reads one segment. After the end, [`Reader::whole`] and [`Reader::torn`] say how it ended.
-#[derive(Debug)]
 pub(super) struct Reader {
     path: PathBuf,
-    input: BufReader<File>,
+    input: BufReader<Box<dyn Source>>,
     /// Whether a torn end is expected: only the last segment can have one.
     last: bool,
+    /// Lines read; counted from where reading began.
     line: u64,
+    from_start: bool,
     next_seq: u64,
     whole: u64,
     torn: bool,
@@ -66,18 +78,28 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Opens a segment; `last` when no other follows it.
-    pub(super) fn open(segment: &Segment, last: bool) -> Result<Self, JournalError> {
-        let file = disk::open_read(&segment.path).map_err(|error| {
-            JournalError::io("open", segment.path.display().to_string(), &error)
-        })?;
+    /// Opens a segment at the beginning of an event; `last` when no other follows it.
+    pub(super) fn open(
+        disk: &dyn Disk,
+        segment: &Segment,
+        from: Mark,
+        last: bool,
+    ) -> Result<Self, JournalError> {
+        let fail = |action, error: &io::Error| {
+            JournalError::io(action, segment.path.display().to_string(), error)
+        };
+        let mut file = disk.open_read(&segment.path).map_err(|error| fail("open", &error))?;
+        if from.offset > 0 {
+            file.seek(SeekFrom::Start(from.offset)).map_err(|error| fail("read", &error))?;
+        }
         Ok(Self {
             path: segment.path.clone(),
             input: BufReader::with_capacity(64 * 1024, file),
             last,
             line: 0,
-            next_seq: segment.first,
-            whole: 0,
+            from_start: from.offset == 0,
+            next_seq: from.seq,
+            whole: from.offset,
             torn: false,
             buffer: Vec::new(),
         })
@@ -100,26 +122,7 @@ impl Reader {
 
     /// The next event; none at the end, and none at a torn end.
     pub(super) fn next(&mut self) -> Result<Option<Envelope>, JournalError> {
-        if self.torn {
-            return Ok(None);
-        }
-        self.buffer.clear();
-        let read = (&mut self.input)
-            .take(LONGEST_LINE + 1)
-            .read_until(b'\n', &mut self.buffer)
-            .map_err(|error| self.io(&error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.line += 1;
-        let length = read as u64;
-        if length > LONGEST_LINE {
-            return Err(self.damaged(&format!("the line is longer than {LONGEST_LINE} bytes")));
-        }
-        if !self.buffer.ends_with(b"\n") {
-            // Only a line of the last segment can have been cut off while it was written.
-            return self.end_torn("the line has no end");
-        }
+        let Some(length) = self.next_line()? else { return Ok(None) };
         let event = match Envelope::decode(&self.buffer) {
             Ok(event) => event,
             Err(error @ (DecodeError::Torn | DecodeError::Checksum { .. })) => {
@@ -142,12 +145,52 @@ impl Reader {
             let reason = format!("event {} stands where event {} is due", event.seq, self.next_seq);
             return Err(self.damaged(&reason));
         }
-        self.next_seq = event
-            .seq
+        self.advance(length)?;
+        Ok(Some(event))
+    }
+
+    /// Goes on to the event of that number without looking at those before it; says whether there
+    /// is a line for it.
+    pub(super) fn skip_to(&mut self, seq: u64) -> Result<bool, JournalError> {
+        while self.next_seq < seq {
+            let Some(length) = self.next_line()? else { return Ok(false) };
+            self.advance(length)?;
+        }
+        Ok(true)
+    }
+
+    /// Reads a line into the buffer and returns its length; none at the end.
+    fn next_line(&mut self) -> Result<Option<u64>, JournalError> {
+        if self.torn {
+            return Ok(None);
+        }
+        self.buffer.clear();
+        let read = (&mut self.input)
+            .take(LONGEST_LINE + 1)
+            .read_until(b'\n', &mut self.buffer)
+            .map_err(|error| self.io(&error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        let length = read as u64;
+        if length > LONGEST_LINE {
+            return Err(self.damaged(&format!("the line is longer than {LONGEST_LINE} bytes")));
+        }
+        if !self.buffer.ends_with(b"\n") {
+            // Only a line of the last segment can have been cut off while it was written.
+            return self.end_torn("the line has no end").map(|_| None);
+        }
+        Ok(Some(length))
+    }
+
+    fn advance(&mut self, length: u64) -> Result<(), JournalError> {
+        self.next_seq = self
+            .next_seq
             .checked_add(1)
             .ok_or_else(|| self.damaged("no number can follow that of its event"))?;
         self.whole += length;
-        Ok(Some(event))
+        Ok(())
     }
 
     fn end_torn(&mut self, reason: &str) -> Result<Option<Envelope>, JournalError> {
@@ -159,7 +202,12 @@ impl Reader {
     }
 
     fn place(&self) -> String {
-        format!("{}, line {}", self.path.display(), self.line)
+        let path = self.path.display();
+        if self.from_start {
+            format!("{path}, line {}", self.line)
+        } else {
+            format!("{path}, event {}", self.next_seq)
+        }
     }
 
     fn damaged(&self, reason: &str) -> JournalError {

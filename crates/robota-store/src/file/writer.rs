@@ -1,64 +1,118 @@
-//! Appending. All of it is blocking; [`super::store`] calls it off the async threads.
+//! Appending. All of it is blocking; [`super::port`] calls it off the async threads.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::event::{Durability, Envelope};
-use robota_core::journal::JournalError;
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
-use super::disk::{self, Tail};
-use super::lock::WriterLock;
-use super::segment::Segment;
+use super::Files;
+use super::identity::Identity;
+use super::index::{self, Index};
+use super::marks::Marker;
+use super::segment::{Mark, Segment};
+use crate::disk::{Held, Make, Tail};
+use crate::failpoint::failpoint;
 
 /// A segment is closed once it is this long.
 pub(super) const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The index is written anew after this many events even if nothing in it changed that a list
+/// would show: it is also where opening begins to look for the end.
+const INDEX_EVERY: u64 = 256;
+
 /// The segment that grows.
 struct Open {
-    path: PathBuf,
+    segment: Segment,
     tail: Box<dyn Tail>,
     len: u64,
+    marker: Marker,
 }
 
 /// The one writer of a session.
 pub(super) struct Writer {
+    files: Arc<Files>,
+    session: SessionId,
     folder: PathBuf,
-    _lock: WriterLock,
+    _lock: Held,
+    /// Which session the folder holds; none until its first event.
+    identity: Option<Identity>,
+    head: Option<SessionHead>,
     open: Option<Open>,
-    /// The number that the next event must have; any when there is none yet.
-    next: Option<u64>,
     /// Folders that got a name which may not survive the loss of power yet.
     unsynced: Vec<PathBuf>,
+    /// What the index on disk says.
+    indexed: Option<SessionHead>,
+    /// Whether the folder is not shown to be a session yet: a fork that is being made.
+    hidden: bool,
     /// Why nothing more may be written: what is on disk is not known for certain.
     broken: Option<String>,
-    segment_bytes: u64,
+}
+
+/// Where a writer goes on.
+pub(super) struct Place {
+    pub(super) segment: Segment,
+    pub(super) tail: Box<dyn Tail>,
+    pub(super) len: u64,
 }
 
 impl Writer {
     /// A writer of a session without events.
-    pub(super) fn new(folder: PathBuf, lock: WriterLock, unsynced: Vec<PathBuf>) -> Self {
+    pub(super) fn new(
+        files: Arc<Files>,
+        session: SessionId,
+        lock: Held,
+        unsynced: Vec<PathBuf>,
+    ) -> Self {
+        let folder = files.folder(&session);
         Self {
+            files,
+            session,
             folder,
             _lock: lock,
+            identity: None,
+            head: None,
             open: None,
-            next: None,
             unsynced,
+            indexed: None,
+            hidden: false,
             broken: None,
-            segment_bytes: SEGMENT_BYTES,
         }
     }
 
-    /// The same writer with segments of another size.
-    pub(super) fn with_segments(mut self, bytes: u64) -> Self {
-        self.segment_bytes = bytes;
+    /// The same writer, of a session that is there.
+    pub(super) fn of(mut self, identity: Identity, head: SessionHead) -> Self {
+        self.identity = Some(identity);
+        self.head = Some(head);
         self
     }
 
+    /// The same writer, of a folder that is made a session later, by [`Writer::publish`].
+    pub(super) fn hidden(mut self, identity: Identity, head: SessionHead) -> Self {
+        self.hidden = true;
+        self.of(identity, head)
+    }
+
+    /// Makes the folder a session, when all that is in it is safe.
+    pub(super) fn publish(&mut self) -> Result<(), JournalError> {
+        let Some(identity) = &self.identity else { return Ok(()) };
+        self.files.write_identity(&self.folder, identity)?;
+        self.unsynced.push(self.folder.clone());
+        self.hidden = false;
+        if self.files.level == crate::Level::Relaxed {
+            return Ok(());
+        }
+        self.sync()
+            .map_err(|error| JournalError::io("sync", self.folder.display().to_string(), &error))
+    }
+
     /// The same writer, going on at the end of a segment.
-    pub(super) fn at(mut self, path: PathBuf, tail: Box<dyn Tail>, len: u64, next: u64) -> Self {
-        self.open = Some(Open { path, tail, len });
-        self.next = Some(next);
+    pub(super) fn at(mut self, place: Place) -> Self {
+        let Place { segment, tail, len } = place;
+        let marker = Marker::resume(&*self.files.disk, &segment, len);
+        self.open = Some(Open { segment, tail, len, marker });
         self
     }
 
@@ -71,9 +125,12 @@ impl Writer {
         if let Some(reason) = &self.broken {
             return Err(self.refuse(reason.clone()));
         }
-        let next = self.check_order(events)?;
+        let order = self.head.as_ref().map_or(Order::Empty, |head| Order::After(head.last));
+        follows(&self.session, order, events.iter().map(|event| &**event))?;
         let mut lines = Vec::new();
+        let mut starts = Vec::with_capacity(events.len());
         for event in events {
+            starts.push(lines.len() as u64);
             event.encode(&mut lines).map_err(|error| {
                 self.refuse(format!("event {} cannot be written: {error}", event.seq))
             })?;
@@ -81,76 +138,144 @@ impl Writer {
         if let Some(first) = events.first() {
             self.roll(first.seq)?;
         }
+        let waits = self.files.level.waits(durability);
         let Some(open) = &mut self.open else { return Ok(()) };
         let before = open.len;
+        failpoint!("store.append.before_write");
         if let Err(error) = open.tail.write(&lines) {
             let undone = open.tail.truncate(before);
             return Err(self.failed("write", &error, undone));
         }
-        if durability == Durability::Synced
-            && let Err(error) = sync(open, &mut self.unsynced)
-        {
-            let undone = open.tail.truncate(before);
-            let failure = self.failed("sync", &error, undone);
-            // A disk that failed to sync forgets what it failed to keep: events that were
-            // only written may be gone as well. Opening again finds out what is there.
-            self.broken.get_or_insert_with(|| {
-                format!("an earlier sync failed ({error}); the session must be opened again")
-            });
-            return Err(failure);
+        failpoint!("store.append.after_write");
+        if let Err(error) = self.begin(events).and_then(|()| self.settle(waits)) {
+            return Err(self.undo(before, error));
         }
-        open.len += lines.len() as u64;
-        self.next = next.or(self.next);
+        failpoint!("store.append.after_sync");
+        self.note(events, &starts, before, lines.len() as u64, waits);
         Ok(())
     }
 
-    /// The events follow on each other and on what is there. Returns the number after them.
-    fn check_order(&self, events: &[Arc<Envelope>]) -> Result<Option<u64>, JournalError> {
-        let mut due = self.next;
-        for event in events {
-            if let Some(due) = due.filter(|due| *due != event.seq) {
-                return Err(
-                    self.refuse(format!("event {} cannot stand where {due} is due", event.seq))
-                );
-            }
-            let after = event.seq.checked_add(1);
-            due =
-                Some(after.ok_or_else(|| {
-                    self.refuse(format!("no event can follow number {}", event.seq))
-                })?);
+    /// The folder becomes a session with its first event.
+    fn begin(&mut self, events: &[Arc<Envelope>]) -> Result<(), Failure> {
+        // Not that of a fork, which is made a session last.
+        let (None, Some(first)) = (&self.identity, events.first()) else { return Ok(()) };
+        let identity = self.files.identify(&self.session, first.ts);
+        failpoint!("store.begin.before_identity");
+        self.files.write_identity(&self.folder, &identity).map_err(Failure::Clean)?;
+        failpoint!("store.begin.after_identity");
+        self.identity = Some(identity);
+        Ok(())
+    }
+
+    /// The content first, then the names that lead to it.
+    fn settle(&mut self, waits: bool) -> Result<(), Failure> {
+        if waits { self.sync().map_err(Failure::Sync) } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if let Some(open) = &mut self.open {
+            open.tail.sync()?;
         }
-        Ok(due)
+        while let Some(folder) = self.unsynced.last() {
+            self.files.disk.sync_folder(folder)?;
+            self.unsynced.pop();
+        }
+        Ok(())
+    }
+
+    /// Takes back what was written before something failed.
+    fn undo(&mut self, before: u64, failure: Failure) -> JournalError {
+        let undone = match &mut self.open {
+            Some(open) => open.tail.truncate(before),
+            None => Ok(()),
+        };
+        match failure {
+            Failure::Clean(error) => {
+                if let Err(undo) = undone {
+                    self.broken = Some(could_not_undo(&error.to_string(), &undo));
+                }
+                error
+            }
+            Failure::Sync(error) => {
+                let failure = self.failed("sync", &error, undone);
+                // A disk that failed to sync forgets what it failed to keep: events that were
+                // only written may be gone as well. Opening again finds out what is there.
+                self.broken.get_or_insert_with(|| sync_failed(&error));
+                failure
+            }
+        }
+    }
+
+    /// What was appended is there: what is known of the session goes on.
+    fn note(
+        &mut self,
+        events: &[Arc<Envelope>],
+        starts: &[u64],
+        before: u64,
+        added: u64,
+        synced: bool,
+    ) {
+        let Some(open) = &mut self.open else { return };
+        open.len = before + added;
+        for (event, start) in events.iter().zip(starts) {
+            open.marker.note(Mark { seq: event.seq, offset: before + start });
+            index::apply(&mut self.head, &self.session, event);
+        }
+        let (Some(head), Some(identity), Some(start)) = (&self.head, &self.identity, starts.last())
+        else {
+            return;
+        };
+        if self.hidden {
+            return;
+        }
+        let relaxed = self.files.level == crate::Level::Relaxed;
+        if (synced || relaxed) && self.indexed.as_ref().is_none_or(|shown| is_news(shown, head)) {
+            let index = Index {
+                identity: identity.clone(),
+                head: head.clone(),
+                segment: open.segment.first,
+                offset: open.len,
+                start: before + start,
+                safe: synced,
+            };
+            index::write(&*self.files.disk, &self.folder, &index);
+            self.indexed = Some(index.head);
+        }
     }
 
     /// Makes sure there is a segment with room, beginning a new one when need be.
     fn roll(&mut self, first: u64) -> Result<(), JournalError> {
-        match &mut self.open {
-            Some(open) if open.len < self.segment_bytes => return Ok(()),
-            Some(open) => {
-                // A closed segment is never repaired, so it must be whole on disk before
-                // another can follow it.
-                if let Err(error) = sync(open, &mut self.unsynced) {
-                    let reason = format!("an earlier sync failed ({error})");
-                    self.broken = Some(format!("{reason}; the session must be opened again"));
-                    return Err(self.refuse(reason));
-                }
-            }
-            None => {}
+        if self.open.as_ref().is_some_and(|open| open.len < self.files.segment_bytes) {
+            return Ok(());
         }
+        // A closed segment is never repaired, so it must be whole on disk before another can
+        // follow it, whatever the level.
+        if self.open.is_some()
+            && let Err(error) = self.sync()
+        {
+            self.broken = Some(sync_failed(&error));
+            return Err(self.refuse(format!("an earlier sync failed ({error})")));
+        }
+        failpoint!("store.roll.before_create");
+        let disk = &*self.files.disk;
         let segment = Segment::starting(&self.folder, first);
+        if let Some(head) = &self.head {
+            index::write_start(disk, &segment, head);
+        }
         let fail = |action, error: &io::Error| {
             JournalError::io(action, segment.path.display().to_string(), error)
         };
-        let file =
-            disk::open_append(&segment.path, true).map_err(|error| fail("create", &error))?;
-        let len = file.metadata().map_err(|error| fail("look at", &error))?.len();
-        if len > 0 {
+        // One that an append left which failed is empty.
+        let tail = disk
+            .open_append(&segment.path, Make::IfMissing)
+            .map_err(|error| fail("create", &error))?;
+        if tail.length().map_err(|error| fail("look at", &error))? > 0 {
             return Err(self.refuse(format!("{} is already there", segment.path.display())));
         }
+        failpoint!("store.roll.after_create");
         self.unsynced.push(self.folder.clone());
-        // The segment's name says which event it begins with, whether or not it gets written.
-        self.next = Some(first);
-        self.open = Some(Open { path: segment.path, tail: Box::new(file), len: 0 });
+        let marker = Marker::begin(disk, &segment);
+        self.open = Some(Open { segment, tail, len: 0, marker });
         Ok(())
     }
 
@@ -161,15 +286,12 @@ impl Writer {
         error: &io::Error,
         undone: io::Result<()>,
     ) -> JournalError {
-        let place =
-            self.open.as_ref().map_or_else(|| self.folder.clone(), |open| open.path.clone());
+        let place = self.open.as_ref().map_or(&self.folder, |open| &open.segment.path);
+        let place = place.display().to_string();
         if let Err(undo) = undone {
-            self.broken = Some(format!(
-                "an earlier append failed ({error}) and could not be undone ({undo}); the \
-                 session must be opened again"
-            ));
+            self.broken = Some(could_not_undo(&error.to_string(), &undo));
         }
-        JournalError::io(action, place.display().to_string(), error)
+        JournalError::io(action, place, error)
     }
 
     fn refuse(&self, reason: String) -> JournalError {
@@ -181,14 +303,32 @@ impl Writer {
     }
 }
 
-/// The content first, then the names that lead to it.
-fn sync(open: &mut Open, unsynced: &mut Vec<PathBuf>) -> io::Result<()> {
-    open.tail.sync()?;
-    while let Some(folder) = unsynced.last() {
-        disk::sync_folder(folder)?;
-        unsynced.pop();
-    }
-    Ok(())
+/// Why an append failed after it was written.
+enum Failure {
+    /// Something else could not be written.
+    Clean(JournalError),
+    /// The disk may have forgotten more than this.
+    Sync(io::Error),
+}
+
+fn sync_failed(error: &io::Error) -> String {
+    format!("an earlier sync failed ({error}); the session must be opened again")
+}
+
+fn could_not_undo(error: &str, undo: &io::Error) -> String {
+    format!(
+        "an earlier append failed ({error}) and could not be undone ({undo}); the session must be \
+         opened again"
+    )
+}
+
+/// Whether a list would show something else, or the index is far behind.
+fn is_news(shown: &SessionHead, head: &SessionHead) -> bool {
+    let visible = |head: &SessionHead| {
+        let SessionHead { parent, cwd, name, title, created, turns, snapshot, .. } = head.clone();
+        (parent, cwd, name, title, created, turns, snapshot)
+    };
+    visible(shown) != visible(head) || head.last.seq - shown.last.seq >= INDEX_EVERY
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! The walk over the grammar's tree.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use tree_sitter::{Node, Parser, Tree};
 
 use super::{Assign, Cwd, Part, Redirect, RedirectKind, Script, agree};
+use crate::shell::bomb;
 use crate::shell::readonly::indexes;
+use crate::shell::vars::Value;
 use crate::shell::word::{Piece, Word};
 use crate::shell::wrappers::is_reserved;
 
@@ -21,6 +24,12 @@ pub(super) struct Walker<'t, 's> {
     /// Inside a substitution, function or the like.
     hidden: bool,
     piped: bool,
+    /// The commands before this one in its pipeline.
+    upstream: Vec<Vec<Word>>,
+    /// Variables that are set whenever the next command runs.
+    bound: Vec<String>,
+    /// How often the innermost loop's body runs, at most.
+    rounds: u64,
     depth: usize,
     /// Words and who owns them (the index of the part), for the check against the lexer.
     pub(super) owned: Vec<(usize, usize, usize)>,
@@ -50,8 +59,36 @@ fn tree(text: &str) -> Option<Tree> {
     tree
 }
 
+/// The text with every character beyond ASCII replaced by letters of the same length: the
+/// grammar's scanner must not see them (it looks them up in a table that ends at 255), and to the
+/// shell they are letters. The letter occurs nowhere else, so that no line becomes the end of a
+/// here-document; `None` when every letter does, or when such an end is spelled with them.
+fn masked(text: &str) -> Option<Cow<'_, str>> {
+    if text.is_ascii() {
+        return Some(text.into());
+    }
+    let ends = text.split("<<").skip(1).filter_map(|rest| rest.split_whitespace().next());
+    if ends.into_iter().any(|word| !word.is_ascii()) {
+        return None;
+    }
+    let letter = "QZXJKVWYqzxjkvwy".chars().find(|letter| !text.contains(*letter))?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            out.extend(std::iter::repeat_n(letter, c.len_utf8()));
+        }
+    }
+    Some(out.into())
+}
+
 pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
-    let Some(tree) = tree(text) else {
+    let Some(plain) = masked(text) else {
+        script.doubt("the command could not be parsed", true);
+        return;
+    };
+    let Some(tree) = tree(&plain) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
@@ -62,6 +99,9 @@ pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
         cwd: Cwd { dirs: vec![cwd.to_owned()], lost: false, moved: false },
         hidden: false,
         piped: false,
+        upstream: Vec::new(),
+        bound: Vec::new(),
+        rounds: 1,
         depth: 0,
         owned: Vec::new(),
         free: Vec::new(),
@@ -100,8 +140,14 @@ impl<'t> Walker<'t, '_> {
     fn statement(&mut self, node: Node<'t>) {
         match node.kind() {
             "comment" => {}
-            "program" | "if_statement" | "elif_clause" | "else_clause" | "do_group"
-            | "while_statement" | "negated_command" => self.children(node),
+            "program" => self.program(node),
+            "if_statement" | "elif_clause" | "else_clause" | "do_group" | "negated_command" => {
+                self.children(node);
+            }
+            "while_statement" => {
+                self.script.endless = true;
+                self.children(node);
+            }
             "list" => self.list(node),
             "pipeline" => self.pipeline(node),
             "subshell" => self.scoped(node),
@@ -156,6 +202,28 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
+    /// The statements of a script, one after the other.
+    fn program(&mut self, node: Node<'t>) {
+        let mut cursor = node.walk();
+        for child in node.named_children(&mut cursor) {
+            self.node(child);
+            let sets = match child.kind() {
+                "variable_assignment" => vec![child],
+                "variable_assignments" => {
+                    let mut inner = child.walk();
+                    child.named_children(&mut inner).collect()
+                }
+                _ => Vec::new(),
+            };
+            // In the background it is set in another shell.
+            if child.next_sibling().is_none_or(|next| next.kind() != "&") {
+                for name in sets.iter().filter_map(|set| set.child_by_field_name("name")) {
+                    self.bound.push(self.raw(name).to_owned());
+                }
+            }
+        }
+    }
+
     /// Looks for commands below, without trusting what is found.
     fn unknown(&mut self, node: Node<'t>, why: &str) {
         self.script.doubt(why, false);
@@ -198,12 +266,17 @@ impl<'t> Walker<'t, '_> {
 
     fn pipeline(&mut self, node: Node<'t>) {
         let outer = self.piped;
+        let before = self.upstream.len();
         let mut cursor = node.walk();
         for (i, child) in node.named_children(&mut cursor).enumerate() {
             self.piped = i > 0 || outer;
+            let from = self.script.parts.len();
             // Each side runs in a shell of its own.
             self.scoped_one(child);
+            let written = self.script.parts.iter().skip(from).map(|part| part.words.clone());
+            self.upstream.extend(written.filter(|words| !words.is_empty()));
         }
+        self.upstream.truncate(before);
         self.piped = outer;
     }
 
@@ -222,6 +295,9 @@ impl<'t> Walker<'t, '_> {
     }
 
     fn for_loop(&mut self, node: Node<'t>) {
+        let (rounds, bound) = (self.rounds, self.bound.len());
+        // It asks until there is no more input.
+        self.script.endless |= self.raw(node).starts_with("select");
         if let Some(name) = node.child_by_field_name("variable") {
             let name = self.raw(name).to_owned();
             self.part(Part {
@@ -229,15 +305,22 @@ impl<'t> Walker<'t, '_> {
                 ..Part::default()
             });
             let mut cursor = node.walk();
-            let values: Vec<Option<String>> = node
+            let values: Vec<Word> = node
                 .children_by_field_name("value", &mut cursor)
-                .map(|value| Word::parse(self.raw(value)).literal())
+                .map(|value| Word::parse(self.raw(value)))
                 .collect();
-            let known = self.script.vars.entry(name).or_default();
-            if values.is_empty() {
-                known.push(None);
+            let times =
+                values.iter().fold(0_u64, |sum, word| sum.saturating_add(bomb::count(word)));
+            self.rounds = self.rounds.saturating_mul(times.max(1));
+            if self.rounds > bomb::MAX_ROUNDS {
+                self.script.doubt("its loops run too often", false);
             }
-            known.extend(values);
+            let known = self.script.vars.entry(name.clone()).or_default();
+            if values.is_empty() {
+                known.push(Value::Unknown);
+            }
+            known.extend(values.into_iter().map(Value::Each));
+            self.bound.push(name);
         }
         let body = node.child_by_field_name("body");
         let end = body.map_or(node.end_byte(), |b| b.start_byte());
@@ -252,6 +335,8 @@ impl<'t> Walker<'t, '_> {
         if let Some(body) = body {
             self.node(body);
         }
+        self.rounds = rounds;
+        self.bound.truncate(bound);
     }
 
     fn case(&mut self, node: Node<'t>) {
@@ -322,7 +407,12 @@ impl<'t> Walker<'t, '_> {
         let index = self.script.parts.len();
         // Reserve the place: substitutions inside come after it.
         self.script.parts.push(Part::default());
-        let mut part = Part { piped: self.piped, ..Part::default() };
+        let mut part = Part {
+            piped: self.piped,
+            upstream: self.upstream.clone(),
+            bound: self.bound.clone(),
+            ..Part::default()
+        };
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
@@ -344,6 +434,21 @@ impl<'t> Walker<'t, '_> {
         if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
             self.script.doubt("a word of the language stands where a command should", true);
         }
+        if at(0) == "sleep" && self.rounds > 60 {
+            self.script.doubt("its loop waits too long", false);
+        }
+        if matches!(at(0), "read" | "mapfile" | "readarray" | "getopts" | "printf" | "select") {
+            // Words that these builtins may take for the names of variables.
+            for name in part.words.iter().skip(1).filter_map(Word::literal) {
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                if at(0) != "printf" || at(1) == "-v" {
+                    let named = !name.is_empty() && name.chars().all(plain);
+                    let values = named.then(|| self.script.vars.entry(name).or_default());
+                    values.into_iter().for_each(|values| values.push(Value::Unknown));
+                }
+            }
+        }
+        self.split_lines(&mut part);
         // A `cd` itself is judged where it stands.
         part.cwd = self.cwd.clone();
         self.change_dir(&part);
@@ -351,9 +456,37 @@ impl<'t> Walker<'t, '_> {
         self.script.parts[index] = part;
     }
 
+    /// The grammar takes a line that begins with a backslash for more of the line before. To the
+    /// shell it is a command of its own.
+    fn split_lines(&mut self, part: &mut Part) {
+        let broken = |word: &Word| {
+            word.pieces.iter().any(
+                |piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('\n')),
+            )
+        };
+        while let Some(at) = part.words.iter().rposition(broken) {
+            self.script.doubt("two readings of the command differ", true);
+            let mut words = part.words.split_off(at);
+            words[0] = Word::parse(words[0].raw.trim_start());
+            if broken(&words[0]) {
+                words[0] = Word::unknown();
+            }
+            self.script.parts.push(Part {
+                words,
+                hidden: true,
+                cwd: self.cwd.clone(),
+                ..Part::default()
+            });
+        }
+    }
+
     fn word(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
         self.owned.push((node.start_byte(), node.end_byte(), index));
-        part.words.push(Word::parse(self.raw(node)));
+        let word = Word::parse(self.raw(node));
+        if bomb::count(&word) > bomb::MAX_WORDS {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
+        part.words.push(word);
         self.inner(node);
     }
 
@@ -407,14 +540,18 @@ impl<'t> Walker<'t, '_> {
             // The shell takes it for a command.
             self.script.doubt("an assignment has no proper name", true);
         }
+        if bomb::count(&Word::parse(self.raw(node))) > bomb::MAX_WORDS {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         if name.contains('[') || value.as_ref().is_some_and(indexes) {
             self.script.doubt("an array index can run commands", false);
         }
-        self.script
-            .vars
-            .entry(name.clone())
-            .or_default()
-            .push(value.as_ref().and_then(Word::literal));
+        let adds = node.child(1).is_some_and(|operator| operator.kind() == "+=");
+        let given = match &value {
+            Some(word) if !adds => Value::Set(word.clone()),
+            _ => Value::Unknown,
+        };
+        self.script.vars.entry(name.clone()).or_default().push(given);
         part.assigns.push(Assign { name, value });
         self.descend(node);
     }
@@ -467,6 +604,9 @@ impl<'t> Walker<'t, '_> {
                 || indexes(w)
                 || (doubled && arithmetic.contains(&w.raw.as_str()))
         });
+        if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         let numbers = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
         if risky && !words.iter().all(|w| numbers(w) || arithmetic.contains(&w.raw.as_str())) {
             self.script.doubt("it computes, which can run commands", false);
@@ -584,6 +724,7 @@ impl<'t> Walker<'t, '_> {
 
     fn part(&mut self, mut part: Part) {
         part.cwd = self.cwd.clone();
+        part.bound = self.bound.clone();
         part.hidden = self.hidden;
         self.script.parts.push(part);
     }
@@ -593,7 +734,12 @@ impl<'t> Walker<'t, '_> {
         let there = match part.program().as_deref() {
             Some("cd") => self.cd_target(part),
             Some("pushd" | "popd") => {
-                Some(Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true })
+                // Where the stack leads is not followed; where `pushd` goes first is.
+                let mut there = self.cwd.clone();
+                if let Some(target) = self.cd_target(part) {
+                    there.join(&target);
+                }
+                Some(Cwd { lost: true, moved: true, ..there })
             }
             _ => None,
         };

@@ -1,8 +1,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 
-use robota_core::event::Renamed;
+use robota_core::event::{Durability, Envelope, Renamed};
+use robota_core::journal::{JournalError, JournalStore as _};
 use tempfile::TempDir;
 
+use super::super::segment;
 use super::*;
 
 fn event(seq: u64) -> Envelope {
@@ -97,11 +99,19 @@ async fn what_died_before_its_first_event_is_taken_over() {
 
 #[tokio::test]
 async fn a_second_writer_is_told_who_the_first_is() {
+    struct Long;
+    impl Clock for Long {
+        fn now(&self) -> jiff::Timestamp {
+            jiff::Timestamp::UNIX_EPOCH
+        }
+    }
     let (_dir, store) = store();
+    let store = store.with_clock(Arc::new(Long));
     let session = id("s");
     let mut first = store.create(&session).await.unwrap();
     first.append(&events(1..=1), Durability::Written).await.unwrap();
-    let owner = format!("pid {}", std::process::id());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let owner = format!("pid {} on {host} since 1970-01-01 00:00:00Z", std::process::id());
     let locked = JournalError::Locked { session: session.clone(), owner };
     assert_eq!(error(store.open(&session).await), locked);
     assert_eq!(error(store.create(&session).await), locked);
@@ -193,7 +203,7 @@ async fn only_the_owner_may_look() {
     let path = written(&store, &session, 1).await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(&path.with_file_name("head.json")), 0o600);
+    assert_eq!(mode(&path.with_file_name("session.json")), 0o600);
     assert_eq!(mode(&path.with_file_name("lock")), 0o600);
     assert_eq!(mode(path.parent().unwrap()), 0o700);
     assert_eq!(mode(&dir.path().join("sessions")), 0o700);
@@ -209,19 +219,6 @@ async fn two_sessions_do_not_meet() {
     two.append(&events(1..=3), Durability::Synced).await.unwrap();
     assert_eq!(store.read(&lower, 0, usize::MAX).await.unwrap().len(), 2);
     assert_eq!(store.read(&upper, 0, usize::MAX).await.unwrap().len(), 3);
-}
-
-#[tokio::test]
-async fn hostile_ids_stay_below_the_root() {
-    let (dir, store) = store();
-    for hostile in ["..", "../../x", "/etc/x", "a\0b", "", &"y".repeat(5000)] {
-        let session = id(hostile);
-        written(&store, &session, 1).await;
-        assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 1);
-    }
-    let outside: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
-    assert_eq!(outside.len(), 1);
-    assert_eq!(std::fs::read_dir(store.root()).unwrap().count(), 6);
 }
 
 #[tokio::test]
@@ -249,7 +246,7 @@ async fn a_big_batch_is_one_batch() {
 #[tokio::test]
 async fn segments_are_closed_and_read_across() {
     let (_dir, store) = store();
-    let store = store.with_segments(300);
+    let store = store.with_segment_bytes(300);
     let session = id("s");
     let mut journal = store.create(&session).await.unwrap();
     for seq in 1..=20 {
@@ -257,7 +254,7 @@ async fn segments_are_closed_and_read_across() {
     }
     drop(journal);
     let folder = store.folder(&session);
-    let segments = segment::list(&folder).unwrap();
+    let segments = segment::list(&RealDisk, &folder).unwrap();
     assert!(segments.len() > 3, "{segments:?}");
     for after in [0, 1, 7, 19, 20, 99] {
         let seqs: Vec<_> = store

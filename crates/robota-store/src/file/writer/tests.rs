@@ -1,49 +1,13 @@
-use std::io::Error;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use robota_core::event::Renamed;
+use robota_core::event::{Durability, Envelope, Renamed};
 use robota_core::ids::SessionId;
+use robota_core::journal::JournalError;
 
-use super::*;
-
-/// A disk that fails when told to.
-#[derive(Default)]
-struct Disk {
-    bytes: Vec<u8>,
-    /// How many more bytes fit.
-    room: Option<usize>,
-    fail_sync: bool,
-    fail_truncate: bool,
-    syncs: usize,
-}
-
-#[derive(Clone, Default)]
-struct Faulty(Arc<Mutex<Disk>>);
-
-impl Tail for Faulty {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut disk = self.0.lock().unwrap();
-        let fits = disk.room.unwrap_or(usize::MAX).min(bytes.len());
-        disk.bytes.extend_from_slice(&bytes[..fits]);
-        if fits < bytes.len() { Err(Error::other("no space left")) } else { Ok(()) }
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        let mut disk = self.0.lock().unwrap();
-        disk.syncs += 1;
-        if disk.fail_sync { Err(Error::other("input/output error")) } else { Ok(()) }
-    }
-
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
-        let mut disk = self.0.lock().unwrap();
-        if disk.fail_truncate {
-            return Err(Error::other("read-only file system"));
-        }
-        disk.bytes.truncate(usize::try_from(len).unwrap());
-        Ok(())
-    }
-}
+use super::super::{FileStore, Files};
+use super::Writer;
+use crate::Level;
+use crate::sim::SimDisk;
 
 fn event(seq: u64) -> Arc<Envelope> {
     Arc::new(Envelope {
@@ -56,96 +20,182 @@ fn event(seq: u64) -> Arc<Envelope> {
     })
 }
 
-fn writer(folder: &Path, disk: &Faulty) -> Writer {
-    let lock = WriterLock::take(folder, &SessionId::from("s")).unwrap();
-    Writer::new(folder.to_path_buf(), lock, Vec::new()).at(
-        folder.join("1.jsonl"),
-        Box::new(disk.clone()),
-        0,
-        1,
-    )
+fn session() -> SessionId {
+    SessionId::from("s")
+}
+
+fn files(disk: &SimDisk) -> Arc<Files> {
+    FileStore::new("/sessions").with_disk(Arc::new(disk.clone())).files
+}
+
+/// A writer of a session with one event.
+fn writer(disk: &SimDisk) -> (Arc<Files>, Writer) {
+    let files = files(disk);
+    let mut writer = files.create(&session()).unwrap();
+    writer.append(&[event(1)], Durability::Synced).unwrap();
+    (files, writer)
+}
+
+fn seqs(files: &Files) -> Vec<u64> {
+    files.read(&session(), 0, usize::MAX).unwrap().iter().map(|event| event.seq).collect()
 }
 
 #[test]
-fn a_short_write_leaves_nothing_behind_and_can_be_repeated() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty::default();
-    let mut writer = writer(folder.path(), &disk);
-    writer.append(&[event(1)], Durability::Written).unwrap();
-    let before = disk.0.lock().unwrap().bytes.clone();
-
-    for room in [0, 1, 40, before.len() + 5] {
-        disk.0.lock().unwrap().room = Some(room);
+fn a_full_disk_leaves_nothing_behind_and_the_append_can_be_repeated() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    let before = disk.contents();
+    for room in [0, 1, 40, 120, 200] {
+        disk.faults(|faults| faults.room = Some(room));
         let error = writer.append(&[event(2), event(3)], Durability::Synced).unwrap_err();
         assert!(error.to_string().contains("no space left"), "{error}");
-        assert_eq!(disk.0.lock().unwrap().bytes, before);
+        assert_eq!(disk.contents(), before);
     }
-
-    disk.0.lock().unwrap().room = None;
+    disk.faults(|faults| faults.room = None);
     writer.append(&[event(2), event(3)], Durability::Written).unwrap();
-    assert_eq!(disk.0.lock().unwrap().bytes.iter().filter(|b| **b == b'\n').count(), 3);
+    assert_eq!(seqs(&files), [1, 2, 3]);
 }
 
 #[test]
-fn what_cannot_be_undone_ends_the_writer() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty::default();
-    let mut writer = writer(folder.path(), &disk);
-    {
-        let mut disk = disk.0.lock().unwrap();
-        disk.room = Some(10);
-        disk.fail_truncate = true;
-    }
-    writer.append(&[event(1)], Durability::Written).unwrap_err();
-    *disk.0.lock().unwrap() = Disk::default();
-    let error = writer.append(&[event(1)], Durability::Written).unwrap_err().to_string();
+fn what_cannot_be_undone_ends_the_writer_and_opening_again_repairs_it() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    disk.faults(|faults| {
+        faults.room = Some(10);
+        faults.truncate_fails = true;
+    });
+    writer.append(&[event(2)], Durability::Written).unwrap_err();
+    disk.faults(|faults| {
+        faults.room = None;
+        faults.truncate_fails = false;
+    });
+    let error = writer.append(&[event(2)], Durability::Written).unwrap_err().to_string();
     assert!(error.contains("could not be undone") && error.contains("opened again"), "{error}");
-    assert!(disk.0.lock().unwrap().bytes.is_empty());
+    assert_eq!(seqs(&files), [1]);
+    drop(writer);
+    let mut writer = files.open(&session()).unwrap();
+    writer.append(&[event(2)], Durability::Synced).unwrap();
+    assert_eq!(seqs(&files), [1, 2]);
 }
 
 #[test]
 fn a_failed_sync_is_rolled_back_and_ends_the_writer() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty::default();
-    let mut writer = writer(folder.path(), &disk);
-    disk.0.lock().unwrap().fail_sync = true;
-    writer.append(&[event(1)], Durability::Synced).unwrap_err();
-    assert!(disk.0.lock().unwrap().bytes.is_empty());
-    disk.0.lock().unwrap().fail_sync = false;
-    let error = writer.append(&[event(1)], Durability::Written).unwrap_err().to_string();
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    disk.faults(|faults| faults.sync_fails = true);
+    writer.append(&[event(2)], Durability::Synced).unwrap_err();
+    assert_eq!(seqs(&files), [1]);
+    disk.faults(|faults| faults.sync_fails = false);
+    let error = writer.append(&[event(2)], Durability::Written).unwrap_err().to_string();
     assert!(error.contains("sync failed"), "{error}");
 }
 
 #[test]
-fn written_does_not_sync_and_synced_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty::default();
-    let mut writer = writer(folder.path(), &disk);
-    writer.append(&[event(1)], Durability::Written).unwrap();
-    assert_eq!(disk.0.lock().unwrap().syncs, 0);
-    writer.append(&[event(2)], Durability::Synced).unwrap();
-    assert_eq!(disk.0.lock().unwrap().syncs, 1);
-    // Nothing new, but what was only written before must be safe now.
-    writer.append(&[], Durability::Synced).unwrap();
-    assert_eq!(disk.0.lock().unwrap().syncs, 2);
-}
-
-#[test]
-fn events_out_of_order_are_refused_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let disk = Faulty::default();
-    let mut writer = writer(folder.path(), &disk);
-    for wrong in [vec![event(2)], vec![event(1), event(3)], vec![event(1), event(1)]] {
-        writer.append(&wrong, Durability::Written).unwrap_err();
-        assert!(disk.0.lock().unwrap().bytes.is_empty());
+fn a_read_only_disk_is_a_clear_error_and_can_be_read() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    disk.faults(|faults| faults.read_only = true);
+    let error = writer.append(&[event(2)], Durability::Synced).unwrap_err();
+    assert!(error.to_string().contains("read-only file system"), "{error}");
+    drop(writer);
+    assert_eq!(seqs(&files), [1]);
+    assert_eq!(files.head(&session()).unwrap().last.seq, 1);
+    assert_eq!(files.list(&Default::default()).unwrap().sessions.len(), 1);
+    for refused in [files.open(&session()).err(), files.create(&SessionId::from("t")).err()] {
+        let error = refused.unwrap().to_string();
+        assert!(error.contains("read-only file system"), "{error}");
     }
-    writer.append(&[event(1), event(2)], Durability::Written).unwrap();
+    disk.faults(|faults| faults.read_only = false);
+    files.open(&session()).unwrap().append(&[event(2)], Durability::Synced).unwrap();
+    assert_eq!(seqs(&files), [1, 2]);
 }
 
 #[test]
-fn the_last_number_of_all_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let lock = WriterLock::take(folder.path(), &SessionId::from("s")).unwrap();
-    let mut writer = Writer::new(folder.path().to_path_buf(), lock, Vec::new());
-    writer.append(&[event(u64::MAX)], Durability::Written).unwrap_err();
+fn whatever_fails_at_whatever_step_nothing_is_half_there() {
+    // A script with rolls, a fork, blobs and a delete; each operation of it fails once.
+    let script = |disk: &SimDisk| -> Result<(), JournalError> {
+        let store = FileStore::new("/sessions").with_segment_bytes(200);
+        let files = store.with_disk(Arc::new(disk.clone())).files;
+        let mut writer = files.create(&session())?;
+        for seq in 1..=6 {
+            writer.append(&[event(seq)], Durability::Synced)?;
+        }
+        let at = event(4).cursor();
+        let child = SessionId::from("child");
+        drop(files.fork(&session(), at, &child, &[event(5)])?);
+        drop(writer);
+        files.open(&session())?.append(&[event(7)], Durability::Synced)?;
+        files.delete(&child)?;
+        Ok(())
+    };
+    let healthy = SimDisk::new();
+    script(&healthy).unwrap();
+    let operations = healthy.operations();
+    assert!(operations > 60, "{operations}");
+    for at in 1..=operations {
+        let disk = SimDisk::new();
+        disk.faults(|faults| faults.fail_at = Some(at));
+        let result = script(&disk);
+        disk.faults(|faults| faults.fail_at = None);
+        let files = files(&disk);
+        let read = |name: &str| files.read(&SessionId::from(name), 0, usize::MAX);
+        for name in ["s", "child"] {
+            match read(name) {
+                Ok(events) => {
+                    let seqs: Vec<_> = events.iter().map(|event| event.seq).collect();
+                    let last = seqs.len() as u64;
+                    assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "step {at}");
+                    assert!(name == "s" || last == 5, "half a fork, step {at}");
+                    // Whatever happened, it can be gone on with.
+                    let mut writer = files.open(&SessionId::from(name)).unwrap();
+                    writer.append(&[event(last + 1)], Durability::Synced).unwrap();
+                    assert_eq!(read(name).unwrap().len() as u64, last + 1);
+                }
+                Err(JournalError::NotFound(_)) => {}
+                Err(error) => panic!("step {at}: {error}"),
+            }
+        }
+        // Steps that nobody needs fail silently: indexes.
+        if let Err(error) = result {
+            assert!(error.to_string().contains("input/output error"), "step {at}: {error}");
+        }
+    }
+}
+
+#[test]
+fn each_level_waits_for_what_it_says() {
+    let syncs = |level| {
+        let disk = SimDisk::new();
+        let store = FileStore::new("/sessions").with_level(level);
+        let files = store.with_disk(Arc::new(disk.clone())).files;
+        let mut writer = files.create(&session()).unwrap();
+        writer.append(&[event(1)], Durability::Synced).unwrap();
+        let begun = disk.syncs();
+        writer.append(&[event(2)], Durability::Written).unwrap();
+        let written = disk.syncs() - begun;
+        writer.append(&[event(3)], Durability::Synced).unwrap();
+        let synced = disk.syncs() - begun - written;
+        // Nothing new, but what was only written before must be safe now.
+        writer.append(&[], Durability::Synced).unwrap();
+        (written, synced, disk.syncs() - begun - written - synced)
+    };
+    assert_eq!(syncs(Level::Strict), (1, 1, 1));
+    assert_eq!(syncs(Level::Barrier), (0, 1, 1));
+    assert_eq!(syncs(Level::Relaxed), (0, 0, 0));
+}
+
+#[test]
+fn the_index_is_written_when_a_list_would_change() {
+    let disk = SimDisk::new();
+    let (files, mut writer) = writer(&disk);
+    let index =
+        |disk: &SimDisk| disk.contents()[&files.folder(&session()).join("head.json")].clone();
+    let before = index(&disk);
+    // Renamed, so it shows; but not safe yet, so it would claim too much.
+    writer.append(&[event(2)], Durability::Written).unwrap();
+    assert_eq!(index(&disk), before);
+    writer.append(&[event(3)], Durability::Synced).unwrap();
+    assert_ne!(index(&disk), before);
+    let listed = files.list(&Default::default()).unwrap().sessions;
+    assert_eq!(listed[0].name.as_deref(), Some("name 3"));
 }

@@ -1,0 +1,158 @@
+//! `robota doctor`: does everything that a run needs work?
+
+use std::time::Duration;
+
+use robota_config::Severity;
+use robota_core::catalogue::{Catalogue, format_tokens};
+use robota_core::error::Diagnose as _;
+use robota_exec::ShellCommand;
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::provider::{self, Wish};
+use crate::setup::Setup;
+use crate::{Exit, compose, output};
+
+/// How one check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Health {
+    Ok,
+    Warning,
+    Failed,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    health: Health,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<robota_providers::Probe>,
+}
+
+impl Check {
+    fn new(name: &'static str, health: Health, message: impl Into<String>) -> Self {
+        Self { name, health, message: message.into(), hint: None, probe: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Looks at everything and says what it found.
+pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&args.settings, None)?;
+    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup)];
+    let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    checks.push(model(wish, &setup, Duration::from_secs(args.timeout)).await);
+    let failed = checks.iter().any(|check| check.health == Health::Failed);
+    if args.json {
+        output::line(&serde_json::json!({"ok": !failed, "checks": checks}).to_string());
+    } else {
+        for check in &checks {
+            let mark = match check.health {
+                Health::Ok => "ok  ",
+                Health::Warning => "warn",
+                Health::Failed => "FAIL",
+            };
+            output::line(&format!("{mark}  {:<9} {}", check.name, check.message));
+            if let Some(hint) = &check.hint {
+                output::line(&format!("                {hint}"));
+            }
+        }
+    }
+    Ok(if failed { Exit::Failure } else { Exit::Ok })
+}
+
+fn settings(setup: &Setup) -> Check {
+    let problems = &setup.settings.report.problems;
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let folder = setup.places.cwd.display();
+    match problems.first() {
+        None => Check::new("settings", Health::Ok, format!("read for {folder}")),
+        Some(first) => {
+            let health = if errors > 0 { Health::Failed } else { Health::Warning };
+            let more = problems.len() - 1;
+            let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+            Check::new("settings", health, format!("{first}{more}"))
+                .hint("robota config explain shows all")
+        }
+    }
+}
+
+/// Whether a session could be kept here.
+fn sessions(setup: &Setup) -> Check {
+    let folder = setup.places.cwd.join(".robota").join("sessions");
+    let existing = folder.ancestors().find(|path| path.exists()).map(std::path::Path::to_owned);
+    // As root every permission bit says yes, so it is tried.
+    let writable = existing.is_some_and(|folder| tempfile::tempfile_in(folder).is_ok());
+    if writable {
+        Check::new("sessions", Health::Ok, format!("kept in {}", folder.display()))
+    } else {
+        Check::new("sessions", Health::Failed, format!("cannot write to {}", folder.display()))
+            .hint("work in another folder (--cwd), or keep sessions elsewhere (--store)")
+    }
+}
+
+/// Whether there is a shell for commands.
+fn shell(setup: &Setup) -> Check {
+    let environment = compose::environment(&setup.settings.values.env);
+    match ShellCommand::new("true", &setup.places.cwd).env(environment).into_spec() {
+        Ok(spec) => Check::new("shell", Health::Ok, spec.program.display().to_string()),
+        Err(error) => {
+            let check = Check::new("shell", Health::Failed, error.to_string());
+            match error.hint() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            }
+        }
+    }
+}
+
+/// Whether the model answers and calls tools.
+async fn model(wish: Wish<'_>, setup: &Setup, limit: Duration) -> Check {
+    let chosen = match provider::choose(wish, setup).await {
+        Ok(chosen) => chosen,
+        Err(error) => return Check::new("model", Health::Failed, format!("{error:#}")),
+    };
+    let Some(service) = chosen.service else {
+        return Check::new("model", Health::Ok, "played from a script");
+    };
+    let name = format!("{} at {}, by {}", chosen.model, service.http.place(), service.because);
+    let probe = match tokio::time::timeout(limit, service.http.probe(&chosen.model)).await {
+        Ok(Ok(probe)) => probe,
+        Ok(Err(error)) => {
+            let check = Check::new("model", Health::Failed, format!("{name}: {error}"));
+            return match error.hint() {
+                Some(hint) => check.hint(hint),
+                None => check,
+            };
+        }
+        Err(_elapsed) => {
+            let message = format!("{name}: no answer within {} s", limit.as_secs());
+            return Check::new("model", Health::Failed, message);
+        }
+    };
+    let window =
+        probe.context_window.unwrap_or_else(|| Catalogue::builtin().context_window(&chosen.model));
+    let message = format!(
+        "{name}: first words after {} ms, done after {} ms, {} context{}",
+        probe.first_delta.as_millis(),
+        probe.total.as_millis(),
+        format_tokens(window),
+        if probe.calls_tools { ", calls tools" } else { "" },
+    );
+    let mut check = if probe.calls_tools {
+        Check::new("model", Health::Ok, message)
+    } else {
+        Check::new("model", Health::Warning, message)
+            .hint("it did not call the tool it was asked to: choose a model that calls tools")
+    };
+    check.probe = Some(probe);
+    check
+}

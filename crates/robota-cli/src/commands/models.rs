@@ -1,0 +1,99 @@
+//! `robota models`: which models there are, and where the list comes from.
+
+use std::sync::Arc;
+
+use robota_core::catalogue::{Catalogue, format_tokens};
+use robota_core::provider::definition::{CatalogueStatus, ModelCatalogue};
+use robota_providers::{Profile, known_models};
+use serde_json::{Value, json};
+
+use crate::args::ModelsArgs;
+use crate::provider::{self, Wish};
+use crate::setup::Setup;
+use crate::{Exit, output};
+
+/// Lists them: those of the service that would answer, or of every vendor.
+pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<Exit> {
+    let setup = Setup::load(&args.settings, None)?;
+    let catalogue = Catalogue::builtin();
+    let mut lists = Vec::new();
+    if args.all {
+        for vendor in provider::vendors(&setup)?.iter() {
+            lists.push((Arc::clone(vendor), known_models(vendor, &catalogue), None));
+        }
+    } else {
+        lists.push(one(&args, &setup, &catalogue).await?);
+    }
+    if args.json {
+        let lists: Vec<_> = lists
+            .iter()
+            .map(|(vendor, models, problem)| {
+                let mut value =
+                    json!({"provider": vendor.vendor, "name": vendor.name, "models": models});
+                if let (Some(problem), Value::Object(fields)) = (problem, &mut value) {
+                    fields.insert("problem".to_owned(), problem.as_str().into());
+                }
+                value
+            })
+            .collect();
+        output::line(&Value::from(lists).to_string());
+        return Ok(Exit::Ok);
+    }
+    for (vendor, models, problem) in &lists {
+        show(vendor, models, problem.as_deref());
+    }
+    Ok(Exit::Ok)
+}
+
+/// The models of one service: as it says itself, else as they are known.
+async fn one(
+    args: &ModelsArgs,
+    setup: &Setup,
+    catalogue: &Catalogue,
+) -> anyhow::Result<(Arc<Profile>, ModelCatalogue, Option<String>)> {
+    // To list models no model need be chosen.
+    let wish = Wish { provider: args.provider.as_deref(), model: Some("any") };
+    let vendors = provider::vendors(setup)?;
+    let chosen = match provider::choose(wish, setup).await {
+        Ok(chosen) => chosen,
+        // A vendor without a key still has the models that are known of it.
+        Err(error) => match args.provider.as_deref().and_then(|name| vendors.find(name)) {
+            Some(vendor) => {
+                let known = known_models(vendor, catalogue);
+                return Ok((Arc::clone(vendor), known, Some(format!("{error:#}"))));
+            }
+            None => return Err(error),
+        },
+    };
+    let Some(service) = chosen.service else {
+        anyhow::bail!("a script has no models");
+    };
+    let (models, problem) = match service.http.models().await {
+        Ok(Some(models)) => (models, None),
+        Ok(None) => (known_models(&service.vendor, catalogue), None),
+        Err(error) => (known_models(&service.vendor, catalogue), Some(error.to_string())),
+    };
+    Ok((service.vendor, models, problem))
+}
+
+fn show(vendor: &Profile, models: &ModelCatalogue, problem: Option<&str>) {
+    let freshness = match models.status {
+        CatalogueStatus::Live => "asked just now",
+        CatalogueStatus::Generated => "generated",
+        CatalogueStatus::Fallback => "built in, may be stale",
+        CatalogueStatus::Unavailable => "no list",
+    };
+    output::line(&format!("{} ({}) — {freshness}", vendor.name, vendor.vendor));
+    if let Some(problem) = problem {
+        output::note(&format!("robota: {problem}"));
+    }
+    for entry in &models.entries {
+        let window = entry.context_window.map(format_tokens).unwrap_or_else(|| "?".to_owned());
+        let default = match &vendor.default_model {
+            Some(model) if *model == entry.id => "  (default)",
+            _ => "",
+        };
+        let id = &entry.id;
+        output::line(&format!("  {id:<44} {window:>6}{default}").trim_end().to_owned());
+    }
+}

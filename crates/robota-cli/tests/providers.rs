@@ -1,0 +1,170 @@
+//! The real program against a model's service on loopback: four wires, and every way to choose.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use robota_testkit::mock::{Failure, MockServer, Reply, Scenario};
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-test-0123456789abcdef";
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
+        std::fs::create_dir_all(dir.path().join("project")).unwrap();
+        std::fs::write(dir.path().join("project/notes.txt"), "hello\n").unwrap();
+        Self(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    async fn robota(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        tokio::process::Command::new(env!("CARGO_BIN_EXE_robota"))
+            .current_dir(self.path("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .envs(variables.iter().copied())
+            .args(args)
+            .stdin(std::process::Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap()
+    }
+}
+
+fn scenario() -> Scenario {
+    Scenario::reply(Reply::new().tool("Read", json!({"file_path": "notes.txt"})))
+        .then(Reply::new().pieces(["They say ", "hello."]))
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn result(output: &Output) -> Value {
+    serde_json::from_str(stdout(output).lines().last().unwrap_or_default())
+        .unwrap_or_else(|_| panic!("no JSON: {} {}", stdout(output), stderr(output)))
+}
+
+/// Every file below a folder that has the text in it.
+fn files_with(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(text, &path));
+        } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(text) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// (the address' variable, the key's variable, what follows the origin, where requests go)
+const WIRES: [(&str, &str, &str, &str); 4] = [
+    ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "", "/v1/messages"),
+    ("OPENAI_BASE_URL", "OPENAI_API_KEY", "/v1", "/v1/"),
+    ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "", "streamGenerateContent"),
+    ("GROQ_BASE_URL", "GROQ_API_KEY", "/v1", "/v1/chat/completions"),
+];
+
+#[tokio::test]
+async fn cli_02_the_environment_chooses_and_every_wire_runs_a_whole_turn() {
+    for (address, key, below, expected) in WIRES {
+        let home = Home::new();
+        let mock = MockServer::start(scenario()).await.unwrap();
+        let base = format!("{}{below}", mock.origin());
+        let mut args = vec!["-p", "What do my notes say?", "--output-format", "json"];
+        if key == "GROQ_API_KEY" {
+            args.extend(["--model", "groq/some-model"]);
+        }
+        let output = home.robota(&args, &[(address, &base), (key, KEY)]).await;
+        let result = result(&output);
+        assert_eq!(result["result"], "They say hello.", "{key}: {}", stderr(&output));
+        assert_eq!((&result["tools_executed"], output.status.code()), (&json!(1), Some(0)));
+        let received = mock.received();
+        assert_eq!(received.len(), 2, "{key}");
+        assert!(received.iter().all(|request| request.path.contains(expected)), "{received:?}");
+        assert_eq!(received[0].connection, received[1].connection, "{key}: one connection is kept");
+        assert_eq!(files_with(KEY, &home.path("project")), Vec::<PathBuf>::new(), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn sdk_11_a_profile_of_the_settings_names_vendor_model_address_and_key() {
+    let home = Home::new();
+    let mock = MockServer::start(scenario()).await.unwrap();
+    let settings = json!({
+        "currentProvider": "mine",
+        "vendors": {"house": {"name": "House model", "wire": "chat-completions", "default_model": "h1"}},
+        "providers": {
+            "mine": {"type": "house", "apiKey": "$ENV:HOUSE", "baseURL": format!("{}/v1", mock.origin())},
+        },
+    });
+    std::fs::write(home.path("home/.robota/settings.json"), settings.to_string()).unwrap();
+    let args = ["-p", "go", "--output-format", "json"];
+    let output = home.robota(&args, &[("HOUSE", KEY)]).await;
+    assert_eq!(result(&output)["result"], "They say hello.", "{}", stderr(&output));
+    let received = mock.received();
+    assert_eq!(received[0].json["model"], "h1", "the vendor's default");
+    let sent = received[0].header("authorization").unwrap().to_owned();
+    assert_eq!(sent, format!("Bearer {KEY}"));
+    let unset = home.robota(&args, &[]).await;
+    assert_eq!(unset.status.code(), Some(1));
+    assert!(stderr(&unset).contains("HOUSE"), "{}", stderr(&unset));
+}
+
+#[tokio::test]
+async fn cli_02_without_anything_it_says_exactly_what_to_set() {
+    let home = Home::new();
+    let output = home.robota(&["-p", "hi"], &[]).await;
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    for word in ["export ANTHROPIC_API_KEY=", "export OPENAI_API_KEY=", "Ollama", "robota demo"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    let args = ["-p", "hi", "--provider", "nobody", "--output-format", "json"];
+    let unknown = home.robota(&args, &[]).await;
+    assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(result(&unknown)["is_error"], true, "a script that reads JSON gets some");
+    assert!(stderr(&unknown).contains("anthropic (claude)"), "{}", stderr(&unknown));
+    let keyless = home.robota(&["-p", "hi", "--provider", "openai"], &[]).await;
+    assert_eq!(keyless.status.code(), Some(1));
+    assert!(stderr(&keyless).contains("OPENAI_API_KEY"), "{}", stderr(&keyless));
+}
+
+#[tokio::test]
+async fn cli_02_doctor_probes_and_models_lists() {
+    let home = Home::new();
+    let scenario =
+        Scenario::reply(Reply::new().tool("ping", json!({}))).then(Failure::status(401, "bad key"));
+    let mock = MockServer::start(scenario).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let report = |output: &Output| -> Value { serde_json::from_str(&stdout(output)).unwrap() };
+    let well = home.robota(&["doctor", "--json"], &variables).await;
+    assert_eq!(well.status.code(), Some(0), "{} {}", stdout(&well), stderr(&well));
+    let found = report(&well);
+    let model = found["checks"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((&found["ok"], &model["probe"]["calls_tools"]), (&json!(true), &json!(true)));
+    let ill = home.robota(&["doctor", "--json"], &variables).await;
+    assert_eq!((ill.status.code(), &report(&ill)["ok"]), (Some(1), &json!(false)));
+    assert!(!stdout(&ill).contains(KEY) && !stderr(&ill).contains(KEY));
+
+    let models = home.robota(&["models", "--json"], &variables).await;
+    assert_eq!(report(&models)[0]["models"]["status"], "live", "{}", stdout(&models));
+    let all = home.robota(&["models", "--all"], &[]).await;
+    assert!(stdout(&all).contains("Mistral AI (mistral)"), "{}", stdout(&all));
+}

@@ -1,0 +1,186 @@
+//! What a session may be called.
+//!
+//! ```text
+//! [org:X/][team:X/][user:X/]agent:T/session:R[/fork:F]*     structured
+//! 0197a4d2-7c1e-7000-8000-000000000001                      a UUID
+//! release-notes.2                                           a plain name
+//! ```
+//!
+//! A part (`X`, `T`, `R`, `F`, a plain name) is 1 to 64 of the letters `A-Z a-z`, digits, `-`, `_`
+//! and `.`, and begins with a letter or a digit. So no name is a path that leads anywhere, an
+//! option of a program, a hidden file or a text that looks like another on screen.
+
+use uuid::Uuid;
+
+/// The longest part of a name.
+const LONGEST_PART: usize = 64;
+
+/// The longest name: a lineage of forks ends somewhere.
+const LONGEST: usize = 1024;
+
+/// The name of a session, taken apart.
+///
+/// ```
+/// use robota_core::ids::{SessionName, SessionPath};
+///
+/// let name = SessionName::parse("user:42/agent:dev/session:main/fork:try").unwrap();
+/// let SessionName::Path(path) = &name else { panic!() };
+/// assert_eq!((path.user.as_deref(), path.agent.as_str()), (Some("42"), "dev"));
+/// assert_eq!(name.to_string(), "user:42/agent:dev/session:main/fork:try");
+/// assert!(SessionName::parse("../../etc/passwd").is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionName {
+    /// A UUID, as it was written.
+    Uuid(Uuid),
+    /// A name without structure.
+    Plain(String),
+    /// A structured name.
+    Path(SessionPath),
+}
+
+/// A structured name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionPath {
+    /// The organisation.
+    pub org: Option<String>,
+    /// The team.
+    pub team: Option<String>,
+    /// The user.
+    pub user: Option<String>,
+    /// The agent's template.
+    pub agent: String,
+    /// The session the lineage began with.
+    pub session: String,
+    /// The forks that lead here, oldest first.
+    pub forks: Vec<String>,
+}
+
+/// A text that cannot be the name of a session.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` cannot be the id of a session: {reason}")]
+pub struct SessionNameError {
+    /// What was given, cut when it is long and without what a terminal would obey.
+    pub name: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl SessionName {
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// When the text is none of the three kinds.
+    pub fn parse(text: &str) -> Result<Self, SessionNameError> {
+        Self::read(text).map_err(|reason| SessionNameError { name: printable(text), reason })
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Err("it is empty".to_owned());
+        }
+        if text.len() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
+        }
+        if text.contains([':', '/']) {
+            return SessionPath::read(text).map(Self::Path);
+        }
+        part(text, "a name")?;
+        // Only the form that reads back the same.
+        match Uuid::try_parse(text) {
+            Ok(uuid) if uuid.to_string() == text => Ok(Self::Uuid(uuid)),
+            _ => Ok(Self::Plain(text.to_owned())),
+        }
+    }
+
+    /// The name of a fork of this session: the lineage goes on where there is one.
+    ///
+    /// # Errors
+    /// When `fork` cannot be part of a name, or this one has no lineage to go on.
+    pub fn fork(&self, fork: &str) -> Result<Self, SessionNameError> {
+        let Self::Path(path) = self else {
+            return Err(SessionNameError {
+                name: self.to_string(),
+                reason: "only a structured name can name its forks".to_owned(),
+            });
+        };
+        let mut path = path.clone();
+        path.forks.push(fork.to_owned());
+        Self::parse(&path.to_string())
+    }
+}
+
+impl SessionPath {
+    fn read(text: &str) -> Result<Self, String> {
+        let mut parts = text.split('/').peekable();
+        let mut take = |key: &str| -> Result<Option<String>, String> {
+            let found = parts.peek().and_then(|part| part.strip_prefix(key)?.strip_prefix(':'));
+            let Some(value) = found else { return Ok(None) };
+            part(value, key)?;
+            parts.next();
+            Ok(Some(value.to_owned()))
+        };
+        let (org, team, user) = (take("org")?, take("team")?, take("user")?);
+        let agent = take("agent")?.ok_or("`agent:` is missing or out of its place")?;
+        let session = take("session")?.ok_or("`session:` is missing or out of its place")?;
+        let mut forks = Vec::new();
+        while let Some(fork) = take("fork")? {
+            forks.push(fork);
+        }
+        match parts.next() {
+            None => Ok(Self { org, team, user, agent, session, forks }),
+            Some(_) => Err("only `fork:` may follow `session:`, in the order \
+                            [org:X/][team:X/][user:X/]agent:T/session:R[/fork:F]*"
+                .to_owned()),
+        }
+    }
+}
+
+/// Whether a text can be a part of a name.
+fn part(text: &str, what: &str) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    match text.bytes().next() {
+        None => Err(format!("{what} is empty")),
+        Some(first) if !first.is_ascii_alphanumeric() => {
+            Err(format!("{what} must begin with a letter or a digit"))
+        }
+        Some(_) if text.len() > LONGEST_PART => {
+            Err(format!("{what} is longer than {LONGEST_PART} bytes"))
+        }
+        Some(_) if !text.bytes().all(plain) => {
+            Err(format!("{what} may hold letters, digits, `-`, `_` and `.` only"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// What of a hostile text may be shown.
+fn printable(text: &str) -> String {
+    let cut: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+    if text.chars().nth(80).is_some() { format!("{cut}...") } else { cut }
+}
+
+impl std::fmt::Display for SessionName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Uuid(uuid) => uuid.fmt(f),
+            Self::Plain(name) => name.fmt(f),
+            Self::Path(path) => path.fmt(f),
+        }
+    }
+}
+
+impl std::fmt::Display for SessionPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (key, value) in [("org", &self.org), ("team", &self.team), ("user", &self.user)] {
+            if let Some(value) = value {
+                write!(f, "{key}:{value}/")?;
+            }
+        }
+        write!(f, "agent:{}/session:{}", self.agent, self.session)?;
+        self.forks.iter().try_for_each(|fork| write!(f, "/fork:{fork}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

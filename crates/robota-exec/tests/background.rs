@@ -1,0 +1,151 @@
+//! Programs that run beside us, with and without a reaper.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg(unix)]
+
+use std::time::Duration;
+
+use robota_exec::{
+    CommandSpec, Environment, ExecError, Exit, ReaperProgram, Running, ShellCommand, Stdin,
+    Streams, Supervisor, TerminalSize,
+};
+use tokio_util::sync::CancellationToken;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn supervisors() -> Vec<Supervisor> {
+    let mut all = vec![Supervisor::new()];
+    if cfg!(target_os = "linux") {
+        let reaper = ReaperProgram::new(env!("CARGO_BIN_EXE_robota-reaper"));
+        all.push(Supervisor::with_reaper(reaper));
+    }
+    all
+}
+
+fn bash(command: &str) -> CommandSpec {
+    let env = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let spec = ShellCommand::new(command, "/").env(env).into_spec().unwrap();
+    spec.streams(Streams::Merged).grace(HOUR).drain(HOUR)
+}
+
+/// What it says from that place on, once it has said anything.
+async fn next(running: &Running, place: &mut u64) -> String {
+    running.log().past(*place).await;
+    let chunk = running.log().read(*place, 1 << 20);
+    assert_eq!(chunk.skipped, 0);
+    *place = chunk.next;
+    String::from_utf8(chunk.bytes).unwrap()
+}
+
+#[tokio::test]
+async fn tool_03_logs_come_bit_by_bit_and_input_goes_in() {
+    for supervisor in supervisors() {
+        let mut spec = bash("echo ready; while read -r line; do echo \"got $line\"; done; exit 3");
+        spec.stdin = Stdin::Open;
+        let mut running = supervisor.start(spec).await.unwrap();
+        let mut place = 0;
+        assert_eq!(next(&running, &mut place).await, "ready\n");
+        assert_eq!(running.outcome(), None);
+        running.write("one\n");
+        assert_eq!(next(&running, &mut place).await, "got one\n");
+        running.write("two\n");
+        assert_eq!(next(&running, &mut place).await, "got two\n");
+        running.close_input();
+        let outcome = running.ended().await.unwrap();
+        assert_eq!((outcome.exit, outcome.stdout.text().len()), (Exit::Code(3), 22));
+        assert_eq!(running.outcome(), Some(Ok(outcome)));
+        assert_eq!(running.log().read(place, 10).bytes, b"");
+    }
+}
+
+#[tokio::test]
+async fn tool_03_kill_ends_it_and_what_it_said_stays() {
+    for supervisor in supervisors() {
+        let running = supervisor
+            .start(bash(
+                "trap 'echo bye; exit 1' TERM; echo up; while :; do sleep 3600 & wait; done",
+            ))
+            .await
+            .unwrap();
+        let mut place = 0;
+        assert_eq!(next(&running, &mut place).await, "up\n");
+        running.kill();
+        assert_eq!(running.ended().await.unwrap().exit, Exit::Cancelled);
+        assert_eq!(next(&running, &mut place).await, "bye\n");
+    }
+}
+
+#[tokio::test]
+async fn the_last_handle_takes_it_along() {
+    for supervisor in supervisors() {
+        let running = supervisor.start(bash("echo up; sleep 3600")).await.unwrap();
+        let mut place = 0;
+        next(&running, &mut place).await;
+        let (mut end, other) = (running.clone(), running);
+        drop(other);
+        assert_eq!(end.outcome(), None, "another handle is left");
+        // A second program, to see through its own eyes that the first is gone.
+        let pid = end.process().map_or(0, |process| process.pid);
+        end.close_input();
+        drop(end);
+        let wait =
+            format!("while kill -0 {pid} 2> /dev/null; do read -rt 0.01 <> <(:); done; true");
+        if cfg!(target_os = "linux") {
+            let outcome = supervisor.run(bash(&wait), &CancellationToken::new()).await.unwrap();
+            assert!(outcome.exit.is_success());
+        }
+    }
+}
+
+#[tokio::test]
+async fn shutdown_ends_what_runs_beside_us() {
+    for supervisor in supervisors() {
+        let running = supervisor.start(bash("echo up; sleep 3600")).await.unwrap();
+        next(&running, &mut 0).await;
+        supervisor.shutdown().await;
+        assert_eq!(running.ended().await.unwrap().exit, Exit::Cancelled);
+        let refused = supervisor.start(bash("true")).await;
+        assert!(matches!(refused, Err(ExecError::ShutDown)));
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_start_says_so_at_once() {
+    for supervisor in supervisors() {
+        let error = supervisor.start(CommandSpec::new("no-such-program", "/")).await.unwrap_err();
+        assert!(matches!(error, ExecError::ProgramMissing { .. }), "{error}");
+        let error = supervisor.start(CommandSpec::new("/bin/sh", "/nowhere")).await.unwrap_err();
+        assert!(matches!(error, ExecError::BadDirectory { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_on_request() {
+    for supervisor in supervisors() {
+        let spec =
+            bash("test -t 0 && test -t 1 && test -t 2 && stty size; : < /dev/tty && echo own")
+                .terminal(TerminalSize { rows: 33, columns: 111 });
+        let outcome = supervisor.run(spec, &CancellationToken::new()).await.unwrap();
+        assert_eq!(outcome.stdout.text(), "33 111\r\nown\r\n");
+        assert_eq!(outcome.exit, Exit::Code(0));
+
+        let mut spec = bash("stty -echo; echo ready; read -r line; echo \"got $line\"");
+        spec.stdin = Stdin::Open;
+        spec.terminal = Some(TerminalSize::default());
+        let running = supervisor.start(spec).await.unwrap();
+        let mut place = 0;
+        assert_eq!(next(&running, &mut place).await, "ready\r\n");
+        running.write("hello\n");
+        assert_eq!(running.ended().await.unwrap().exit, Exit::Code(0));
+        assert_eq!(next(&running, &mut place).await, "got hello\r\n");
+        // Ctrl-C is a byte.
+        let mut spec = bash("trap 'echo caught; exit 2' INT; echo up; while :; do read -r _; done");
+        spec.stdin = Stdin::Open;
+        spec.terminal = Some(TerminalSize::default());
+        let running = supervisor.start(spec).await.unwrap();
+        let mut place = 0;
+        assert_eq!(next(&running, &mut place).await, "up\r\n");
+        running.write("\x03");
+        assert_eq!(running.ended().await.unwrap().exit, Exit::Code(2));
+        assert!(running.log().end() > place);
+    }
+}

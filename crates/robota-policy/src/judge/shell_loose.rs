@@ -1,0 +1,217 @@
+//! What is judged without knowing a program's options: every word that may be a file, and every
+//! text that may be run. It can only forbid.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use robota_core::paths::PathKind;
+use robota_core::permission::Verdict;
+
+use super::shell::Shell;
+use super::shell_rules::{is_sink, spellings};
+use crate::protect::protected;
+use crate::rule::{List, Matcher};
+use crate::shell::mention::{self, Mentions};
+use crate::shell::removal::{self, Critical};
+use crate::shell::{Part, Word, expand, readonly, runs, scan, wrappers};
+use crate::verdict::{Findings, Source};
+use crate::workspace::{FileRef, text, within};
+
+impl Shell<'_, '_> {
+    /// Files that a command may touch although nobody has listed how.
+    pub(super) fn forbid_mentions(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let policy = self.policy;
+        let reads = policy.has_read_rules();
+        let writes = !policy.lax() || policy.has_edit_rules();
+        if !reads && !writes {
+            return;
+        }
+        let Mentions { any, reads: read, outputs, inside, suspects } =
+            mention::mentions(words, part);
+        // What another machine calls that is no file of this one.
+        let local = |word: &&Word| !word.raw.contains("://") || word.raw.contains("file:");
+        if reads {
+            for word in any.iter().chain(&read).chain(&outputs).filter(local) {
+                for file in self.mentioned(part, word) {
+                    self.forbid_read_of(&file, found);
+                }
+            }
+        }
+        for word in &any {
+            for file in self.mentioned(part, word) {
+                self.forbid_change_of(&file, found);
+            }
+        }
+        for file in outputs.iter().flat_map(|word| self.mentioned(part, word)) {
+            policy.forbid_edit(&file, found);
+        }
+        for file in inside.iter().flat_map(|token| self.named(part, token)) {
+            if reads {
+                self.forbid_read_of(&file, found);
+            }
+            self.forbid_change_of(&file, found);
+        }
+        if reads {
+            for file in suspects.iter().flat_map(|token| self.named(part, token)) {
+                if let Some(rule) = policy.read_rule(&policy.deny, &file, "Read") {
+                    found.rule(Verdict::Ask, rule, Some(file.shown()));
+                }
+            }
+        }
+    }
+
+    /// The files a word may be.
+    fn mentioned(&self, part: &Part, word: &Word) -> Vec<Rc<FileRef>> {
+        if word.raw.starts_with('-') && word.value().is_some_and(|text| text.starts_with('-')) {
+            return Vec::new();
+        }
+        let found = expand::files(word, &self.scope(part));
+        let files = found.paths.iter().map(|path| self.disk.look(path));
+        files.filter(|file| !is_sink(&file.name)).collect()
+    }
+
+    /// The files a name inside a text may be.
+    fn named(&self, part: &Part, token: &str) -> Vec<Rc<FileRef>> {
+        // Programs know the home by other ways than the shell.
+        let home = self.policy.workspace.home.to_string_lossy();
+        let token = token.replace("$HOME", &home).replace("$PWD/", "");
+        if token.contains('$') || token.len() < 2 {
+            return Vec::new();
+        }
+        let token = match token.strip_prefix("~/") {
+            Some(rest) => format!("{home}/{rest}"),
+            None => token,
+        };
+        let dirs = part.cwd.dirs.iter().take(4);
+        dirs.map(|dir| self.disk.look(&dir.join(&token))).filter(|f| !is_sink(&f.name)).collect()
+    }
+
+    fn forbid_read_of(&self, file: &FileRef, found: &mut Findings) {
+        let policy = self.policy;
+        self.forbid_folder(file, found);
+        for (rules, verdict) in [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)] {
+            let rule = policy.read_rule(rules, file, "Read");
+            if let Some(rule) = rule.filter(|rule| matches!(rule.matcher, Matcher::File { .. })) {
+                found.rule(verdict, rule, Some(file.shown()));
+            }
+        }
+    }
+
+    /// A folder in which nothing may be read, whatever it is called.
+    pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
+        let policy = self.policy;
+        let any = self.disk.look(&Path::new(folder.shown()).join("…"));
+        if let Some(rule) = policy.read_rule(&policy.deny, &any, "Read")
+            && matches!(rule.matcher, Matcher::File { .. })
+        {
+            found.rule(Verdict::Deny, rule, Some(folder.shown()));
+        }
+    }
+
+    /// It may change this file, or only read it: nobody knows.
+    fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
+        let policy = self.policy;
+        for rules in [&policy.deny, &policy.ask] {
+            let rule = policy.edit_rule(rules, file);
+            if let Some(rule) = rule.filter(|rule| {
+                matches!(rule.matcher, Matcher::File { .. }) && rule.list != List::Allow
+            }) {
+                found.rule(Verdict::Ask, rule, Some(file.shown()));
+            }
+        }
+        if !policy.lax()
+            && let Some(name) = file.names().find_map(protected)
+        {
+            let why = format!("it may change `{name}`, which decides what other programs run");
+            found.add(Verdict::Ask, Source::Protected, why, Some(file.shown()));
+        }
+    }
+
+    /// Commands that another program may run for this one.
+    pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let critical = Critical { dirs: &self.policy.precious };
+        for command in runs::commands(words, part) {
+            let inner =
+                Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
+            let seen = wrappers::see(&inner);
+            for view in &seen.views {
+                self.forbid_text(part, &view.words, found);
+                let scope = self.scope(&inner);
+                if let Some(why) = removal::critical(&view.words, &inner, &scope, &critical) {
+                    found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                }
+            }
+        }
+        let workspace = &self.policy.workspace;
+        for word in mention::texts(words, part) {
+            if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
+                let why = "a text in it looks like a removal of something that must not be removed";
+                found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+            }
+        }
+    }
+
+    /// Rules that forbid, over words that may be a command.
+    fn forbid_text(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let policy = self.policy;
+        let lists = [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)];
+        if lists.iter().all(|(rules, _)| rules.commands().next().is_none()) {
+            return;
+        }
+        let text = spellings(words, self.disk.folds_programs());
+        for (rules, verdict) in lists {
+            for rule in rules.commands_for(text.known.iter()) {
+                if let Matcher::Command(pattern) = &rule.matcher
+                    && pattern.matches_any(&text)
+                {
+                    found.rule(verdict, rule, Some(&part.shown()));
+                }
+            }
+        }
+    }
+
+    /// Why git would obey another repository than the workspace's, if so: one below it, or one
+    /// elsewhere.
+    pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
+        let folders = readonly::git_folders(words)?;
+        if folders.is_empty() && !part.cwd.moved {
+            return None;
+        }
+        let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
+        let unknown = || Some("which repository git looks at cannot be known".to_owned());
+        if part.cwd.lost {
+            return unknown();
+        }
+        for folder in &folders {
+            let scope = self.scope(part);
+            let (texts, open) = expand::variants(folder, &scope);
+            let text = texts.first().and_then(|text| expand::tilde(text, scope.home));
+            let (Some(text), 1, false) = (text, texts.len(), open) else { return unknown() };
+            let text: String = text.iter().map(|(c, _)| *c).collect();
+            dirs = dirs.iter().map(|dir| dir.join(&text)).collect();
+        }
+        dirs.iter().find_map(|dir| self.foreign(dir))
+    }
+
+    fn foreign(&self, dir: &Path) -> Option<String> {
+        let file = self.disk.look(dir);
+        let roots = &self.policy.roots;
+        let Some(target) = file.target.as_deref().filter(|_| roots.holds(&file)) else {
+            return Some(format!("git would look at `{}`, outside the workspace", file.shown()));
+        };
+        let paths = self.disk.paths;
+        let mut at = PathBuf::from(target);
+        while !roots.inside.iter().any(|root| within(root, &text(&at), file.fold)) {
+            // A folder that looks like a repository is one, and its settings run programs.
+            let marked =
+                [".git", "HEAD"].iter().any(|name| paths.kind(&at.join(name)) != PathKind::Missing);
+            if marked {
+                return Some(format!("`{}` is a repository of its own", at.display()));
+            }
+            if !at.pop() {
+                break;
+            }
+        }
+        None
+    }
+}

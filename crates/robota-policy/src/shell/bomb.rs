@@ -1,0 +1,131 @@
+//! Commands that look harmless and fill the memory or never end.
+
+use super::word::{Piece, Word};
+
+/// A word that stands for more than this many is not looked at any further.
+pub(crate) const MAX_WORDS: u64 = 10_000;
+/// A loop's body that runs more often than this is not a look.
+pub(crate) const MAX_ROUNDS: u64 = 10_000;
+/// Waiting longer than this is asked about, in seconds.
+const MAX_WAIT: f64 = 120.0;
+/// Counting further than this is asked about.
+const MAX_COUNT: f64 = 1_000_000.0;
+/// Padding wider than this is asked about.
+const MAX_WIDTH: u64 = 4_096;
+
+/// How many words the braces of this word make of it, at most. Never too few.
+pub(crate) fn count(word: &Word) -> u64 {
+    let live: String = word
+        .pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Text { text, quoted: false } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    if !live.contains('{') {
+        return 1;
+    }
+    // Lists beside each other multiply; nested ones add. Multiplying all is never too little.
+    let mut total = 1_u64;
+    for open in live.split('{').skip(1) {
+        let body = open.split('}').next().unwrap_or(open);
+        let list = body.matches(',').count() as u64 + 1;
+        let times = match body.split_once("..") {
+            Some((from, rest)) => {
+                let to = rest.split("..").next().unwrap_or(rest);
+                match (from.trim().parse::<i128>(), to.trim().parse::<i128>()) {
+                    // Padding makes long words out of few.
+                    _ if from.len() > 12 || to.len() > 12 => u64::MAX,
+                    (Ok(from), Ok(to)) => u64::try_from(from.abs_diff(to)).unwrap_or(u64::MAX),
+                    _ if from.chars().count() == 1 && to.chars().count() == 1 => 128,
+                    _ => u64::MAX,
+                }
+                .saturating_add(1)
+            }
+            None => list,
+        };
+        total = total.saturating_mul(times.max(list));
+    }
+    total
+}
+
+/// Whether `sleep` with these words ends soon.
+pub(super) fn short_sleep(args: &[Word]) -> bool {
+    let mut total = 0.0;
+    for word in args {
+        let Some(text) = word.literal() else { return false };
+        let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+            Some(number) => (number, &text[number.len()..]),
+            None => (text.as_str(), "s"),
+        };
+        let factor = match unit {
+            "m" => 60.0,
+            "h" => 3_600.0,
+            "d" => 86_400.0,
+            _ => 1.0,
+        };
+        let plain = number.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let Some(seconds) = number.parse::<f64>().ok().filter(|_| plain) else { return false };
+        total += seconds * factor;
+    }
+    total <= MAX_WAIT
+}
+
+/// Whether `seq` with these operands counts no further than a person would read.
+pub(super) fn short_count(operands: &[Word]) -> bool {
+    let numbers: Option<Vec<f64>> =
+        operands.iter().map(|word| word.literal()?.parse().ok()).collect();
+    let Some(numbers) = numbers else { return false };
+    if numbers.iter().any(|n| !n.is_finite()) {
+        return false;
+    }
+    let steps = match numbers.as_slice() {
+        [last] => last.abs(),
+        [first, last] => (last - first).abs(),
+        [first, step, last] if *step != 0.0 => ((last - first) / step).abs(),
+        _ => return false,
+    };
+    steps <= MAX_COUNT
+}
+
+/// Whether a format pads no wider than a line.
+pub(super) fn narrow(format: &str) -> bool {
+    let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
+    let mut wide = digits.map(|run| run.parse::<u64>().unwrap_or(u64::MAX));
+    wide.all(|width| width <= MAX_WIDTH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, narrow, short_count, short_sleep};
+    use crate::shell::Word;
+
+    fn words(text: &str) -> Vec<Word> {
+        text.split_whitespace().map(Word::parse).collect()
+    }
+
+    #[test]
+    fn braces_are_counted() {
+        for (text, at_least) in
+            [("a", 1), ("{a,b}", 2), ("a{1..10}", 10), ("{a,b}{c,d}", 4), ("{1..9}{1..9}", 81)]
+        {
+            let n = count(&Word::parse(text));
+            assert!(n >= at_least && n <= at_least * 4, "{text}: {n}");
+        }
+        assert!(count(&Word::parse("a{1..9999999999}")) > super::MAX_WORDS);
+        assert!(count(&Word::parse("{a..zzzz}")) > super::MAX_WORDS);
+        assert!(count(&Word::parse(&"{a,b}".repeat(40))) > super::MAX_WORDS);
+        assert_eq!(count(&Word::parse("'{1..99999999}'")), 1);
+    }
+
+    #[test]
+    fn waits_and_counts_have_an_end() {
+        assert!(short_sleep(&words("1")) && short_sleep(&words("0.5 2s")));
+        assert!(!short_sleep(&words("99999")) && !short_sleep(&words("1h")));
+        assert!(!short_sleep(&words("infinity")) && !short_sleep(&words("1e9")));
+        assert!(short_count(&words("1 10")) && short_count(&words("5")));
+        assert!(!short_count(&words("1 99999999999")) && !short_count(&words("1 0 2")));
+        assert!(narrow("%5s|%-10d") && !narrow("%999999999d"));
+    }
+}

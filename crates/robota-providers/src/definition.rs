@@ -1,0 +1,142 @@
+//! Vendors as definitions (CORE-05): for set-up, for lists of models, for tests of settings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use robota_core::catalogue::Catalogue;
+use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::provider::Provider;
+use robota_core::provider::definition::{
+    CatalogueStatus, ModelCatalogue, ModelEntry, ProbeReport, ProviderConfig, ProviderDefaults,
+    ProviderDefinition,
+};
+
+use crate::error::BuildError;
+use crate::host::Host;
+use crate::profile::{Profile, Vendors};
+use crate::provider::{HttpProvider, build};
+use crate::settings::ProviderSettings;
+
+/// The definitions of all vendors.
+#[must_use]
+pub fn definitions(vendors: &Vendors, host: &Host) -> Vec<ProviderDefinition<dyn Provider>> {
+    vendors.iter().map(|profile| definition(profile, host)).collect()
+}
+
+/// The definition of one vendor.
+#[must_use]
+pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn Provider> {
+    let made = |profile: &Arc<Profile>, host: &Host| {
+        let (profile, host) = (Arc::clone(profile), host.clone());
+        move |config: &ProviderConfig| -> Result<Arc<HttpProvider>, ErrorData> {
+            let settings =
+                ProviderSettings::from_config(config).map_err(|error| error.to_data())?;
+            build(&profile, settings, &host).map_err(|error| error.to_data())
+        }
+    };
+    let make = made(profile, host);
+    let mut definition =
+        ProviderDefinition::<dyn Provider>::new(&profile.vendor, &profile.name, move |config| {
+            make(config).map(|provider| provider as Arc<dyn Provider>)
+        });
+    definition.aliases.clone_from(&profile.aliases);
+    definition.defaults = ProviderDefaults {
+        model: profile.default_model.clone(),
+        base_url: profile.base_url.clone(),
+        api_key_env: profile.api_key_env.clone(),
+        timeout: None,
+    };
+    definition.setup.clone_from(&profile.setup);
+    definition.help_links.clone_from(&profile.help_links);
+    definition.credential = profile.credential;
+    definition.models = known_models(profile, &Catalogue::builtin());
+    if profile.models_path.is_some() {
+        let make = made(profile, host);
+        definition.refresh = Some(Arc::new(move |config| {
+            let provider = make(&config);
+            async move {
+                let models = provider?.models().await.map_err(|error| error.to_data())?;
+                models.ok_or_else(|| {
+                    ErrorData::new(ErrorKind::Configuration, "this service has no list of models")
+                })
+            }
+            .boxed()
+        }));
+    }
+    let make = made(profile, host);
+    let vendor = profile.name.clone();
+    definition.probe = Some(Arc::new(move |config| {
+        let provider = make(&config);
+        let vendor = vendor.clone();
+        async move {
+            let provider = provider?;
+            let model = provider
+                .model()
+                .ok_or_else(|| BuildError::NoModel { vendor: vendor.clone() }.to_data())?
+                .to_owned();
+            let probe = provider.probe(&model).await.map_err(|error| error.to_data())?;
+            let tools = if probe.calls_tools {
+                "calls tools"
+            } else {
+                "did not call the tool it was asked to"
+            };
+            let message =
+                format!("{vendor} answered in {} ms and {tools}", probe.total.as_millis());
+            Ok(ProbeReport { message, model: Some(model) })
+        }
+        .boxed()
+    }));
+    definition
+}
+
+/// The models known without asking: those of the vendor's file, and those of the built-in
+/// catalogue that the vendor itself serves, which are those it has a price for.
+#[must_use]
+pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue {
+    let mut models = profile.models.clone().unwrap_or_else(|| ModelCatalogue {
+        source: "built in".to_owned(),
+        ..ModelCatalogue::default()
+    });
+    if let Some(vendor) = &profile.catalogue_vendor {
+        let served =
+            catalogue.models().filter(|model| model.vendor == *vendor && model.prices.is_some());
+        for model in served {
+            models.entries.push(ModelEntry {
+                id: model.id.clone(),
+                name: Some(model.name.clone()),
+                lifecycle: model.lifecycle,
+                capabilities: model.capabilities.clone(),
+                context_window: model.context_window,
+                max_output: model.max_output,
+            });
+        }
+    }
+    if models.status == CatalogueStatus::Unavailable && !models.entries.is_empty() {
+        models.status = CatalogueStatus::Fallback;
+    }
+    models
+}
+
+/// A server that was found on this machine.
+#[derive(Debug, Clone)]
+pub struct LocalServer {
+    /// What it is.
+    pub profile: Arc<Profile>,
+    /// Its models.
+    pub models: ModelCatalogue,
+}
+
+/// Looks for the vendors that run on the user's own machine, at their usual addresses, all at
+/// once and not for long.
+pub async fn find_local(vendors: &Vendors, host: &Host, limit: Duration) -> Vec<LocalServer> {
+    let looking = vendors.local().map(|profile| async move {
+        let provider = build(profile, ProviderSettings::default(), host).ok()?;
+        let models = tokio::time::timeout(limit, provider.models()).await.ok()?.ok()??;
+        Some(LocalServer { profile: Arc::clone(profile), models })
+    });
+    futures::future::join_all(looking).await.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests;

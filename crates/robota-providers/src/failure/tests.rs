@@ -1,0 +1,131 @@
+use robota_core::error::Diagnose as _;
+use robota_core::error::ErrorKind;
+
+use super::*;
+
+fn about() -> About {
+    About {
+        vendor: "Acme".into(),
+        model: "m-1".into(),
+        place: "https://api.acme.test".into(),
+        key_env: Some("ACME_API_KEY".into()),
+        help: Some("https://acme.test/keys".into()),
+        local: false,
+    }
+}
+
+fn error(status: Option<u16>, body: &str) -> ProviderError {
+    let mut failure = Failure::from_body(body);
+    failure.status = status.or(failure.status);
+    failure.into_error(&about(), &Scrubber::default())
+}
+
+#[test]
+fn bodies_of_every_wire_are_understood() {
+    use FailureReason as R;
+    #[rustfmt::skip]
+    let cases = [
+        (401, r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"},"request_id":"req_1"}"#, R::BadKey, false),
+        (400, r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#, R::BadKey, false),
+        (404, r#"{"error":{"message":"The model `x` does not exist","type":"invalid_request_error","code":"model_not_found"}}"#, R::UnknownModel, false),
+        (400, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, R::ContextTooLong, false),
+        (400, r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#, R::ContextTooLong, false),
+        (400, r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#, R::ContextTooLong, false),
+        (429, r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#, R::Quota, false),
+        (402, r#"{"type":"error","error":{"type":"billing_error","message":"pay"}}"#, R::Quota, false),
+        (429, r#"{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}"#, R::RateLimit, true),
+        (429, r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}"#, R::RateLimit, true),
+        (529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#, R::Overloaded, true),
+        (503, "{\"error\":{\"message\":\"Loading model\",\"type\":\"unavailable_error\",\"code\":503}}", R::Overloaded, true),
+        (400, r#"{"error":{"code":"content_filter","message":"The response was filtered"}}"#, R::ContentFilter, false),
+        (413, r#"{"type":"error","error":{"type":"request_too_large","message":"too big"}}"#, R::TooLarge, false),
+        (409, r#"{"error":"conflict"}"#, R::Server, true),
+        (408, "", R::Server, true),
+        (502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", R::Server, true),
+        (422, r#"{"detail":"bad field"}"#, R::BadRequest, false),
+        (400, r#"[{"error":{"code":400,"message":"nope","status":"FAILED_PRECONDITION"}}]"#, R::BadRequest, false),
+    ];
+    for (status, body, reason, retryable) in cases {
+        let error = error(Some(status), body);
+        assert_eq!((error.reason, error.retryable()), (Some(reason), retryable), "{body}");
+    }
+}
+
+#[test]
+fn errors_inside_a_stream_have_no_status() {
+    let overloaded = error(
+        None,
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+    );
+    assert_eq!(overloaded.reason, Some(FailureReason::Overloaded));
+    assert!(overloaded.retryable());
+    let broken = error(None, r#"{"error":{"message":"boom"}}"#);
+    assert_eq!((broken.reason, broken.retryable()), (Some(FailureReason::Server), true));
+    let wrong = error(
+        None,
+        r#"{"type":"response.failed","response":{"error":{"code":"invalid_prompt","message":"no"}}}"#,
+    );
+    assert_eq!((wrong.reason, wrong.retryable()), (Some(FailureReason::ContentFilter), false));
+}
+
+#[test]
+fn google_details_say_when_and_which_quota() {
+    let body = |quota: &str| {
+        format!(
+            r#"{{"error":{{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[
+               {{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}},
+               {{"@type":"x","violations":[{{"quotaId":"{quota}"}}]}}]}}}}"#
+        )
+    };
+    let minute = error(None, &body("RequestsPerMinutePerProject"));
+    assert_eq!(minute.reason, Some(FailureReason::RateLimit));
+    assert_eq!(minute.retry_after, Some(Duration::from_millis(34_500)));
+    assert!(minute.retryable());
+    let day = error(None, &body("GenerateRequestsPerDayPerProject"));
+    assert_eq!((day.reason, day.retryable()), (Some(FailureReason::Quota), false));
+}
+
+#[test]
+fn the_message_has_the_services_words_its_number_and_a_hint() {
+    let error = error(
+        Some(401),
+        r#"{"type":"error","error":{"type":"authentication_error","message":"bad key"},"request_id":"req_7"}"#,
+    );
+    assert_eq!(error.to_string(), "Acme: bad key (HTTP 401, authentication_error, request req_7)");
+    assert_eq!(error.kind(), ErrorKind::Authentication);
+    assert_eq!(error.request_id.as_deref(), Some("req_7"));
+    let hint = error.hint().unwrap();
+    assert!(hint.contains("ACME_API_KEY") && hint.contains("https://acme.test/keys"), "{hint}");
+}
+
+#[test]
+fn a_page_becomes_one_line() {
+    let error = error(Some(502), "<!DOCTYPE html><html><body><h1>Bad\n gateway</h1></body></html>");
+    assert_eq!(
+        error.to_string(),
+        "Acme: a web page came back instead of an answer: Bad gateway (HTTP 502)"
+    );
+}
+
+#[test]
+fn keys_are_never_repeated() {
+    let scrub = Scrubber::new(["sk-very-secret"]);
+    let failure =
+        Failure::new("Incorrect API key provided: sk-very-secret").code("invalid_api_key");
+    let error = failure.into_error(&about(), &scrub);
+    let shown = format!("{error} {error:?} {:?}", error.to_data());
+    assert!(!shown.contains("sk-very-secret"), "{shown}");
+    assert!(shown.contains("[REDACTED]"));
+}
+
+#[test]
+fn a_delay_in_words_is_understood() {
+    let wait = |words: &str| delay_in(words);
+    assert_eq!(
+        wait("Limit reached. Please try again in 11.054s."),
+        Some(Duration::from_millis(11_054))
+    );
+    assert_eq!(wait("Please try again in 28ms."), Some(Duration::from_millis(28)));
+    assert_eq!(wait("Please try again in 2m."), Some(Duration::from_secs(120)));
+    assert_eq!(wait("Please try again in a while"), None);
+}

@@ -1,0 +1,191 @@
+//! What the fuzzer calls: each function takes any bytes at all and panics when a promise is
+//! broken. Behind the feature `fuzzing`, so that `fuzz/` and the test that replays its corpora
+//! can reach them; no program needs it.
+//!
+//! The promises: reading never panics, the way in which bytes were cut into chunks changes
+//! nothing, an answer ends at most once and with nothing after it, and every call has an id of
+//! its own.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use robota_core::message::Block;
+use robota_core::permission::Class;
+use robota_core::provider::Delta;
+use robota_core::tool::ToolSpec;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::http::{Limits, Sse};
+use crate::profile::{Quirks, TextCallForm, ThinkMark, Wire};
+use crate::wire::{self, Decode, Out};
+
+/// Anthropic Messages.
+pub fn anthropic(data: &[u8]) {
+    check(data, Wire::AnthropicMessages, &Quirks::default());
+}
+
+/// Chat Completions.
+pub fn chat(data: &[u8]) {
+    check(data, Wire::ChatCompletions, &Quirks::default());
+}
+
+/// Responses.
+pub fn responses(data: &[u8]) {
+    check(data, Wire::Responses, &Quirks::default());
+}
+
+/// Gemini.
+pub fn gemini(data: &[u8]) {
+    check(data, Wire::GeminiGenerateContent, &Quirks::default());
+}
+
+/// Calls and reasoning in text: the bytes are the text, streamed in pieces.
+pub fn text_calls(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let size = usize::from(data.first().copied().unwrap_or(0) % 8) + 1;
+    let letters: Vec<char> = text.chars().collect();
+    let pieces = |size: usize| -> Vec<String> {
+        letters.chunks(size.max(1)).map(|piece| piece.iter().collect()).collect()
+    };
+    let quirks = local_quirks();
+    let whole = read_text(&pieces(letters.len()), &quirks);
+    let cut = read_text(&pieces(size), &quirks);
+    assert_eq!(whole, cut, "cutting the text changes nothing");
+    let shown: String = whole.iter().filter_map(shown).collect();
+    let calls = whole.iter().any(|delta| matches!(delta, Delta::Block(_)));
+    if !calls && !text.contains("think>") && !text.contains("channel") {
+        assert_eq!(shown, text, "text without calls stays as it is");
+    }
+}
+
+/// Schemas of tools: any JSON becomes an object schema.
+pub fn tool_schemas(data: &[u8]) {
+    let Ok(schema) = serde_json::from_slice(data) else { return };
+    let plain = crate::schema::plain(&schema);
+    assert_eq!(plain["type"], "object");
+    assert_eq!(crate::schema::plain(&plain), plain, "what is normal stays as it is");
+    if let Some(subset) = crate::schema::open_api(&schema) {
+        assert!(subset["properties"].is_object());
+    }
+    if let Some(strict) = crate::schema::strict(&schema) {
+        assert_eq!(strict["additionalProperties"], false);
+    }
+}
+
+fn shown(delta: &Delta) -> Option<&str> {
+    match delta {
+        Delta::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// A local server's oddities: every form of call, every mark of reasoning.
+pub(crate) fn local_quirks() -> Quirks {
+    use TextCallForm as F;
+    Quirks {
+        think_marks: vec![ThinkMark::Think, ThinkMark::GemmaChannel],
+        text_calls: vec![
+            F::ToolCallTag,
+            F::FunctionXml,
+            F::Gemma,
+            F::FunctionGemma,
+            F::ToolCallsToken,
+            F::Fenced,
+        ],
+        ..Quirks::default()
+    }
+}
+
+/// Two tools to be called.
+pub(crate) fn two_tools() -> Arc<[ToolSpec]> {
+    let tool = |name: &str| ToolSpec {
+        name: name.to_owned(),
+        description: format!("Tool {name}."),
+        input_schema: json!({"type": "object", "properties": {
+            "path": {"type": "string"}, "n": {"type": "integer"}}}),
+        class: Class::Inspect,
+    };
+    Arc::from([tool("list"), tool("read")])
+}
+
+/// An answer on the Chat wire whose words come in these pieces.
+pub(crate) fn read_text(pieces: &[String], quirks: &Quirks) -> Vec<Delta> {
+    let mut decoder = wire::decoder(Wire::ChatCompletions, quirks, "m", &two_tools());
+    let mut out = Out::new();
+    let mut event = |data: String, out: &mut Out| drop(decoder.event("", &data, out));
+    for piece in pieces {
+        event(json!({"choices": [{"delta": {"content": piece}}]}).to_string(), &mut out);
+    }
+    event(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}).to_string(), &mut out);
+    event("[DONE]".to_owned(), &mut out);
+    join(out)
+}
+
+/// Reads an answer whose bytes come in chunks of this size.
+pub(crate) fn read(
+    data: &[u8],
+    size: usize,
+    decoder: &mut dyn Decode,
+) -> (Vec<Delta>, Option<Failure>) {
+    let mut sse = Sse::new(Limits::default());
+    let mut out = Out::new();
+    for chunk in data.chunks(size.max(1)) {
+        if let Err(failure) = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out))
+        {
+            return (join(out), Some(failure));
+        }
+    }
+    let bare = match sse.finish(&mut |name, data| decoder.event(name, data, &mut out)) {
+        Ok(bare) => bare,
+        Err(failure) => return (join(out), Some(failure)),
+    };
+    if let Some(bare) = bare.filter(|_| !decoder.is_done()) {
+        return (join(out), Some(Failure::from_body(&bare)));
+    }
+    let failure = decoder.finish(&mut out).err();
+    (join(out), failure)
+}
+
+/// Neighbouring pieces put together, as the turn does.
+pub(crate) fn join(deltas: Out) -> Vec<Delta> {
+    let mut joined: Vec<Delta> = Vec::new();
+    for delta in deltas {
+        match (joined.last_mut(), delta) {
+            (Some(Delta::Text(last)), Delta::Text(text)) => last.push_str(&text),
+            (Some(Delta::Thinking(last)), Delta::Thinking(text)) => last.push_str(&text),
+            (
+                Some(Delta::ToolInput { index, json, .. }),
+                Delta::ToolInput { index: same, name: None, json: more },
+            ) if *index == same => json.push_str(&more),
+            (_, delta) => joined.push(delta),
+        }
+    }
+    joined
+}
+
+fn check(data: &[u8], wire: Wire, quirks: &Quirks) {
+    // The first byte says how the rest is cut.
+    let (size, data) = match data.split_first() {
+        Some((size, rest)) => (usize::from(*size % 16) + 1, rest),
+        None => return,
+    };
+    let decoder = || wire::decoder(wire, quirks, "m", &two_tools());
+    let whole = read(data, data.len(), &mut *decoder());
+    let cut = read(data, size, &mut *decoder());
+    assert_eq!(whole, cut, "cutting the bytes changes nothing");
+    let (deltas, failure) = whole;
+    let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
+    assert!(ends <= 1, "an answer ends once");
+    if ends == 1 {
+        assert!(matches!(deltas.last(), Some(Delta::End(_))), "nothing comes after the end");
+    } else {
+        assert!(failure.is_some(), "an answer without an end is a failure");
+    }
+    let mut ids = BTreeSet::new();
+    for delta in &deltas {
+        if let Delta::Block(Block::ToolUse(call)) = delta {
+            assert!(!call.id.is_empty() && ids.insert(&call.id), "every call has its own id");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The one way out: a client that keeps its connections, and a reader of event streams.
+
+mod client;
+mod headers;
+mod scrub;
+mod sse;
+
+pub use client::Transport;
+pub(crate) use client::{HttpClient, Method, Reply, Request, broken};
+pub(crate) use headers::{after, request_id, should_retry};
+pub(crate) use scrub::{Scrubber, place};
+pub(crate) use sse::{Limits, Sse};

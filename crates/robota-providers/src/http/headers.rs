@@ -1,0 +1,86 @@
+//! What the headers of an answer say about trying again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::HeaderMap;
+
+/// How long the service says to wait: `retry-after-ms`, or `retry-after` in seconds or as a
+/// date. A date is compared with the service's own clock where it tells the time, so that ours
+/// need not be right.
+pub(crate) fn after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(millis) = get("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(millis / 1_000.0).ok();
+    }
+    let text = get("retry-after")?;
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = date(text)?;
+    let now = get("date").and_then(date).unwrap_or(now);
+    Some(Duration::try_from(then.duration_since(now)).unwrap_or_default())
+}
+
+fn date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp())
+}
+
+/// Whether the service says in so many words to try again, or not to.
+pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.to_str().ok()? {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// The service's number of the request.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    ["request-id", "x-request-id", "x-oai-request-id", "cf-ray"]
+        .iter()
+        .find_map(|name| headers.get(*name)?.to_str().ok())
+        .map(|id| crate::failure::cut(id, 200))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.insert(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    #[test]
+    fn seconds_milliseconds_and_dates() {
+        let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
+        let read = |pairs: &[(&'static str, &'static str)]| after(&headers(pairs), now);
+        assert_eq!(read(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
+        assert_eq!(read(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
+        assert_eq!(
+            read(&[("retry-after", "9"), ("retry-after-ms", "250")]),
+            Some(Duration::from_millis(250))
+        );
+        let date = ("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(read(&[date]), Some(Duration::from_secs(7)));
+        let theirs = ("date", "Sun, 06 Nov 1994 08:49:34 GMT");
+        assert_eq!(read(&[date, theirs]), Some(Duration::from_secs(3)));
+        let past = ("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT");
+        assert_eq!(read(&[past]), Some(Duration::ZERO));
+        for nonsense in ["soon", "-3", "NaN", "1e400"] {
+            assert_eq!(read(&[("retry-after", nonsense)]), None, "{nonsense}");
+        }
+        assert_eq!(read(&[]), None);
+    }
+
+    #[test]
+    fn the_services_word_on_retrying() {
+        assert_eq!(should_retry(&headers(&[("x-should-retry", "false")])), Some(false));
+        assert_eq!(should_retry(&headers(&[("x-should-retry", "maybe")])), None);
+        assert_eq!(request_id(&headers(&[("cf-ray", "a"), ("request-id", "b")])), Some("b".into()));
+    }
+}

@@ -1,0 +1,200 @@
+//! From a vendor's profile and a user's settings to a provider.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use robota_core::provider::definition::CredentialRequirement;
+use serde_json::Value;
+use url::Url;
+
+use super::HttpProvider;
+use crate::error::BuildError;
+use crate::failure::About;
+use crate::host::Host;
+use crate::http::{Scrubber, place};
+use crate::json::merge;
+use crate::profile::{Auth, Profile, Quirks, Wire};
+use crate::settings::ProviderSettings;
+use crate::wire::cache::PieceCache;
+
+/// Makes a provider. Nothing is sent yet.
+///
+/// # Errors
+/// When the settings cannot work: no key where one is needed, no address, an odd header.
+pub fn build(
+    profile: &Profile,
+    settings: ProviderSettings,
+    host: &Host,
+) -> Result<Arc<HttpProvider>, BuildError> {
+    let vendor = profile.name.clone();
+    let base = base_url(profile, &settings)?;
+    let (home_wire, home_quirks) = profile.at(base.as_str());
+    let wire = settings.wire.unwrap_or(home_wire);
+    let quirks = quirks(profile, home_quirks, &settings)?;
+    let base = with_usual_path(base, profile, wire);
+    host.client.check(&base)?;
+    let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
+    if profile.credential == CredentialRequirement::Required && key.is_none() {
+        return Err(BuildError::NoKey { vendor, ways: ways_to_a_key(profile) });
+    }
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in &profile.headers {
+        put(&mut headers, &vendor, name, value, false)?;
+    }
+    let mut address = base.clone();
+    if let Some(key) = key {
+        let key = key.expose().trim();
+        match settings.auth.unwrap_or(profile.auth) {
+            Auth::Bearer => {
+                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?;
+            }
+            Auth::XApiKey => put(&mut headers, &vendor, "x-api-key", key, true)?,
+            Auth::ApiKey => put(&mut headers, &vendor, "api-key", key, true)?,
+            Auth::XGoogApiKey => put(&mut headers, &vendor, "x-goog-api-key", key, true)?,
+            Auth::QueryKey => drop(address.query_pairs_mut().append_pair("key", key)),
+        }
+    }
+    for (name, value) in &settings.headers {
+        put(&mut headers, &vendor, name, value.expose(), true)?;
+    }
+    let scrub = scrubber(&settings, &address);
+    let mut options = Value::Object(profile.options.clone());
+    merge(&mut options, &Value::Object(settings.options.clone()));
+    let about = About {
+        vendor,
+        model: String::new(),
+        place: place(&base),
+        key_env: profile.api_key_env.first().cloned(),
+        help: profile.help_link().map(|link| link.url.clone()),
+        local: profile.local || is_local(&base),
+    };
+    Ok(Arc::new(HttpProvider {
+        vendor: profile.vendor.clone(),
+        wire,
+        quirks,
+        base: address,
+        headers,
+        model: settings.model.or_else(|| profile.default_model.clone()),
+        models_path: profile.models_path.clone(),
+        options: match options {
+            Value::Object(options) => options,
+            _ => serde_json::Map::new(),
+        },
+        timeout: settings.timeout,
+        host: host.clone(),
+        scrub,
+        about,
+        cache: PieceCache::default(),
+        search: AtomicBool::new(false),
+        fetch: AtomicBool::new(false),
+    }))
+}
+
+fn base_url(profile: &Profile, settings: &ProviderSettings) -> Result<Url, BuildError> {
+    let vendor = || profile.name.clone();
+    let given = settings.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+    let address = given
+        .or(profile.base_url.as_deref())
+        .ok_or_else(|| BuildError::NoBaseUrl { vendor: vendor() })?;
+    let wrong = |reason: String| BuildError::BaseUrl { vendor: vendor(), reason };
+    let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
+    match url.scheme() {
+        "http" | "https" if url.has_host() => Ok(url),
+        _ => Err(wrong("it must begin with http:// or https://".to_owned())),
+    }
+}
+
+/// People leave the version out of addresses: one without any path gets the path that the
+/// vendor's own address has, or that the wire usually has.
+fn with_usual_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
+    if url.path().trim_matches('/').is_empty() {
+        let home = profile.base_url.as_deref().and_then(|home| Url::parse(home).ok());
+        let usual = match (home, wire) {
+            (Some(home), _) => home.path().to_owned(),
+            (None, Wire::ChatCompletions | Wire::Responses) => "/v1".to_owned(),
+            (None, Wire::GeminiGenerateContent) => "/v1beta".to_owned(),
+            (None, Wire::AnthropicMessages) => String::new(),
+        };
+        url.set_path(&usual);
+    }
+    url
+}
+
+fn quirks(
+    profile: &Profile,
+    quirks: Quirks,
+    settings: &ProviderSettings,
+) -> Result<Quirks, BuildError> {
+    if settings.quirks.is_empty() {
+        return Ok(quirks);
+    }
+    let wrong = |reason: String| BuildError::Option {
+        vendor: profile.name.clone(),
+        option: "quirks".to_owned(),
+        reason,
+    };
+    let mut merged = serde_json::to_value(quirks).map_err(|error| wrong(error.to_string()))?;
+    merge(&mut merged, &Value::Object(settings.quirks.clone()));
+    serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))
+}
+
+fn put(
+    headers: &mut HeaderMap,
+    vendor: &str,
+    name: &str,
+    value: &str,
+    secret: bool,
+) -> Result<(), BuildError> {
+    let wrong = |what: String| BuildError::Header { vendor: vendor.to_owned(), what };
+    let header: HeaderName = name.parse().map_err(|_| wrong("the name of a header".to_owned()))?;
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        let what = if secret { "the key or the header" } else { "the header" };
+        wrong(format!("{what} `{name}`"))
+    })?;
+    value.set_sensitive(secret);
+    headers.insert(header, value);
+    Ok(())
+}
+
+/// Everything that must not be seen: the key, headers from the settings, and what stands in the
+/// address as a query or a password.
+fn scrubber(settings: &ProviderSettings, address: &Url) -> Scrubber {
+    let mut secrets: Vec<String> = Vec::new();
+    secrets.extend(settings.api_key.iter().map(|key| key.expose().to_owned()));
+    secrets.extend(settings.headers.iter().map(|(_, value)| value.expose().to_owned()));
+    secrets.extend(address.password().map(str::to_owned));
+    let named_like_a_secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["key", "token", "secret", "password", "auth", "sig"].iter().any(|word| name.contains(word))
+    };
+    let pairs = address.query_pairs().filter(|(name, _)| named_like_a_secret(name));
+    secrets.extend(pairs.map(|(_, value)| value.into_owned()));
+    Scrubber::new(secrets)
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn ways_to_a_key(profile: &Profile) -> String {
+    let mut ways = Vec::new();
+    if let Some(variable) = profile.api_key_env.first() {
+        ways.push(format!("set the environment variable `{variable}`"));
+    }
+    ways.push("put `apiKey` into the provider's settings".to_owned());
+    let mut hint = ways.join(", or ");
+    if let Some(link) = profile.help_link() {
+        hint.push_str(&format!("; {}: {}", link.label, link.url));
+    }
+    hint
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Which models a service has, as it says itself.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use robota_core::catalogue::{Capability, Lifecycle};
+use robota_core::provider::ProviderError;
+use robota_core::provider::definition::{CatalogueStatus, ModelCatalogue, ModelEntry};
+use serde_json::Value;
+use url::Url;
+
+use super::{ANSWER_BODY, HttpProvider};
+use crate::failure::Failure;
+use crate::http::Method;
+use crate::wire::encode::below;
+
+/// A list longer than this many pages is cut off.
+const PAGES: usize = 20;
+
+impl HttpProvider {
+    /// Asks the service for its models; none when it has no list.
+    ///
+    /// # Errors
+    /// When it refuses or cannot be reached.
+    pub async fn models(&self) -> Result<Option<ModelCatalogue>, ProviderError> {
+        let Some(path) = &self.models_path else { return Ok(None) };
+        let first = list_url(&self.base, path);
+        let about = self.about(self.model.as_deref().unwrap_or_default());
+        let fail = |failure: Failure| failure.into_error(&about, &self.scrub);
+        let mut entries: Vec<ModelEntry> = Vec::new();
+        let mut url = first.clone();
+        for _ in 0..PAGES {
+            let reply = self.send(Method::Get, url, Bytes::new()).await.map_err(fail)?;
+            let text = reply.text(ANSWER_BODY).await.map_err(fail)?;
+            let page: Value = serde_json::from_str(&text)
+                .map_err(|error| fail(Failure::unreadable(&error, &text)))?;
+            let before = entries.len();
+            entries.extend(read_page(&page));
+            match next_page(&first, &page) {
+                Some(next) if entries.len() > before => url = next,
+                _ => break,
+            }
+        }
+        Ok(Some(ModelCatalogue {
+            source: "the service's list of models".to_owned(),
+            status: CatalogueStatus::Live,
+            verified_at: Some(self.host.clock.now().to_zoned(jiff::tz::TimeZone::UTC).date()),
+            source_url: None,
+            entries,
+        }))
+    }
+}
+
+fn list_url(base: &Url, path: &str) -> Url {
+    // The version may be in the address already.
+    let versioned = base.path().trim_end_matches('/').ends_with("/v1");
+    let path = if versioned { path.strip_prefix("/v1").unwrap_or(path) } else { path };
+    below(base, path)
+}
+
+fn next_page(first: &Url, page: &Value) -> Option<Url> {
+    let text = |key: &str| page.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let (name, value) = match text("nextPageToken") {
+        Some(token) => ("pageToken", token),
+        None if page.get("has_more").and_then(Value::as_bool) == Some(true) => {
+            ("after_id", text("last_id")?)
+        }
+        None => return None,
+    };
+    let mut url = first.clone();
+    url.query_pairs_mut().append_pair(name, value);
+    Some(url)
+}
+
+/// The entries of any service's list: `data`, `models`, or a bare list.
+fn read_page(page: &Value) -> Vec<ModelEntry> {
+    let list = page
+        .as_array()
+        .or_else(|| ["data", "models"].iter().find_map(|key| page.get(key)?.as_array()));
+    list.into_iter().flatten().filter_map(read_entry).collect()
+}
+
+fn read_entry(value: &Value) -> Option<ModelEntry> {
+    let text = |key: &str| value.get(key).and_then(Value::as_str);
+    let count = |keys: &[&str]| keys.iter().find_map(|key| value.pointer(key)?.as_u64());
+    let id = text("id").or_else(|| text("name"))?;
+    let methods = value.get("supportedGenerationMethods").and_then(Value::as_array);
+    if methods.is_some_and(|all| !all.iter().any(|method| method == "generateContent")) {
+        return None;
+    }
+    let mut entry = ModelEntry::new(id.strip_prefix("models/").unwrap_or(id));
+    entry.name = ["display_name", "displayName", "name"]
+        .iter()
+        .find_map(|key| text(key))
+        .filter(|name| *name != id)
+        .map(str::to_owned);
+    entry.context_window = count(&[
+        "/max_input_tokens",
+        "/inputTokenLimit",
+        "/context_length",
+        "/context_window",
+        "/max_context_length",
+        "/max_model_len",
+    ]);
+    entry.max_output = count(&[
+        "/max_tokens",
+        "/outputTokenLimit",
+        "/max_completion_tokens",
+        "/top_provider/max_completion_tokens",
+    ]);
+    entry.lifecycle = match text("lifecycle").or_else(|| text("deprecation")) {
+        Some("deprecated") => Lifecycle::Deprecated,
+        Some("retired") => Lifecycle::Retired,
+        Some("legacy") => Lifecycle::Legacy,
+        Some("preview" | "beta") => Lifecycle::Preview,
+        _ => Lifecycle::Active,
+    };
+    entry.capabilities = capabilities(value);
+    Some(entry)
+}
+
+fn capabilities(value: &Value) -> BTreeSet<Capability> {
+    let mut found = BTreeSet::new();
+    if value.get("thinking").and_then(Value::as_bool) == Some(true) {
+        found.insert(Capability::Thinking);
+    }
+    let lists = ["supported_parameters"].iter().filter_map(|key| value.get(key)?.as_array());
+    for word in lists.flatten().filter_map(Value::as_str) {
+        match word {
+            "tools" => drop(found.insert(Capability::Tools)),
+            "reasoning" => drop(found.insert(Capability::Thinking)),
+            "structured_outputs" => drop(found.insert(Capability::StructuredOutput)),
+            _ => {}
+        }
+    }
+    let flags = value.get("capabilities").and_then(Value::as_object);
+    for (word, on) in flags.into_iter().flatten() {
+        if on.as_bool() == Some(true) {
+            match word.as_str() {
+                "function_calling" => drop(found.insert(Capability::Tools)),
+                "vision" => drop(found.insert(Capability::Images)),
+                "reasoning" => drop(found.insert(Capability::Thinking)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Whether settings work: a small question, with a tool to call.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use robota_core::ids::CountingIds;
+use robota_core::message::{Block, Message};
+use robota_core::permission::Class;
+use robota_core::provider::{
+    Delta, ModelRequest, PayloadTap, Provider as _, ProviderError, StopReason,
+};
+use robota_core::tool::ToolSpec;
+use robota_core::usage::Usage;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::HttpProvider;
+
+/// What a probe found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Probe {
+    /// The model that was asked.
+    pub model: String,
+    /// Whether the service's own list has it; absent when there is no list.
+    pub listed: Option<bool>,
+    /// How many models the list has.
+    pub models: Option<usize>,
+    /// How many tokens fit, where the service says.
+    pub context_window: Option<u64>,
+    /// Until the answer began.
+    pub first_delta: Duration,
+    /// Until it was complete.
+    pub total: Duration,
+    /// Whether it called the tool it was asked to call.
+    pub calls_tools: bool,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What it cost.
+    pub usage: Option<Usage>,
+}
+
+/// The tool of the question.
+const TOOL: &str = "ping";
+
+impl HttpProvider {
+    /// Asks the model to call a tool that does nothing: shows that the address, the key and the
+    /// model work, and whether the model calls tools. Costs a few tokens.
+    ///
+    /// # Errors
+    /// When any of them does not work.
+    pub async fn probe(&self, model: &str) -> Result<Probe, ProviderError> {
+        // A missing list is no failure: many services have none.
+        let list = self.models().await.ok().flatten();
+        let entry = list.as_ref().and_then(|list| list.entries.iter().find(|one| one.id == model));
+        let started = Instant::now();
+        let mut stream = self.stream(question(model), PayloadTap::none()).await?;
+        let mut first_delta = None;
+        let mut calls_tools = false;
+        let mut usage = None;
+        while let Some(delta) = stream.next().await {
+            let delta = delta?;
+            if !matches!(delta, Delta::Activity | Delta::Usage(_)) {
+                first_delta.get_or_insert_with(|| started.elapsed());
+            }
+            match delta {
+                Delta::Block(Block::ToolUse(call)) => calls_tools |= call.name == TOOL,
+                Delta::Usage(now) => usage = Some(now),
+                Delta::End(stop) => {
+                    let total = started.elapsed();
+                    return Ok(Probe {
+                        model: model.to_owned(),
+                        listed: list.as_ref().map(|_| entry.is_some()),
+                        models: list.as_ref().map(|list| list.entries.len()),
+                        context_window: entry.and_then(|entry| entry.context_window),
+                        first_delta: first_delta.unwrap_or(total),
+                        total,
+                        calls_tools,
+                        stop,
+                        usage,
+                    });
+                }
+                _ => {}
+            }
+        }
+        Err(ProviderError::truncated())
+    }
+}
+
+fn question(model: &str) -> ModelRequest {
+    let ids = CountingIds::default();
+    let ask = Message::user(&ids, "Call the tool `ping` once, with no arguments. Say nothing.");
+    let tool = ToolSpec {
+        name: TOOL.to_owned(),
+        description: "Does nothing. Shows that tools can be called.".to_owned(),
+        input_schema: json!({"type": "object", "properties": {}}),
+        class: Class::Inspect,
+    };
+    ModelRequest {
+        tools: Arc::from([tool]),
+        max_output_tokens: Some(2_048),
+        ..ModelRequest::new(model, Arc::new(vec![Arc::new(ask)]))
+    }
+}

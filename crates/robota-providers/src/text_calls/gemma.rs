@@ -1,0 +1,118 @@
+//! Gemma's own notation: `call:name{key:<|"|>text<|"|>,count:3,list:[1,2]}`.
+
+use serde_json::{Map, Number, Value};
+
+use super::parse::Call;
+
+/// Deeper values are no arguments.
+const DEEPEST: usize = 32;
+
+/// Reads one call; `quote` stands around texts.
+pub(super) fn call(body: &str, quote: &str) -> Option<Call> {
+    let body = body.trim().strip_prefix("call:")?;
+    let open = body.find('{')?;
+    let name = body[..open].trim().to_owned();
+    let mut reader = Reader { rest: &body[open..], quote };
+    let arguments = reader.value(0)?;
+    reader.rest.trim().is_empty().then_some((name, arguments))
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    quote: &'a str,
+}
+
+impl Reader<'_> {
+    fn value(&mut self, depth: usize) -> Option<Value> {
+        if depth > DEEPEST {
+            return None;
+        }
+        self.rest = self.rest.trim_start();
+        if self.eat(self.quote) {
+            let end = self.rest.find(self.quote)?;
+            let text = self.rest[..end].to_owned();
+            self.rest = &self.rest[end + self.quote.len()..];
+            return Some(text.into());
+        }
+        if self.eat("{") {
+            return self.object(depth);
+        }
+        if self.eat("[") {
+            return self.list(depth);
+        }
+        if self.rest.starts_with('"') {
+            // Some write plain JSON texts all the same.
+            let mut texts = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+            let text = texts.next()?.ok()?;
+            self.rest = &self.rest[texts.byte_offset()..];
+            return Some(text.into());
+        }
+        let end = self.rest.find([',', '}', ']']).unwrap_or(self.rest.len());
+        let word = self.rest[..end].trim();
+        let value = match word {
+            "" => return None,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" | "None" => Value::Null,
+            word => word
+                .parse::<i64>()
+                .map(Value::from)
+                .ok()
+                .or_else(|| Number::from_f64(word.parse().ok()?).map(Value::Number))
+                .unwrap_or_else(|| word.into()),
+        };
+        self.rest = &self.rest[end..];
+        Some(value)
+    }
+
+    fn object(&mut self, depth: usize) -> Option<Value> {
+        let mut object = Map::new();
+        loop {
+            self.rest = self.rest.trim_start();
+            if self.eat("}") {
+                return Some(Value::Object(object));
+            }
+            let key = if self.eat(self.quote) {
+                let end = self.rest.find(self.quote)?;
+                let key = self.rest[..end].to_owned();
+                self.rest = self.rest[end + self.quote.len()..].trim_start().strip_prefix(':')?;
+                key
+            } else {
+                let (key, rest) = self.rest.split_once(':')?;
+                self.rest = rest;
+                key.trim().trim_matches('"').to_owned()
+            };
+            let value = self.value(depth + 1)?;
+            object.insert(key, value);
+            self.rest = self.rest.trim_start();
+            if !self.eat(",") && !self.rest.starts_with('}') {
+                return None;
+            }
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Option<Value> {
+        let mut list = Vec::new();
+        loop {
+            self.rest = self.rest.trim_start();
+            if self.eat("]") {
+                return Some(Value::Array(list));
+            }
+            list.push(self.value(depth + 1)?);
+            self.rest = self.rest.trim_start();
+            if !self.eat(",") && !self.rest.starts_with(']') {
+                return None;
+            }
+        }
+    }
+
+    fn eat(&mut self, what: &str) -> bool {
+        match self.rest.strip_prefix(what) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+}

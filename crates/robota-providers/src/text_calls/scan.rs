@@ -1,0 +1,266 @@
+//! Finding calls in text, as it comes.
+
+use std::sync::Arc;
+
+use robota_core::tool::ToolSpec;
+use serde_json::Value;
+
+use super::{gemma, parse};
+use crate::profile::TextCallForm;
+
+/// A call longer than this is no call.
+const LONGEST: usize = 512 << 10;
+
+/// What was found.
+#[derive(Debug, PartialEq)]
+pub(super) enum Found {
+    Text(String),
+    Call { name: String, input: Value },
+}
+
+/// How a form begins and ends.
+struct Mark {
+    form: TextCallForm,
+    open: &'static str,
+    /// None goes on to the end of the answer.
+    close: Option<&'static str>,
+}
+
+fn marks(form: TextCallForm) -> &'static [Mark] {
+    use TextCallForm as F;
+    macro_rules! marks {
+        ($form:ident, $open:literal, $close:expr) => {
+            &[Mark { form: F::$form, open: $open, close: $close }]
+        };
+    }
+    match form {
+        F::ToolCallTag => marks!(ToolCallTag, "<tool_call>", Some("</tool_call>")),
+        F::FunctionXml => marks!(FunctionXml, "<function=", Some("</function>")),
+        F::Gemma => marks!(Gemma, "<|tool_call>", Some("<tool_call|>")),
+        F::FunctionGemma => {
+            marks!(FunctionGemma, "<start_function_call>", Some("<end_function_call>"))
+        }
+        F::ToolCallsToken => marks!(ToolCallsToken, "[TOOL_CALLS]", None),
+        F::Fenced => &[
+            Mark { form: F::Fenced, open: "```json\n", close: Some("```") },
+            Mark { form: F::Fenced, open: "```tool_call\n", close: Some("```") },
+        ],
+    }
+}
+
+/// Reads text for calls.
+pub(super) struct Scanner {
+    marks: Vec<&'static Mark>,
+    tools: Arc<[ToolSpec]>,
+    /// Text that may be the beginning of a call, or inside of one.
+    buffer: String,
+    inside: Option<&'static Mark>,
+    /// Where to look for the end of the call from.
+    looked: usize,
+    /// Whether white space belongs between two calls rather than to the answer.
+    after_call: bool,
+    at_line_start: bool,
+    pub(super) found: Vec<Found>,
+}
+
+impl Scanner {
+    pub(super) fn new(forms: &[TextCallForm], tools: Arc<[ToolSpec]>) -> Self {
+        let marks = if tools.is_empty() {
+            Vec::new()
+        } else {
+            forms.iter().flat_map(|form| marks(*form)).collect()
+        };
+        Self {
+            marks,
+            tools,
+            buffer: String::new(),
+            inside: None,
+            looked: 0,
+            after_call: false,
+            at_line_start: true,
+            found: Vec::new(),
+        }
+    }
+
+    /// More text. With `plain`, all of it is text.
+    pub(super) fn push(&mut self, text: &str, plain: bool) {
+        if text.is_empty() {
+            return;
+        }
+        if self.marks.is_empty() || (plain && self.buffer.is_empty()) {
+            return self.text(text.to_owned());
+        }
+        self.buffer.push_str(text);
+        self.run(plain, false);
+    }
+
+    /// No more text for now.
+    pub(super) fn finish(&mut self, plain: bool) {
+        self.run(plain, true);
+        let rest = std::mem::take(&mut self.buffer);
+        self.inside = None;
+        self.text(rest);
+    }
+
+    fn run(&mut self, plain: bool, last: bool) {
+        loop {
+            if plain {
+                let rest = std::mem::take(&mut self.buffer);
+                self.inside = None;
+                return self.text(rest);
+            }
+            let Some(mark) = self.inside else {
+                if !self.look_for_begin(last) {
+                    return;
+                }
+                continue;
+            };
+            if !self.look_for_end(mark, last) {
+                return;
+            }
+        }
+    }
+
+    /// Hands on text up to where a call may begin. Whether one does.
+    fn look_for_begin(&mut self, last: bool) -> bool {
+        let mut from = 0;
+        let begin = loop {
+            let next = self
+                .marks
+                .iter()
+                .filter_map(|mark| Some((self.buffer.get(from..)?.find(mark.open)? + from, *mark)))
+                .min_by_key(|(at, _)| *at);
+            match next {
+                // A fence begins a line, or it is no fence.
+                Some((at, mark)) if mark.form == TextCallForm::Fenced && !self.begins_line(at) => {
+                    from = at + 1;
+                }
+                other => break other,
+            }
+        };
+        match begin {
+            Some((at, mark)) => {
+                let before: String = self.buffer.drain(..at).collect();
+                self.text(before);
+                self.inside = Some(mark);
+                self.looked = mark.open.len();
+                true
+            }
+            None => {
+                let opens: Vec<_> = self.marks.iter().map(|mark| mark.open).collect();
+                let keep = if last { 0 } else { held(&self.buffer, &opens) };
+                let end = self.buffer.len() - keep;
+                let before: String = self.buffer.drain(..end).collect();
+                self.text(before);
+                false
+            }
+        }
+    }
+
+    fn begins_line(&self, at: usize) -> bool {
+        match self.buffer.get(..at) {
+            None | Some("") => self.at_line_start,
+            Some(before) => before.ends_with('\n'),
+        }
+    }
+
+    /// Reads the call when its end is there. Whether anything was decided.
+    fn look_for_end(&mut self, mark: &'static Mark, last: bool) -> bool {
+        let end = match mark.close {
+            Some(close) => self
+                .buffer
+                .get(self.looked..)
+                .and_then(|rest| rest.find(close))
+                .map(|at| (self.looked + at, close.len())),
+            None => None,
+        };
+        let (end, length) = match end {
+            Some(end) => end,
+            None if last => (self.buffer.len(), 0),
+            None if self.buffer.len() > LONGEST => return self.give_up(mark),
+            None => {
+                // The end may be cut in two.
+                let close = mark.close.map_or(0, str::len);
+                let looked = self.buffer.len().saturating_sub(close).max(mark.open.len());
+                self.looked = floor(&self.buffer, looked);
+                return false;
+            }
+        };
+        let body = &self.buffer[mark.open.len().min(end)..end];
+        let calls = match mark.form {
+            TextCallForm::ToolCallTag => parse::tagged(body, &self.tools),
+            TextCallForm::FunctionXml => {
+                parse::xml(&self.buffer[..end + length], &self.tools).map(|call| vec![call])
+            }
+            TextCallForm::Gemma => gemma::call(body, "<|\"|>").map(|call| vec![call]),
+            TextCallForm::FunctionGemma => gemma::call(body, "<escape>").map(|call| vec![call]),
+            TextCallForm::ToolCallsToken => parse::token(body),
+            TextCallForm::Fenced => parse::json_calls(body),
+        };
+        let known = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
+        match calls {
+            Some(calls) if !calls.is_empty() && calls.iter().all(|(name, _)| known(name)) => {
+                self.buffer.drain(..end + length);
+                self.inside = None;
+                self.after_call = true;
+                self.at_line_start = true;
+                let calls = calls.into_iter().map(|(name, input)| Found::Call { name, input });
+                self.found.extend(calls);
+                true
+            }
+            // The mark of the end may be inside of an argument: a JSON that is not whole yet.
+            _ if length > 0 && !last && parse::is_cut(body) && self.buffer.len() < LONGEST => {
+                self.looked = end + length;
+                true
+            }
+            _ => self.give_up(mark),
+        }
+    }
+
+    /// It was no call: its mark is text, and what follows is looked at again.
+    fn give_up(&mut self, mark: &'static Mark) -> bool {
+        self.inside = None;
+        let text: String = self.buffer.drain(..mark.open.len().min(self.buffer.len())).collect();
+        self.text(text);
+        true
+    }
+
+    fn text(&mut self, text: String) {
+        let text = if self.after_call {
+            let trimmed = text.trim_start();
+            if trimmed.is_empty() {
+                return;
+            }
+            trimmed.to_owned()
+        } else {
+            text
+        };
+        if text.is_empty() {
+            return;
+        }
+        self.after_call = false;
+        self.at_line_start = text.ends_with('\n');
+        match self.found.last_mut() {
+            Some(Found::Text(before)) => before.push_str(&text),
+            _ => self.found.push(Found::Text(text)),
+        }
+    }
+}
+
+/// How much of a text's end may be the beginning of one of these.
+pub(super) fn held(text: &str, marks: &[&str]) -> usize {
+    let longest = |mark: &&str| {
+        (1..mark.len())
+            .rev()
+            .find(|length| mark.get(..*length).is_some_and(|part| text.ends_with(part)))
+    };
+    marks.iter().filter_map(longest).max().unwrap_or(0)
+}
+
+/// The last place at or before this one that does not cut a letter.
+fn floor(text: &str, mut at: usize) -> usize {
+    while at > 0 && !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

@@ -1,0 +1,297 @@
+//! Writing requests.
+
+use robota_core::catalogue::DEFAULT_MAX_OUTPUT;
+use robota_core::message::{
+    Block, Image, Message, MessageState, ResultBlock, Role, ToolResult, ToolUse,
+};
+use robota_core::tool::ToolSpec;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::json::{merge, push_json};
+use crate::profile::{MaxTokens, Quirks};
+use crate::schema;
+use crate::wire::encode::{
+    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+};
+use crate::wire::plan::{IdRule, NO_RESULT};
+
+/// Marks the end of what is worth keeping in the service's cache.
+const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
+
+/// Writes requests of this wire.
+pub(crate) struct Encoder;
+
+impl Encode for Encoder {
+    fn ids(&self, _quirks: &Quirks) -> IdRule {
+        IdRule::Plain
+    }
+
+    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+        let side = match message.role() {
+            Role::Assistant => Side::Model,
+            // Only the newest models take instructions in the middle: everybody takes a user's.
+            Role::User | Role::Tool | Role::System => Side::User,
+        };
+        let mut elements = Vec::new();
+        for (at, block) in message.content.iter().enumerate() {
+            element(message, at, block, cx, &mut elements);
+        }
+        Piece::new(side, &elements).into_iter().collect()
+    }
+
+    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece> {
+        let results: Vec<Value> = calls
+            .iter()
+            .map(|call| {
+                let id = cx.plan.id(call.call.as_str(), &call.id);
+                json!({"type": "tool_result", "tool_use_id": id, "content": NO_RESULT, "is_error": true})
+            })
+            .collect();
+        Piece::new(Side::User, &results).into_iter().collect()
+    }
+
+    fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
+        tools
+            .iter()
+            .map(|tool| {
+                let strict =
+                    quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+                let mut written = json!({"name": tool.name, "description": tool.description});
+                if strict.is_some() {
+                    written["strict"] = true.into();
+                }
+                written["input_schema"] =
+                    strict.unwrap_or_else(|| schema::plain(&tool.input_schema));
+                written
+            })
+            .collect()
+    }
+
+    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+        let request = frame.request;
+        let limit = request.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT);
+        let mut head = json!({"model": request.model, "max_tokens": limit, "stream": true});
+        if frame.quirks.max_tokens == MaxTokens::Omit && request.max_output_tokens.is_none() {
+            head["max_tokens"] = DEFAULT_MAX_OUTPUT.into();
+        }
+        if let Some(temperature) = request.temperature {
+            head["temperature"] = temperature.into();
+        }
+        let mut options = frame.options.clone();
+        if let Some(effort) = options.shift_remove("effort") {
+            merge(&mut head, &json!({"output_config": {"effort": effort}}));
+        }
+        merge(&mut head, &Value::Object(options));
+        let mut body = Object::new();
+        if let Value::Object(head) = &head {
+            body.fields(head);
+        }
+        let marked = frame.quirks.cache_markers;
+        write_tools(frame, marked, &mut body);
+        if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
+            let out = body.key("system");
+            out.push(b'[');
+            push_json(out, &json!({"type": "text", "text": system}));
+            if marked {
+                mark(out);
+            }
+            out.push(b']');
+        }
+        write_messages(frame, pieces, marked, body.key("messages"));
+        body.close()
+    }
+
+    fn call_url(&self, base: &Url, _model: &str) -> Url {
+        let path = base.path().trim_end_matches('/');
+        if path.ends_with("/messages") {
+            base.clone()
+        } else if path.ends_with("/v1") {
+            below(base, "messages")
+        } else {
+            below(base, "v1/messages")
+        }
+    }
+
+    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+        let mut asked = body.clone();
+        merge(&mut asked, &json!({"max_tokens": null, "stream": null, "temperature": null}));
+        Some((below(&self.call_url(base, model), "count_tokens"), asked))
+    }
+}
+
+fn element(message: &Message, at: usize, block: &Block, cx: &Cx<'_>, out: &mut Vec<Value>) {
+    match block {
+        Block::Text(text) if text.text.is_empty() => {}
+        Block::Text(text) => out.push(json!({"type": "text", "text": text.text})),
+        Block::Thinking(thinking) => match &thinking.signature {
+            Some(signature) if cx.is_ours(&thinking.extra) => out.push(
+                json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}),
+            ),
+            _ => Lost::count(&cx.lost.reasoning),
+        },
+        Block::Image(image) => out.push(media(image, cx)),
+        Block::ToolUse(call) => out.push(json!({
+            "type": "tool_use",
+            "id": cx.plan.id(call.call.as_str(), &call.id),
+            "name": tool_name(&call.name),
+            "input": arguments(&call.input),
+        })),
+        Block::ToolResult(result) => out.extend(tool_result(result, cx)),
+        Block::Opaque(opaque) => {
+            let kind = opaque.value.get("type").and_then(Value::as_str).unwrap_or_default();
+            if kind == "server_tool_use" && !has_result(message, at, &opaque.value) {
+                return Lost::count(&cx.lost.opaque);
+            }
+            out.extend(cx.own(opaque, kind != "redacted_thinking").cloned());
+        }
+        Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+    }
+}
+
+/// Whether a server tool's result is in the same answer, or the answer is paused right at it.
+fn has_result(message: &Message, at: usize, call: &Value) -> bool {
+    let paused = at + 1 == message.content.len() && message.state() == MessageState::Complete;
+    paused
+        || message.content.iter().any(|block| match block {
+            Block::Opaque(result) => {
+                result.value.get("tool_use_id").is_some_and(|id| Some(id) == call.get("id"))
+            }
+            _ => false,
+        })
+}
+
+fn media(image: &Image, cx: &Cx<'_>) -> Value {
+    let source =
+        |data: String| json!({"type": "base64", "media_type": image.media_type, "data": data});
+    match cx.media(image) {
+        Media::Image(data) => json!({"type": "image", "source": source(data)}),
+        Media::Document(data) => json!({"type": "document", "source": source(data)}),
+        Media::Words(words) => json!({"type": "text", "text": words}),
+    }
+}
+
+fn tool_result(result: &ToolResult, cx: &Cx<'_>) -> Option<Value> {
+    if !cx.plan.has_call(result) {
+        return None;
+    }
+    let mut written = json!({
+        "type": "tool_result",
+        "tool_use_id": cx.plan.id(result.call.as_str(), &result.id),
+    });
+    let parts: Vec<Value> = result
+        .content
+        .iter()
+        .filter_map(|part| match part {
+            ResultBlock::Text(text) if text.text.is_empty() => None,
+            ResultBlock::Text(text) => Some(json!({"type": "text", "text": text.text})),
+            ResultBlock::Image(image) => Some(media(image, cx)),
+            ResultBlock::Unknown(_) => {
+                Lost::count(&cx.lost.opaque);
+                None
+            }
+        })
+        .collect();
+    if !parts.is_empty() {
+        written["content"] = Value::Array(parts);
+    }
+    if result.is_error {
+        written["is_error"] = true.into();
+    }
+    Some(written)
+}
+
+fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
+    let mut tools = frame.tools.to_vec();
+    let mut add = |kind: &Option<String>, name: &str| {
+        if let Some(kind) = kind {
+            if !tools.is_empty() {
+                tools.push(b',');
+            }
+            push_json(&mut tools, &json!({"type": kind, "name": name}));
+        }
+    };
+    if frame.web.search {
+        add(&frame.quirks.web_search, "web_search");
+    }
+    if frame.web.fetch {
+        add(&frame.quirks.web_fetch, "web_fetch");
+    }
+    if tools.is_empty() && frame.has_calls {
+        // A conversation with calls in it is refused without tools.
+        push_json(
+            &mut tools,
+            &json!({
+                "name": "none",
+                "description": "There are no tools now.",
+                "input_schema": {"type": "object", "properties": {}},
+            }),
+        );
+        body.field("tool_choice", &json!({"type": "none"}));
+    }
+    if tools.is_empty() {
+        return;
+    }
+    if marked {
+        mark(&mut tools);
+    }
+    let out = body.key("tools");
+    out.push(b'[');
+    out.extend_from_slice(&tools);
+    out.push(b']');
+}
+
+/// Puts a marker into the object that was written last.
+fn mark(out: &mut Vec<u8>) {
+    if out.pop().is_some() {
+        out.extend_from_slice(MARKER);
+    }
+}
+
+fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], marked: bool, out: &mut Vec<u8>) {
+    let marks = if marked { last_user_turns(&pieces[..frame.lasting], 2) } else { Vec::new() };
+    out.push(b'[');
+    let mut side = None;
+    for (at, piece) in pieces.iter().enumerate() {
+        if side == Some(piece.side) {
+            out.push(b',');
+        } else {
+            if side.is_some() {
+                out.extend_from_slice(b"]},");
+            }
+            out.extend_from_slice(match piece.side {
+                Side::Model => br#"{"role":"assistant","content":["#,
+                Side::User | Side::Tool => br#"{"role":"user","content":["#,
+            });
+            side = Some(piece.side);
+        }
+        out.extend_from_slice(&piece.json);
+        if marks.contains(&at) {
+            mark(out);
+        }
+    }
+    if side.is_some() {
+        out.extend_from_slice(b"]}");
+    }
+    out.push(b']');
+}
+
+/// The last markable pieces of the last user turns.
+pub(crate) fn last_user_turns(pieces: &[&Piece], turns: usize) -> Vec<usize> {
+    let mut marks = Vec::new();
+    let mut inside = false;
+    for (at, piece) in pieces.iter().enumerate().rev() {
+        match piece.side {
+            Side::Model => inside = false,
+            Side::User | Side::Tool if !inside && piece.markable => {
+                marks.push(at);
+                inside = true;
+                if marks.len() == turns {
+                    break;
+                }
+            }
+            Side::User | Side::Tool => {}
+        }
+    }
+    marks
+}

@@ -1,0 +1,365 @@
+//! Reading streams.
+//!
+//! Blocks are handed on in the order in which they began. A block that begins before the one
+//! before it ended waits, except after plain text, which needs no end.
+
+use std::collections::VecDeque;
+
+use robota_core::message::ToolInput;
+use robota_core::provider::{Delta, StopReason};
+use robota_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+use crate::json::{self, Num, Str};
+use crate::profile::Wire;
+use crate::wire::SERVER_TOOL_INDEX;
+use crate::wire::decode::{Calls, Decode, Out, opaque, stop, thinking};
+
+const WIRE: Wire = Wire::AnthropicMessages;
+
+/// Where the sources of words are kept: never sent back, but not lost.
+const CITATIONS: &str = "anthropic-citations";
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(default)]
+    index: Num,
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    #[serde(default)]
+    content_block: Option<Value>,
+    #[serde(default)]
+    message: Option<Value>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    text: Str<'a>,
+    #[serde(borrow, default)]
+    thinking: Str<'a>,
+    #[serde(borrow, default)]
+    signature: Str<'a>,
+    #[serde(borrow, default)]
+    partial_json: Str<'a>,
+    #[serde(default)]
+    citation: Option<Value>,
+    #[serde(borrow, default)]
+    stop_reason: Str<'a>,
+}
+
+/// A block that has begun.
+struct Open {
+    index: u64,
+    ended: bool,
+    kind: Kind,
+    /// Words that wait for the block before them.
+    held: String,
+}
+
+enum Kind {
+    Text { citations: Vec<Value> },
+    Thinking { text: String, signature: String },
+    Tool { number: u32, id: String, name: String, input: Value, json: String },
+    Server { number: u32, block: Value, json: String },
+    Whole(Value),
+}
+
+/// Reads one answer.
+pub(crate) struct Decoder {
+    model: String,
+    open: VecDeque<Open>,
+    calls: Calls,
+    server_tools: u32,
+    usage: Map<String, Value>,
+    stop: Option<StopReason>,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            open: VecDeque::new(),
+            calls: Calls::default(),
+            server_tools: 0,
+            usage: Map::new(),
+            stop: None,
+            done: false,
+        }
+    }
+
+    fn begin(&mut self, index: Option<u64>, block: Value, out: &mut Out) {
+        let index = index.unwrap_or_else(|| {
+            self.open.iter().map(|block| block.index + 1).max().unwrap_or_default()
+        });
+        for block in &mut self.open {
+            // Its number is taken by another, or it is text, which needs no end.
+            block.ended |= block.index == index || matches!(block.kind, Kind::Text { .. });
+        }
+        self.settle(out);
+        let text =
+            |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut held = String::new();
+        let kind = match block.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "text" => {
+                held = text("text");
+                Kind::Text { citations: Vec::new() }
+            }
+            "thinking" => {
+                held = text("thinking");
+                Kind::Thinking { text: String::new(), signature: text("signature") }
+            }
+            "tool_use" => {
+                let number = self.calls.number();
+                let name = text("name");
+                out.push_back(Delta::ToolInput {
+                    index: number,
+                    name: Some(name.clone()),
+                    json: String::new(),
+                });
+                let input = block.get("input").cloned().unwrap_or_default();
+                Kind::Tool { number, id: text("id"), name, input, json: String::new() }
+            }
+            "server_tool_use" => {
+                let number = SERVER_TOOL_INDEX + self.server_tools;
+                self.server_tools += 1;
+                let name = Some(text("name"));
+                out.push_back(Delta::ToolInput { index: number, name, json: String::new() });
+                Kind::Server { number, block, json: String::new() }
+            }
+            _ => Kind::Whole(block),
+        };
+        self.open.push_back(Open { index, ended: false, kind, held });
+        self.flush(out);
+    }
+
+    fn piece(&mut self, index: Option<u64>, piece: Piece<'_>, out: &mut Out) {
+        let at = match index {
+            Some(index) => self.open.iter().position(|block| block.index == index),
+            None => self.open.len().checked_sub(1),
+        };
+        let is_front = at == Some(0);
+        let block = at.and_then(|at| self.open.get_mut(at));
+        match (&*piece.kind, block) {
+            ("text_delta", Some(block)) if !is_front => block.held.push_str(&piece.text),
+            // Words of a block that is not there, or that gave way, are still words.
+            ("text_delta", _) => push_text(piece.text, out),
+            ("thinking_delta", Some(block)) => match &mut block.kind {
+                Kind::Thinking { text, .. } if is_front => {
+                    text.push_str(&piece.thinking);
+                    if !piece.thinking.is_empty() {
+                        out.push_back(Delta::Thinking(piece.thinking.into_string()));
+                    }
+                }
+                _ => block.held.push_str(&piece.thinking),
+            },
+            ("thinking_delta", None) if !piece.thinking.is_empty() => {
+                out.push_back(Delta::Thinking(piece.thinking.into_string()));
+            }
+            ("signature_delta", Some(Open { kind: Kind::Thinking { signature, .. }, .. })) => {
+                signature.push_str(&piece.signature);
+            }
+            ("citations_delta", Some(Open { kind: Kind::Text { citations }, .. })) => {
+                citations.extend(piece.citation);
+            }
+            ("input_json_delta", Some(block)) => {
+                let (number, json) = match &mut block.kind {
+                    Kind::Tool { number, json, .. } | Kind::Server { number, json, .. } => {
+                        (*number, json)
+                    }
+                    Kind::Text { .. } | Kind::Thinking { .. } | Kind::Whole(_) => return,
+                };
+                json.push_str(&piece.partial_json);
+                if !piece.partial_json.is_empty() {
+                    let json = piece.partial_json.into_string();
+                    out.push_back(Delta::ToolInput { index: number, name: None, json });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_block(&mut self, index: Option<u64>, out: &mut Out) {
+        let block = match index {
+            Some(index) => self.open.iter_mut().find(|block| block.index == index),
+            None => self.open.back_mut(),
+        };
+        if let Some(block) = block {
+            block.ended = true;
+        }
+        self.settle(out);
+    }
+
+    /// Hands on what has ended, from the front.
+    fn settle(&mut self, out: &mut Out) {
+        while self.open.front().is_some_and(|block| block.ended) {
+            if let Some(block) = self.open.pop_front() {
+                self.hand_on(block, out);
+            }
+            self.flush(out);
+        }
+    }
+
+    /// Lets the first block say what it held back.
+    fn flush(&mut self, out: &mut Out) {
+        let Some(front) = self.open.front_mut() else { return };
+        if front.held.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut front.held);
+        match &mut front.kind {
+            Kind::Thinking { text, .. } => {
+                text.push_str(&held);
+                out.push_back(Delta::Thinking(held));
+            }
+            _ => out.push_back(Delta::Text(held)),
+        }
+    }
+
+    fn hand_on(&mut self, block: Open, out: &mut Out) {
+        match block.kind {
+            Kind::Text { citations } => {
+                if !citations.is_empty() {
+                    let mut sources = opaque(WIRE, &self.model, Value::Array(citations));
+                    if let Delta::Block(robota_core::message::Block::Opaque(block)) = &mut sources {
+                        CITATIONS.clone_into(&mut block.wire);
+                    }
+                    out.push_back(sources);
+                }
+            }
+            Kind::Thinking { text, signature } => {
+                let signature = (!signature.is_empty()).then_some(signature);
+                if signature.is_some() || !text.is_empty() {
+                    out.push_back(thinking(WIRE, &self.model, text, signature));
+                }
+            }
+            Kind::Tool { id, name, input, json, .. } => {
+                let input = if json.trim().is_empty() && input.is_object() {
+                    ToolInput::Json(input)
+                } else {
+                    ToolInput::parse(&json)
+                };
+                out.push_back(self.calls.whole(&id, &name, input, Map::new()));
+            }
+            Kind::Server { mut block, json, .. } => {
+                if let Ok(input) = serde_json::from_str::<Value>(&json) {
+                    block["input"] = input;
+                }
+                out.push_back(opaque(WIRE, &self.model, block));
+            }
+            Kind::Whole(block) => out.push_back(opaque(WIRE, &self.model, block)),
+        }
+    }
+
+    /// Totals overwrite; what is absent keeps its value.
+    fn count(&mut self, usage: &Value, out: &mut Out) {
+        let Value::Object(usage) = usage else { return };
+        for (key, value) in usage.iter().filter(|(_, value)| !value.is_null()) {
+            self.usage.insert(key.clone(), value.clone());
+        }
+        if let Some(usage) = Usage::from_provider_value(&Value::Object(self.usage.clone())) {
+            out.push_back(Delta::Usage(usage));
+        }
+    }
+}
+
+fn push_text(text: Str<'_>, out: &mut Out) {
+    if !text.is_empty() {
+        out.push_back(Delta::Text(text.into_string()));
+    }
+}
+
+fn stop_reason(word: &str) -> StopReason {
+    match word {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" => StopReason::MaxTokens,
+        "stop_sequence" => StopReason::StopSequence,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::Pause,
+        other => StopReason::Other(other.to_owned()),
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        if name == "error" {
+            return Err(Failure::from_body(data));
+        }
+        let mut mended = None;
+        let event: Event<'_> = match json::decode(data, &mut mended) {
+            Ok(event) => event,
+            // Some servers put the end mark of another wire here.
+            Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        match &*event.kind {
+            "content_block_delta" => {
+                if let Some(piece) = event.delta {
+                    self.piece(event.index.0, piece, out);
+                }
+            }
+            "content_block_start" => {
+                if let Some(block) = event.content_block {
+                    self.begin(event.index.0, block, out);
+                }
+            }
+            "content_block_stop" => self.end_block(event.index.0, out),
+            "message_start" => {
+                if let Some(usage) = event.message.as_ref().and_then(|message| message.get("usage"))
+                {
+                    self.count(usage, out);
+                }
+            }
+            "message_delta" => {
+                if let Some(piece) = event.delta.filter(|piece| !piece.stop_reason.is_empty()) {
+                    self.stop = Some(stop_reason(&piece.stop_reason));
+                }
+                if let Some(usage) = &event.usage {
+                    self.count(usage, out);
+                }
+            }
+            "message_stop" => {
+                for block in &mut self.open {
+                    block.ended = true;
+                }
+                self.settle(out);
+                let reason = self.stop.take().unwrap_or(StopReason::EndTurn);
+                out.push_back(Delta::End(stop(reason, self.calls.any())));
+                self.done = true;
+            }
+            "error" => return Err(Failure::from_body(mended.as_deref().unwrap_or(data))),
+            _ => {
+                if event.error.is_some_and(|error| !error.is_null()) {
+                    return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _out: &mut Out) -> Result<(), Failure> {
+        if self.done { Ok(()) } else { Err(Failure::truncated()) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests;

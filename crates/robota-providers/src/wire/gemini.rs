@@ -1,0 +1,10 @@
+//! Gemini's streaming `generateContent`.
+
+mod request;
+mod stream;
+
+pub(crate) use request::Encoder;
+pub(crate) use stream::Decoder;
+
+/// The key under which a block keeps its thought signature.
+const SIGNATURE: &str = "thought_signature";

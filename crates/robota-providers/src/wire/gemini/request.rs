@@ -1,0 +1,238 @@
+//! Writing requests.
+
+use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
+use robota_core::tool::ToolSpec;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::SIGNATURE;
+use crate::json::{merge, push_json};
+use crate::profile::{GeminiSchema, MaxTokens, Quirks};
+use crate::schema;
+use crate::wire::encode::{
+    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+};
+use crate::wire::plan::{IdRule, NO_RESULT};
+
+/// What stands in for the signature of a call that has none: made by another model, or cut off.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Writes requests of this wire. Ids of calls are not sent: results are told apart by their
+/// order and the tool's name.
+pub(crate) struct Encoder;
+
+impl Encode for Encoder {
+    fn ids(&self, _quirks: &Quirks) -> IdRule {
+        IdRule::Any
+    }
+
+    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+        let side = match message.role() {
+            Role::Assistant => Side::Model,
+            Role::User | Role::Tool | Role::System => Side::User,
+        };
+        let mut parts = Vec::new();
+        let mut signed = false;
+        // All calls are answered together: what results cannot hold comes after them.
+        let mut pictures = Vec::new();
+        for block in &message.content {
+            match block {
+                Block::ToolResult(result) => tool_result(result, cx, &mut parts, &mut pictures),
+                block => part(block, cx, &mut signed, &mut parts),
+            }
+        }
+        parts.append(&mut pictures);
+        Piece::new(side, &parts).into_iter().collect()
+    }
+
+    fn unanswered(&self, calls: &[&ToolUse], _cx: &Cx<'_>) -> Vec<Piece> {
+        let parts = calls.iter().map(|call| {
+            json!({"functionResponse": {
+                "name": tool_name(&call.name), "response": {"error": NO_RESULT}}})
+        });
+        Piece::new(Side::User, &parts.collect::<Vec<_>>()).into_iter().collect()
+    }
+
+    fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
+        tools
+            .iter()
+            .map(|tool| {
+                let mut written = json!({"name": tool.name, "description": tool.description});
+                match quirks.gemini_schema {
+                    GeminiSchema::OpenApi => {
+                        if let Some(schema) = schema::open_api(&tool.input_schema) {
+                            written["parameters"] = schema;
+                        }
+                    }
+                    GeminiSchema::JsonSchema => {
+                        written["parametersJsonSchema"] = schema::plain(&tool.input_schema);
+                    }
+                }
+                written
+            })
+            .collect()
+    }
+
+    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+        let request = frame.request;
+        let mut head = json!({"generationConfig": {}});
+        if let Some(limit) = request.max_output_tokens
+            && frame.quirks.max_tokens != MaxTokens::Omit
+        {
+            head["generationConfig"]["maxOutputTokens"] = limit.into();
+        }
+        if let Some(temperature) = request.temperature {
+            head["generationConfig"]["temperature"] = temperature.into();
+        }
+        let mut options = frame.options.clone();
+        if let Some(Value::String(effort)) = options.shift_remove("effort") {
+            let level = json!({"thinkingLevel": effort.to_uppercase(), "includeThoughts": true});
+            merge(&mut head, &json!({"generationConfig": {"thinkingConfig": level}}));
+        }
+        merge(&mut head, &Value::Object(options));
+        let mut body = Object::new();
+        if let Value::Object(head) = &head {
+            body.fields(head);
+        }
+        write_tools(frame, &mut body);
+        if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
+            body.field("systemInstruction", &json!({"parts": [{"text": system}]}));
+        }
+        write_contents(pieces, body.key("contents"));
+        body.close()
+    }
+
+    fn call_url(&self, base: &Url, model: &str) -> Url {
+        below(base, &format!("models/{}:streamGenerateContent?alt=sse", plain_name(model)))
+    }
+
+    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+        let name = plain_name(model);
+        let mut asked = body.clone();
+        asked["model"] = format!("models/{name}").into();
+        let url = below(base, &format!("models/{name}:countTokens"));
+        Some((url, json!({"generateContentRequest": asked})))
+    }
+}
+
+fn plain_name(model: &str) -> &str {
+    model.strip_prefix("models/").unwrap_or(model)
+}
+
+fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
+    match block {
+        Block::Text(text) if text.text.is_empty() => {}
+        Block::Text(text) => {
+            let mut part = json!({"text": text.text});
+            if let Some(signature) = signature(&text.extra, cx) {
+                part["thoughtSignature"] = signature.into();
+            }
+            out.push(part);
+        }
+        Block::Thinking(thinking) => match &thinking.signature {
+            Some(signature) if cx.is_ours(&thinking.extra) => out.push(json!({
+                "text": thinking.thinking, "thought": true, "thoughtSignature": signature})),
+            _ => Lost::count(&cx.lost.reasoning),
+        },
+        Block::Image(image) => out.push(media(image, cx)),
+        Block::ToolUse(call) => {
+            let mut part = json!({"functionCall": {
+                "name": tool_name(&call.name), "args": arguments(&call.input)}});
+            match signature(&call.extra, cx) {
+                Some(signature) => part["thoughtSignature"] = signature.into(),
+                // Only the first call of an answer must have one.
+                None if !*signed && cx.quirks.skip_signatures => {
+                    part["thoughtSignature"] = NO_SIGNATURE.into();
+                }
+                None => {}
+            }
+            *signed = true;
+            out.push(part);
+        }
+        Block::ToolResult(_) => {}
+        Block::Opaque(opaque) => out.extend(cx.own(opaque, false).cloned()),
+        Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+    }
+}
+
+fn signature<'a>(extra: &'a Map<String, Value>, cx: &Cx<'_>) -> Option<&'a str> {
+    extra.get(SIGNATURE)?.as_str().filter(|_| cx.is_ours(extra))
+}
+
+fn media(image: &Image, cx: &Cx<'_>) -> Value {
+    match cx.media(image) {
+        Media::Image(data) | Media::Document(data) => {
+            json!({"inlineData": {"mimeType": image.media_type, "data": data}})
+        }
+        Media::Words(words) => json!({"text": words}),
+    }
+}
+
+fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>, pictures: &mut Vec<Value>) {
+    if !cx.plan.has_call(result) {
+        return;
+    }
+    let mut texts = Vec::new();
+    for part in &result.content {
+        match part {
+            ResultBlock::Text(text) => texts.push(text.text.clone()),
+            ResultBlock::Image(image) => match media(image, cx) {
+                words if words.get("text").is_some() => {
+                    texts.extend(words["text"].as_str().map(str::to_owned));
+                }
+                picture => pictures.push(picture),
+            },
+            ResultBlock::Unknown(_) => Lost::count(&cx.lost.opaque),
+        }
+    }
+    let key = if result.is_error { "error" } else { "output" };
+    out.push(json!({"functionResponse": {
+        "name": tool_name(&result.name), "response": {key: texts.join("\n")}}}));
+}
+
+fn write_tools(frame: &Frame<'_>, body: &mut Object) {
+    let mut tools = Vec::new();
+    if !frame.tools.is_empty() {
+        tools.extend_from_slice(br#"{"functionDeclarations":["#);
+        tools.extend_from_slice(frame.tools);
+        tools.extend_from_slice(b"]}");
+    }
+    let web =
+        [(frame.web.search, &frame.quirks.web_search), (frame.web.fetch, &frame.quirks.web_fetch)];
+    for kind in web.iter().filter(|(wanted, _)| *wanted).filter_map(|(_, kind)| kind.as_ref()) {
+        if !tools.is_empty() {
+            tools.push(b',');
+        }
+        push_json(&mut tools, &json!({kind: {}}));
+    }
+    if !tools.is_empty() {
+        let out = body.key("tools");
+        out.push(b'[');
+        out.extend_from_slice(&tools);
+        out.push(b']');
+    }
+}
+
+fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
+    out.push(b'[');
+    let mut side = None;
+    for piece in pieces {
+        if side == Some(piece.side) {
+            out.push(b',');
+        } else {
+            if side.is_some() {
+                out.extend_from_slice(b"]},");
+            }
+            out.extend_from_slice(match piece.side {
+                Side::Model => br#"{"role":"model","parts":["#,
+                Side::User | Side::Tool => br#"{"role":"user","parts":["#,
+            });
+            side = Some(piece.side);
+        }
+        out.extend_from_slice(&piece.json);
+    }
+    if side.is_some() {
+        out.extend_from_slice(b"]}");
+    }
+    out.push(b']');
+}

@@ -1,0 +1,330 @@
+//! Reading streams. Every event is a whole response with a few more parts; calls come whole.
+
+use std::fmt;
+
+use robota_core::message::{Block, Text, ToolInput};
+use robota_core::provider::{Delta, FailureReason, StopReason};
+use robota_core::usage::Usage;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::SIGNATURE;
+use crate::failure::Failure;
+use crate::json::{self, Num, Str};
+use crate::profile::Wire;
+use crate::wire::SERVER_TOOL_INDEX;
+use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
+
+const WIRE: Wire = Wire::GeminiGenerateContent;
+
+/// Where the sources of words are kept: never sent back, but not lost.
+const GROUNDING: &str = "gemini-grounding";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    candidates: First<'a>,
+    #[serde(default)]
+    usage_metadata: Option<Counts>,
+    #[serde(default)]
+    prompt_feedback: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// The first candidate; there are never others.
+#[derive(Default)]
+struct First<'a>(Option<Candidate<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FirstVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for FirstVisitor<'a> {
+            type Value = First<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("candidates")
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(First(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+                let first = all.next_element()?;
+                while all.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        deserializer.deserialize_any(FirstVisitor(std::marker::PhantomData))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Str<'a>,
+    #[serde(borrow, default)]
+    finish_message: Str<'a>,
+    #[serde(default)]
+    grounding_metadata: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: Option<Str<'a>>,
+    #[serde(default)]
+    thought: Option<bool>,
+    #[serde(borrow, default, alias = "thought_signature")]
+    thought_signature: Str<'a>,
+    #[serde(borrow, default, alias = "function_call")]
+    function_call: Option<Call<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow, default)]
+    id: Str<'a>,
+    #[serde(borrow, default)]
+    name: Str<'a>,
+    #[serde(default)]
+    args: Option<Value>,
+}
+
+/// Counts come with nearly every event: read without a tree.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Counts {
+    prompt_token_count: Num,
+    candidates_token_count: Num,
+    thoughts_token_count: Num,
+    cached_content_token_count: Num,
+    tool_use_prompt_token_count: Num,
+    total_token_count: Num,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CountsOut {
+    prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+impl Counts {
+    /// In the one shape, by the one rule.
+    fn usage(self) -> Option<Usage> {
+        let value = serde_json::to_value(CountsOut {
+            prompt_token_count: self.prompt_token_count.0,
+            candidates_token_count: self.candidates_token_count.0,
+            thoughts_token_count: self.thoughts_token_count.0,
+            cached_content_token_count: self.cached_content_token_count.0,
+            tool_use_prompt_token_count: self.tool_use_prompt_token_count.0,
+            total_token_count: self.total_token_count.0,
+        });
+        Usage::from_provider_value(&value.ok()?)
+    }
+}
+
+/// Reads one answer.
+pub(crate) struct Decoder {
+    model: String,
+    calls: Calls,
+    /// Reasoning since the last signature.
+    thoughts: String,
+    counts: Option<Counts>,
+    stop: Option<StopReason>,
+    searches: u32,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            calls: Calls::default(),
+            thoughts: String::new(),
+            counts: None,
+            stop: None,
+            searches: 0,
+            done: false,
+        }
+    }
+
+    fn part(&mut self, part: Part<'_>, out: &mut Out) {
+        let signature =
+            (!part.thought_signature.is_empty()).then(|| part.thought_signature.0.into_owned());
+        if let Some(call) = part.function_call {
+            return self.call(call, signature, out);
+        }
+        let Some(text) = part.text else { return };
+        if part.thought == Some(true) {
+            if !text.is_empty() {
+                self.thoughts.push_str(&text);
+                out.push_back(Delta::Thinking(text.into_string()));
+            }
+            if signature.is_some() {
+                let thoughts = std::mem::take(&mut self.thoughts);
+                out.push_back(thinking(WIRE, &self.model, thoughts, signature));
+            }
+            return;
+        }
+        self.thoughts.clear();
+        match signature {
+            None if text.is_empty() => {}
+            None => out.push_back(Delta::Text(text.into_string())),
+            // A part with a signature goes back as it is, so it is not joined with others.
+            Some(signature) if text.is_empty() => {
+                let part = json!({"text": "", "thoughtSignature": signature});
+                out.push_back(opaque(WIRE, &self.model, part));
+            }
+            Some(signature) => {
+                let mut extra = origin(WIRE, &self.model);
+                extra.insert(SIGNATURE.to_owned(), signature.into());
+                out.push_back(Delta::Block(Block::Text(Text { text: text.into_string(), extra })));
+            }
+        }
+    }
+
+    fn call(&mut self, call: Call<'_>, signature: Option<String>, out: &mut Out) {
+        self.thoughts.clear();
+        let args = call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({}));
+        out.push_back(Delta::ToolInput {
+            index: self.calls.number(),
+            name: Some(call.name.to_string()),
+            json: args.to_string(),
+        });
+        let mut extra = Map::new();
+        if let Some(signature) = signature {
+            extra = origin(WIRE, &self.model);
+            extra.insert(SIGNATURE.to_owned(), signature.into());
+        }
+        let input = match args {
+            // Arguments as text, as other wires have them.
+            Value::String(text) => ToolInput::parse(&text),
+            args => ToolInput::Json(args),
+        };
+        out.push_back(self.calls.whole(&call.id, &call.name, input, extra));
+    }
+
+    fn grounding(&mut self, grounding: Value, out: &mut Out) {
+        if let Some(queries) = grounding.get("webSearchQueries") {
+            out.push_back(Delta::ToolInput {
+                index: SERVER_TOOL_INDEX + self.searches,
+                name: Some("web_search".to_owned()),
+                json: json!({"queries": queries}).to_string(),
+            });
+            self.searches += 1;
+        }
+        let mut block = opaque(WIRE, &self.model, grounding);
+        if let Delta::Block(Block::Opaque(block)) = &mut block {
+            GROUNDING.clone_into(&mut block.wire);
+        }
+        out.push_back(block);
+    }
+
+    fn end(&mut self, word: &str, message: &str) -> Result<(), Failure> {
+        let reason = match word {
+            "STOP" => StopReason::EndTurn,
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            "CONTINUATION" => StopReason::Pause,
+            "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
+                StopReason::Refusal
+            }
+            word if word.starts_with("IMAGE_") => StopReason::Refusal,
+            // The model stumbled over its own syntax: the same request may well work.
+            "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
+                let more = if message.is_empty() { String::new() } else { format!(": {message}") };
+                return Err(Failure::of(
+                    FailureReason::Server,
+                    format!("the model's answer was malformed{more}"),
+                )
+                .code(word));
+            }
+            "FINISH_REASON_UNSPECIFIED" => return Ok(()),
+            other => StopReason::Other(other.to_owned()),
+        };
+        self.stop = Some(reason);
+        Ok(())
+    }
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        if name == "error" {
+            return Err(Failure::from_body(data));
+        }
+        let mut mended = None;
+        let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
+            Ok(chunk) => chunk,
+            Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
+            // An error in a list of its own.
+            Err(_) if data.trim_start().starts_with('[') => return Err(Failure::from_body(data)),
+            Err(failure) => return Err(failure),
+        };
+        if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
+            return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+        }
+        if chunk.usage_metadata.is_some() {
+            self.counts = chunk.usage_metadata;
+        }
+        let Some(candidate) = chunk.candidates.0 else {
+            let blocked = chunk.prompt_feedback.as_ref().and_then(|told| told.get("blockReason"));
+            return match blocked.and_then(Value::as_str) {
+                Some(reason) => Err(Failure::of(
+                    FailureReason::ContentFilter,
+                    format!("the prompt was blocked: {reason}"),
+                )
+                .code(reason)),
+                None => Ok(()),
+            };
+        };
+        for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+            self.part(part, out);
+        }
+        if let Some(grounding) = candidate.grounding_metadata.filter(|told| !told.is_null()) {
+            self.grounding(grounding, out);
+        }
+        if !candidate.finish_reason.is_empty() {
+            self.end(&candidate.finish_reason, &candidate.finish_message)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        let Some(reason) = self.stop.take() else { return Err(Failure::truncated()) };
+        out.extend(self.counts.and_then(Counts::usage).map(Delta::Usage));
+        out.push_back(Delta::End(stop(reason, self.calls.any())));
+        self.done = true;
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,419 @@
+//! Reading streams.
+//!
+//! Services differ here more than anywhere else: reasoning has three names, usage comes with any
+//! chunk, the end is told once, twice, or with no `[DONE]` after it; calls come in pieces or
+//! whole, with numbers or without.
+
+use std::fmt;
+
+use robota_core::message::ToolInput;
+use robota_core::provider::{Delta, StopReason};
+use robota_core::usage::Usage;
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::json::{self, Arguments, Num, Str};
+use crate::profile::Wire;
+use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop};
+
+const WIRE: Wire = Wire::ChatCompletions;
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: First<'a>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// The first choice. There are never others, and a list of one is not worth an allocation.
+#[derive(Default)]
+struct First<'a>(Option<Choice<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FirstVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for FirstVisitor<'a> {
+            type Value = First<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("choices")
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(First(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+                let first = all.next_element()?;
+                while all.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        deserializer.deserialize_any(FirstVisitor(std::marker::PhantomData))
+    }
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Piece<'a>>,
+    /// Some services put a whole message in the stream.
+    #[serde(borrow, default)]
+    message: Option<Piece<'a>>,
+    #[serde(borrow, default)]
+    finish_reason: Str<'a>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    content: Content<'a>,
+    #[serde(borrow, default)]
+    reasoning_content: Str<'a>,
+    #[serde(default)]
+    reasoning: Option<Value>,
+    #[serde(default)]
+    reasoning_details: Option<Vec<Value>>,
+    #[serde(borrow, default)]
+    refusal: Str<'a>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<CallPiece<'a>>>,
+    #[serde(borrow, default)]
+    function_call: Option<FunctionPiece<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CallPiece<'a> {
+    #[serde(default)]
+    index: Num,
+    #[serde(borrow, default)]
+    id: Str<'a>,
+    #[serde(borrow, default)]
+    function: Option<FunctionPiece<'a>>,
+    #[serde(default)]
+    extra_content: Option<Value>,
+}
+
+#[derive(Deserialize, Default)]
+struct FunctionPiece<'a> {
+    #[serde(borrow, default)]
+    name: Str<'a>,
+    #[serde(borrow, default)]
+    arguments: Arguments<'a>,
+}
+
+/// Words, or a list of parts with words or reasoning in them.
+#[derive(Default)]
+struct Content<'a> {
+    text: Str<'a>,
+    parts: Vec<Value>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ContentVisitor<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for ContentVisitor<'a> {
+            type Value = Content<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("words or parts")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Content { text: Str(text.into()), parts: Vec::new() })
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content { text: Str(text.to_owned().into()), parts: Vec::new() })
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
+                Ok(Content { text: Str(text.into()), parts: Vec::new() })
+            }
+
+            fn visit_unit<E>(self) -> Result<Self::Value, E> {
+                Ok(Content::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+                let mut content = Content::default();
+                while let Some(part) = all.next_element()? {
+                    content.parts.push(part);
+                }
+                Ok(content)
+            }
+        }
+        deserializer.deserialize_any(ContentVisitor(std::marker::PhantomData))
+    }
+}
+
+/// A call while its pieces come in.
+struct Call {
+    index: Option<u64>,
+    number: u32,
+    id: String,
+    name: String,
+    json: String,
+    extra: Map<String, Value>,
+}
+
+/// Reads one answer.
+pub(crate) struct Decoder {
+    model: String,
+    calls: Vec<Call>,
+    numbers: Calls,
+    details: Vec<Value>,
+    usage: Option<Usage>,
+    refused: bool,
+    stop: Option<StopReason>,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            calls: Vec::new(),
+            numbers: Calls::default(),
+            details: Vec::new(),
+            usage: None,
+            refused: false,
+            stop: None,
+            done: false,
+        }
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, out: &mut Out) {
+        if !piece.reasoning_content.is_empty() {
+            out.push_back(Delta::Thinking(piece.reasoning_content.into_string()));
+        } else if let Some(Value::String(text)) = piece.reasoning
+            && !text.is_empty()
+        {
+            out.push_back(Delta::Thinking(text));
+        }
+        for detail in piece.reasoning_details.into_iter().flatten() {
+            merge_detail(&mut self.details, detail);
+        }
+        for part in piece.content.parts {
+            read_part(&part, out);
+        }
+        if !piece.content.text.is_empty() {
+            out.push_back(Delta::Text(piece.content.text.into_string()));
+        }
+        if !piece.refusal.is_empty() {
+            self.refused = true;
+            out.push_back(Delta::Text(piece.refusal.into_string()));
+        }
+        if self.stop.is_some() {
+            // The calls were handed on when the end was told; this is a repetition.
+            return;
+        }
+        for call in piece.tool_calls.into_iter().flatten() {
+            self.call(call, out);
+        }
+        if let Some(function) = piece.function_call {
+            let call = CallPiece {
+                index: Num(Some(0)),
+                id: Str::default(),
+                function: Some(function),
+                extra_content: None,
+            };
+            self.call(call, out);
+        }
+    }
+
+    /// Which call a piece belongs to; none when it begins another.
+    fn place(&self, piece: &CallPiece<'_>, name: &str) -> Option<usize> {
+        let id = &*piece.id;
+        let found = match piece.index.0 {
+            Some(index) => self.calls.iter().rposition(|call| call.index == Some(index)),
+            None if !id.is_empty() => {
+                return self.calls.iter().rposition(|call| call.id == id);
+            }
+            // Neither number nor id: a name begins a call, anything else goes on.
+            None if !name.is_empty() => return None,
+            None => self.calls.len().checked_sub(1),
+        };
+        let other = |at: &usize| {
+            let call = &self.calls[*at];
+            // Another id with a name is another call, whatever number it has.
+            !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty()
+        };
+        found.filter(|at| !other(at))
+    }
+
+    fn call(&mut self, mut piece: CallPiece<'_>, out: &mut Out) {
+        let function = piece.function.take().unwrap_or_default();
+        let at = self.place(&piece, &function.name).unwrap_or_else(|| {
+            self.calls.push(Call {
+                index: piece.index.0,
+                number: self.numbers.number(),
+                id: String::new(),
+                name: String::new(),
+                json: String::new(),
+                extra: Map::new(),
+            });
+            self.calls.len() - 1
+        });
+        let Some(call) = self.calls.get_mut(at) else { return };
+        if call.id.is_empty() {
+            call.id.push_str(&piece.id);
+        }
+        let mut named = None;
+        if call.name.is_empty() && !function.name.is_empty() {
+            call.name.push_str(&function.name);
+            named = Some(call.name.clone());
+        }
+        if let Some(extra) = piece.extra_content.filter(|extra| !extra.is_null()) {
+            call.extra = origin(WIRE, &self.model);
+            call.extra.insert("extra_content".to_owned(), extra);
+        }
+        let json = function.arguments.0;
+        call.json.push_str(&json);
+        if named.is_some() || !json.is_empty() {
+            out.push_back(Delta::ToolInput {
+                index: call.number,
+                name: named,
+                json: json.into_owned(),
+            });
+        }
+    }
+
+    fn end(&mut self, word: &str, out: &mut Out) -> Result<(), Failure> {
+        let reason = match word {
+            "stop" | "eos" | "end_turn" => StopReason::EndTurn,
+            "tool_calls" | "function_call" => StopReason::ToolUse,
+            "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+            "content_filter" => StopReason::Refusal,
+            "error" => return Err(Failure::new("the service broke off its answer").code("error")),
+            other => StopReason::Other(other.to_owned()),
+        };
+        self.hand_on(out);
+        // Told twice, the first word counts.
+        self.stop.get_or_insert(reason);
+        Ok(())
+    }
+
+    fn hand_on(&mut self, out: &mut Out) {
+        if !self.details.is_empty() {
+            let details = std::mem::take(&mut self.details);
+            out.push_back(opaque(WIRE, &self.model, json!({"reasoning_details": details})));
+        }
+        for call in self.calls.drain(..) {
+            let input = ToolInput::parse(&call.json);
+            out.push_back(self.numbers.whole(&call.id, &call.name, input, call.extra));
+        }
+    }
+
+    fn close(&mut self, out: &mut Out) {
+        self.hand_on(out);
+        if let Some(usage) = self.usage {
+            out.push_back(Delta::Usage(usage));
+        }
+        let reason = match self.stop.take() {
+            Some(StopReason::EndTurn) | None if self.refused => StopReason::Refusal,
+            Some(reason) => reason,
+            None => StopReason::EndTurn,
+        };
+        out.push_back(Delta::End(stop(reason, self.numbers.any())));
+        self.done = true;
+    }
+}
+
+/// Parts of an answer: words, or reasoning with words inside.
+fn read_part(part: &Value, out: &mut Out) {
+    let text = |value: &Value| value.get("text").and_then(Value::as_str).map(str::to_owned);
+    match part.get("type").and_then(Value::as_str) {
+        Some("thinking") => match part.get("thinking") {
+            Some(Value::Array(inner)) => {
+                out.extend(inner.iter().filter_map(text).map(Delta::Thinking));
+            }
+            Some(Value::String(words)) => out.push_back(Delta::Thinking(words.clone())),
+            _ => {}
+        },
+        _ => out.extend(text(part).filter(|words| !words.is_empty()).map(Delta::Text)),
+    }
+}
+
+/// Details come in pieces too: words of the same kind and number go on the ones before.
+fn merge_detail(details: &mut Vec<Value>, detail: Value) {
+    let same = |last: &Value, key: &str| last.get(key) == detail.get(key);
+    if let Some(last) = details.last_mut()
+        && same(last, "type")
+        && same(last, "index")
+        && let Value::Object(last) = last
+    {
+        let Value::Object(piece) = detail else { return };
+        for (key, value) in piece {
+            let goes_on = matches!(key.as_str(), "text" | "summary" | "data");
+            match (last.get_mut(&key), value) {
+                (Some(Value::String(before)), Value::String(more)) if goes_on => {
+                    before.push_str(&more);
+                }
+                (_, Value::Null) => {}
+                (_, value) => drop(last.insert(key, value)),
+            }
+        }
+        return;
+    }
+    details.push(detail);
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        if name == "error" {
+            return Err(Failure::from_body(data));
+        }
+        if data.trim() == "[DONE]" {
+            self.close(out);
+            return Ok(());
+        }
+        let mut mended = None;
+        let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
+            Ok(chunk) => chunk,
+            Err(_) if data.trim().is_empty() => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
+            return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+        }
+        if let Some(usage) = chunk.usage.as_ref().and_then(Usage::from_provider_value) {
+            self.usage = Some(usage);
+        }
+        if let Some(choice) = chunk.choices.0 {
+            if let Some(piece) = choice.delta.or(choice.message) {
+                self.piece(piece, out);
+            }
+            if !choice.finish_reason.is_empty() {
+                self.end(&choice.finish_reason, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        if self.stop.is_none() {
+            return Err(Failure::truncated());
+        }
+        self.close(out);
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests;

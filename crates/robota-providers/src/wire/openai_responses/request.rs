@@ -1,0 +1,236 @@
+//! Writing requests.
+
+use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
+use robota_core::tool::ToolSpec;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::json::{merge, push_json};
+use crate::profile::{MaxTokens, Quirks, SystemRole};
+use crate::schema;
+use crate::wire::encode::{
+    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+};
+use crate::wire::openai_chat::file_name;
+use crate::wire::plan::{IdRule, NO_RESULT};
+
+/// Writes requests of this wire.
+pub(crate) struct Encoder;
+
+impl Encode for Encoder {
+    fn ids(&self, _quirks: &Quirks) -> IdRule {
+        IdRule::Plain
+    }
+
+    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+        let (side, items) = match message.role() {
+            Role::Assistant => (Side::Model, assistant(message, cx)),
+            Role::User => (Side::User, user("user", message, cx)),
+            Role::System => (Side::User, user("system", message, cx)),
+            Role::Tool => (Side::Tool, results(message, cx)),
+        };
+        Piece::new(side, &items).into_iter().collect()
+    }
+
+    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece> {
+        let items = calls.iter().map(|call| {
+            let id = cx.plan.id(call.call.as_str(), &call.id);
+            json!({"type": "function_call_output", "call_id": id, "output": NO_RESULT})
+        });
+        Piece::new(Side::Tool, &items.collect::<Vec<_>>()).into_iter().collect()
+    }
+
+    fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
+        tools
+            .iter()
+            .map(|tool| {
+                let strict =
+                    quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
+                json!({
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    // Left out, the service tries, and refuses schemas that do not fit.
+                    "strict": strict.is_some(),
+                    "parameters": strict.unwrap_or_else(|| schema::plain(&tool.input_schema)),
+                })
+            })
+            .collect()
+    }
+
+    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+        let request = frame.request;
+        let mut head = json!({"model": request.model, "stream": true, "store": false});
+        if frame.quirks.encrypted_reasoning {
+            head["include"] = json!(["reasoning.encrypted_content"]);
+        }
+        if let Some(limit) = request.max_output_tokens
+            && frame.quirks.max_tokens != MaxTokens::Omit
+        {
+            head["max_output_tokens"] = limit.into();
+        }
+        if let Some(temperature) = request.temperature {
+            head["temperature"] = temperature.into();
+        }
+        let mut options = frame.options.clone();
+        if let Some(effort) = options.shift_remove("effort") {
+            merge(&mut head, &json!({"reasoning": {"effort": effort, "summary": "auto"}}));
+        }
+        merge(&mut head, &Value::Object(options));
+        let mut body = Object::new();
+        if let Value::Object(head) = &head {
+            body.fields(head);
+        }
+        let mut tools = frame.tools.to_vec();
+        if let Some(kind) = frame.quirks.web_search.as_ref().filter(|_| frame.web.search) {
+            if !tools.is_empty() {
+                tools.push(b',');
+            }
+            push_json(&mut tools, &json!({"type": kind}));
+        }
+        if !tools.is_empty() {
+            let out = body.key("tools");
+            out.push(b'[');
+            out.extend_from_slice(&tools);
+            out.push(b']');
+        }
+        if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
+            body.field("instructions", system);
+        }
+        let out = body.key("input");
+        out.push(b'[');
+        for (at, piece) in pieces.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(&piece.json);
+        }
+        out.push(b']');
+        body.close()
+    }
+
+    fn call_url(&self, base: &Url, _model: &str) -> Url {
+        if base.path().trim_end_matches('/').ends_with("/responses") {
+            base.clone()
+        } else {
+            below(base, "responses")
+        }
+    }
+
+    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+        let mut asked = body.clone();
+        let gone = json!({"stream": null, "store": null, "include": null, "max_output_tokens": null,
+            "temperature": null});
+        merge(&mut asked, &gone);
+        Some((below(&self.call_url(base, model), "input_tokens"), asked))
+    }
+}
+
+fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Vec<Value> {
+    let role = match (role, cx.quirks.system_role) {
+        ("system", SystemRole::Developer) => "developer",
+        (role, _) => role,
+    };
+    let mut parts = Vec::new();
+    for block in &message.content {
+        match block {
+            Block::Text(text) if text.text.is_empty() => {}
+            Block::Text(text) => parts.push(json!({"type": "input_text", "text": text.text})),
+            Block::Image(image) => parts.push(media(image, cx)),
+            Block::Opaque(_) | Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::Thinking(_) | Block::ToolUse(_) | Block::ToolResult(_) => {}
+        }
+    }
+    if parts.is_empty() {
+        return Vec::new();
+    }
+    vec![json!({"type": "message", "role": role, "content": parts})]
+}
+
+fn media(image: &Image, cx: &Cx<'_>) -> Value {
+    let url = |data: String| format!("data:{};base64,{data}", image.media_type);
+    match cx.media(image) {
+        Media::Image(data) => json!({"type": "input_image", "image_url": url(data)}),
+        Media::Document(data) => {
+            json!({"type": "input_file", "filename": file_name(image), "file_data": url(data)})
+        }
+        Media::Words(words) => json!({"type": "input_text", "text": words}),
+    }
+}
+
+/// An answer, item by item. Reasoning must be followed by what it led to, or the whole call is
+/// refused: without that, it is left out.
+fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
+    let mut items: Vec<Value> = Vec::new();
+    for block in &message.content {
+        match block {
+            Block::Text(text) if text.text.is_empty() => {}
+            Block::Text(text) => items.push(json!({
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": text.text}],
+            })),
+            // The words of reasoning are for people; what goes back is the item beside them.
+            Block::Thinking(thinking) if thinking.signature.is_none() => {}
+            Block::Thinking(_) => Lost::count(&cx.lost.reasoning),
+            Block::ToolUse(call) => items.push(json!({
+                "type": "function_call",
+                "call_id": cx.plan.id(call.call.as_str(), &call.id),
+                "name": tool_name(&call.name),
+                "arguments": arguments(&call.input).to_string(),
+            })),
+            Block::Opaque(opaque) => {
+                let Some(value) = cx.own(opaque, false) else { continue };
+                match value.get("type").and_then(Value::as_str) {
+                    Some("reasoning" | "web_search_call") => items.push(value.clone()),
+                    // Which part of an answer the words before it were.
+                    _ => {
+                        if let (Some(phase), Some(last)) = (value.get("phase"), items.last_mut())
+                            && last["type"] == "message"
+                        {
+                            last["phase"] = phase.clone();
+                        }
+                    }
+                }
+            }
+            Block::Image(_) => Lost::count(&cx.lost.images),
+            Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::ToolResult(_) => {}
+        }
+    }
+    while items.last().is_some_and(|item| item["type"] == "reasoning") {
+        items.pop();
+        Lost::count(&cx.lost.reasoning);
+    }
+    items
+}
+
+fn results(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
+    let written = message.tool_results().filter(|result| cx.plan.has_call(result));
+    written
+        .map(|result| {
+            let mut item = Map::new();
+            item.insert("type".to_owned(), "function_call_output".into());
+            let id = cx.plan.id(result.call.as_str(), &result.id);
+            item.insert("call_id".to_owned(), id.into());
+            item.insert("output".to_owned(), output(result, cx));
+            Value::Object(item)
+        })
+        .collect()
+}
+
+fn output(result: &ToolResult, cx: &Cx<'_>) -> Value {
+    let mut parts = Vec::new();
+    for part in &result.content {
+        match part {
+            ResultBlock::Text(text) => parts.push(json!({"type": "input_text", "text": text.text})),
+            ResultBlock::Image(image) => parts.push(media(image, cx)),
+            ResultBlock::Unknown(_) => Lost::count(&cx.lost.opaque),
+        }
+    }
+    if parts.iter().any(|part| part["type"] != "input_text") {
+        return Value::Array(parts);
+    }
+    let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+    texts.join("\n").into()
+}

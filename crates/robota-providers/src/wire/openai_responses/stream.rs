@@ -1,0 +1,300 @@
+//! Reading streams. An item counts as it is when it is done; what streamed before is for
+//! watchers.
+
+use std::collections::BTreeMap;
+
+use robota_core::message::{Block, ToolInput};
+use robota_core::provider::{Delta, StopReason};
+use robota_core::usage::Usage;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::json::{self, Num, Str};
+use crate::profile::Wire;
+use crate::wire::SERVER_TOOL_INDEX;
+use crate::wire::decode::{Calls, Decode, Out, opaque};
+
+const WIRE: Wire = Wire::Responses;
+
+/// Where the sources of words are kept: never sent back, but not lost.
+const CITATIONS: &str = "responses-citations";
+
+/// What most events have. The whole response, which some repeat, is read at the end only.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(default)]
+    output_index: Num,
+    #[serde(default)]
+    summary_index: Num,
+    #[serde(borrow, default)]
+    delta: Str<'a>,
+    #[serde(default)]
+    item: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Last {
+    #[serde(default)]
+    response: Value,
+}
+
+/// An item that is not done yet.
+#[derive(Default)]
+struct Open {
+    number: u32,
+    /// The item as it began.
+    item: Value,
+    /// Pieces of arguments.
+    json: String,
+    /// Whether any of its words streamed.
+    streamed: bool,
+}
+
+/// Reads one answer.
+pub(crate) struct Decoder {
+    model: String,
+    open: BTreeMap<u64, Open>,
+    finished: Vec<u64>,
+    calls: Calls,
+    server_tools: u32,
+    refused: bool,
+    done: bool,
+}
+
+impl Decoder {
+    pub(crate) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            open: BTreeMap::new(),
+            finished: Vec::new(),
+            calls: Calls::default(),
+            server_tools: 0,
+            refused: false,
+            done: false,
+        }
+    }
+
+    /// The item an event is about: by its number, or the last one.
+    fn place(&self, index: Num) -> u64 {
+        index.0.or_else(|| self.open.keys().next_back().copied()).unwrap_or_default()
+    }
+
+    fn begin(&mut self, index: Num, item: Value, out: &mut Out) {
+        let at = index.0.unwrap_or_else(|| {
+            let last = self.open.keys().next_back().max(self.finished.iter().max());
+            last.map_or(0, |last| last + 1)
+        });
+        let mut open = Open::default();
+        match item.get("type").and_then(Value::as_str) {
+            Some("function_call") => {
+                open.number = self.calls.number();
+                let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
+                out.push_back(Delta::ToolInput { index: open.number, name, json: String::new() });
+            }
+            Some("web_search_call") => {
+                let index = SERVER_TOOL_INDEX + self.server_tools;
+                self.server_tools += 1;
+                let json = item.get("action").map(Value::to_string).unwrap_or_default();
+                let name = Some("web_search".to_owned());
+                out.push_back(Delta::ToolInput { index, name, json });
+            }
+            _ => {}
+        }
+        open.item = item;
+        self.open.insert(at, open);
+    }
+
+    fn end_item(&mut self, index: Num, item: Value, out: &mut Out) {
+        let at = self.place(index);
+        if self.finished.contains(&at) && index.0.is_some() {
+            return;
+        }
+        self.finished.push(at);
+        let open = self.open.remove(&at).unwrap_or_default();
+        self.hand_on(open, item, out);
+    }
+
+    fn hand_on(&mut self, open: Open, mut item: Value, out: &mut Out) {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match item.get("type").and_then(Value::as_str).unwrap_or_default() {
+            "function_call" => {
+                let arguments = match item.get("arguments") {
+                    Some(Value::String(arguments)) if !arguments.is_empty() => arguments.clone(),
+                    Some(arguments @ Value::Object(_)) => arguments.to_string(),
+                    _ => open.json,
+                };
+                let id = [text("call_id"), text("id")].into_iter().find(|id| !id.is_empty());
+                let input = ToolInput::parse(&arguments);
+                let id = id.unwrap_or_default();
+                out.push_back(self.calls.whole(&id, &text("name"), input, Map::new()));
+            }
+            "reasoning" => {
+                if !open.streamed {
+                    let words = summary(&item);
+                    out.extend((!words.is_empty()).then_some(Delta::Thinking(words)));
+                }
+                if item.get("encrypted_content").is_some_and(Value::is_string) {
+                    forget_id(&mut item);
+                    out.push_back(opaque(WIRE, &self.model, item));
+                }
+            }
+            "message" => self.hand_on_message(&open, &item, out),
+            "web_search_call" => {
+                forget_id(&mut item);
+                out.push_back(opaque(WIRE, &self.model, item));
+            }
+            _ => {}
+        }
+    }
+
+    fn hand_on_message(&mut self, open: &Open, item: &Value, out: &mut Out) {
+        let parts = item.get("content").and_then(Value::as_array).into_iter().flatten();
+        let mut sources = Vec::new();
+        for part in parts {
+            let words = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
+            self.refused |= part.get("refusal").is_some_and(Value::is_string);
+            if let Some(words) = words.filter(|words| !words.is_empty() && !open.streamed) {
+                out.push_back(Delta::Text(words.to_owned()));
+            }
+            let cited = part.get("annotations").and_then(Value::as_array).into_iter().flatten();
+            sources.extend(cited.cloned());
+        }
+        if let Some(phase) = item.get("phase").filter(|phase| phase.is_string()) {
+            out.push_back(opaque(WIRE, &self.model, json!({"phase": phase})));
+        }
+        if !sources.is_empty() {
+            let mut block = opaque(WIRE, &self.model, Value::Array(sources));
+            if let Delta::Block(Block::Opaque(block)) = &mut block {
+                CITATIONS.clone_into(&mut block.wire);
+            }
+            out.push_back(block);
+        }
+    }
+
+    fn end(&mut self, data: &str, out: &mut Out) -> Result<(), Failure> {
+        let mut mended = None;
+        let last: Last = json::decode(data, &mut mended)?;
+        let response = last.response;
+        let output = response.get("output").and_then(Value::as_array);
+        // Items whose end was never told are taken from the whole, or as far as they came.
+        for (at, open) in std::mem::take(&mut self.open) {
+            let whole = usize::try_from(at).ok().and_then(|at| output?.get(at).cloned());
+            let item = whole.unwrap_or_else(|| open.item.clone());
+            self.hand_on(open, item, out);
+        }
+        if let Some(usage) = response.get("usage").and_then(Usage::from_provider_value) {
+            out.push_back(Delta::Usage(usage));
+        }
+        let why = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        let reason = match (response.get("status").and_then(Value::as_str), why) {
+            (Some("incomplete"), Some("max_output_tokens")) => StopReason::MaxTokens,
+            (Some("incomplete"), Some("content_filter")) => StopReason::Refusal,
+            (Some("incomplete"), Some(other)) => StopReason::Other(other.to_owned()),
+            _ if self.calls.any() => StopReason::ToolUse,
+            _ if self.refused => StopReason::Refusal,
+            _ => StopReason::EndTurn,
+        };
+        out.push_back(Delta::End(reason));
+        self.done = true;
+        Ok(())
+    }
+}
+
+/// Without storage, items go back without their ids.
+fn forget_id(item: &mut Value) {
+    if let Value::Object(fields) = item {
+        fields.shift_remove("id");
+    }
+}
+
+fn summary(item: &Value) -> String {
+    let parts = ["summary", "content"]
+        .iter()
+        .filter_map(|key| item.get(key)?.as_array())
+        .find(|parts| !parts.is_empty());
+    let texts = parts.into_iter().flatten().filter_map(|part| part.get("text")?.as_str());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+        if self.done {
+            return Ok(());
+        }
+        if name == "error" {
+            return Err(Failure::from_body(data));
+        }
+        let mut mended = None;
+        let event: Event<'_> = match json::decode(data, &mut mended) {
+            Ok(event) => event,
+            Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        match &*event.kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                let at = self.place(event.output_index);
+                self.refused |= &*event.kind == "response.refusal.delta";
+                self.open.entry(at).or_default().streamed = true;
+                if !event.delta.is_empty() {
+                    out.push_back(Delta::Text(event.delta.into_string()));
+                }
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                let at = self.place(event.output_index);
+                self.open.entry(at).or_default().streamed = true;
+                if !event.delta.is_empty() {
+                    out.push_back(Delta::Thinking(event.delta.into_string()));
+                }
+            }
+            "response.reasoning_summary_part.added" if event.summary_index.0 > Some(0) => {
+                out.push_back(Delta::Thinking("\n\n".to_owned()));
+            }
+            "response.function_call_arguments.delta" => {
+                let at = self.place(event.output_index);
+                if let Some(open) = self.open.get_mut(&at) {
+                    open.json.push_str(&event.delta);
+                    let json = event.delta.into_string();
+                    out.push_back(Delta::ToolInput { index: open.number, name: None, json });
+                }
+            }
+            "response.output_item.added" => {
+                if let Some(item) = event.item {
+                    self.begin(event.output_index, item, out);
+                }
+            }
+            "response.output_item.done" => {
+                if let Some(item) = event.item {
+                    self.end_item(event.output_index, item, out);
+                }
+            }
+            "response.completed" | "response.incomplete" => {
+                self.end(mended.as_deref().unwrap_or(data), out)?;
+            }
+            "response.failed" | "response.cancelled" | "error" => {
+                return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+            }
+            _ => {
+                if event.error.is_some_and(|error| !error.is_null()) {
+                    return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _out: &mut Out) -> Result<(), Failure> {
+        if self.done { Ok(()) } else { Err(Failure::truncated()) }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! What of a conversation is sent, before any wire writes it: every call has one result, every
+//! result its call, and every id is one the wire takes.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use robota_core::message::{Message, MessageState, Role, ToolResult, ToolUse};
+use robota_core::provider::ModelRequest;
+
+pub(crate) use super::ids::IdRule;
+
+/// What a call is answered with when nobody knows what came of it.
+pub(crate) const NO_RESULT: &str = "[No result: this call was not run to its end]";
+
+/// One step of the conversation.
+pub(crate) enum Step<'a> {
+    /// A message, and the place where the conversation keeps it, if it does.
+    Message { message: &'a Message, kept: Option<&'a Arc<Message>> },
+    /// Calls that nobody answered.
+    Unanswered(Vec<&'a ToolUse>),
+}
+
+/// A conversation, ready to be written.
+pub(crate) struct Plan<'a> {
+    /// What is written, in order.
+    pub(crate) steps: Vec<Step<'a>>,
+    /// Ids that differ from the provider's, by our own.
+    aliases: HashMap<&'a str, String>,
+    /// Results whose call is not there.
+    orphans: HashSet<&'a str>,
+    /// How many steps belong to the conversation; what follows is for this call alone.
+    pub(crate) lasting: usize,
+}
+
+impl<'a> Plan<'a> {
+    pub(crate) fn new(request: &'a ModelRequest, rule: IdRule) -> Self {
+        let messages = || {
+            let kept = request.messages.iter().map(|message| (message.as_ref(), Some(message)));
+            let own = request.instruction.iter().map(|message| (message, None));
+            kept.chain(own).filter(|(message, _)| is_sent(message))
+        };
+        let mut plan = Self {
+            steps: Vec::with_capacity(request.messages.len() + 1),
+            aliases: HashMap::new(),
+            orphans: HashSet::new(),
+            lasting: 0,
+        };
+        let mut seen = HashSet::new();
+        let mut open: Vec<&'a ToolUse> = Vec::new();
+        for (message, kept) in messages() {
+            if message.role() == Role::Tool {
+                for result in message.tool_results() {
+                    match open.iter().position(|call| call.call == result.call) {
+                        Some(at) => drop(open.remove(at)),
+                        None => drop(plan.orphans.insert(result.call.as_str())),
+                    }
+                }
+            } else {
+                plan.close(&mut open);
+            }
+            for call in message.tool_uses() {
+                let fresh = !rule.unique() || seen.insert(call.id.as_str());
+                if !(rule.takes(&call.id) && fresh) {
+                    plan.aliases.insert(call.call.as_str(), rule.make(&call.call));
+                }
+                open.push(call);
+            }
+            plan.steps.push(Step::Message { message, kept });
+            if kept.is_some() {
+                plan.lasting = plan.steps.len();
+            }
+        }
+        plan.close(&mut open);
+        plan
+    }
+
+    fn close(&mut self, open: &mut Vec<&'a ToolUse>) {
+        if !open.is_empty() {
+            self.steps.push(Step::Unanswered(std::mem::take(open)));
+        }
+    }
+
+    /// The id of a call on this wire.
+    pub(crate) fn id<'b>(&'b self, call: &str, id: &'b str) -> &'b str {
+        self.aliases.get(call).map_or(id, String::as_str)
+    }
+
+    /// Whether a result is written.
+    pub(crate) fn has_call(&self, result: &ToolResult) -> bool {
+        !self.orphans.contains(result.call.as_str())
+    }
+
+    /// What the bytes of a message depend on beside the message itself.
+    pub(crate) fn print(&self, message: &Message, model: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        model.hash(&mut hasher);
+        if !self.aliases.is_empty() || !self.orphans.is_empty() {
+            let calls = message.tool_uses().map(|call| call.call.as_str());
+            let results = message.tool_results().map(|result| result.call.as_str());
+            for call in calls.chain(results) {
+                self.aliases.get(call).hash(&mut hasher);
+                self.orphans.contains(call).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+}
+
+/// Answers with nothing in them are left out, because services refuse those.
+fn is_sent(message: &Message) -> bool {
+    message.role() != Role::Assistant
+        || !message.content.is_empty()
+        || message.state() != MessageState::Complete
+}

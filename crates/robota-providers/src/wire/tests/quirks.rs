@@ -1,0 +1,176 @@
+//! What is odd about services.
+
+use super::*;
+use crate::profile::{
+    EffortStyle, EmptyContent, GeminiSchema, MaxTokens, ReasoningReplay, SystemRole, ToolIds,
+};
+
+async fn chat(quirks: Quirks) -> Value {
+    Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&conversation())).await
+}
+
+#[tokio::test]
+async fn how_the_longest_answer_is_limited() {
+    for (style, key) in [
+        (MaxTokens::MaxTokens, "max_tokens"),
+        (MaxTokens::MaxCompletionTokens, "max_completion_tokens"),
+    ] {
+        let body = chat(Quirks { max_tokens: style, ..Quirks::default() }).await;
+        assert_eq!(body[key], 1_000);
+    }
+    let body = chat(Quirks { max_tokens: MaxTokens::Omit, ..Quirks::default() }).await;
+    assert!(body.get("max_tokens").is_none() && body.get("max_completion_tokens").is_none());
+}
+
+#[tokio::test]
+async fn reasoning_that_must_come_back_with_calls() {
+    let quirks =
+        Quirks { reasoning_replay: ReasoningReplay::ReasoningContent, ..Quirks::default() };
+    let body = chat(quirks).await;
+    assert_eq!(body["messages"][2]["reasoning_content"], "Nobody signed this.");
+    let plain =
+        body["messages"].as_array().unwrap().iter().find(|one| one["content"] == "It says hello.");
+    assert!(plain.unwrap().get("reasoning_content").is_none());
+}
+
+#[tokio::test]
+async fn ids_of_nine_and_nobody_after_a_tool() {
+    let mut messages = conversation();
+    messages.remove(3);
+    let quirks = Quirks {
+        tool_ids: ToolIds::Alnum9,
+        no_user_after_tool: true,
+        images: false,
+        ..Quirks::default()
+    };
+    let body = Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
+    let roles: Vec<_> = body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "tool", "assistant", "user"]);
+    let id = body["messages"][2]["tool_calls"][0]["id"].as_str().unwrap();
+    assert_eq!(id.len(), 9);
+    assert_eq!(body["messages"][3]["tool_call_id"], id);
+}
+
+#[tokio::test]
+async fn content_of_calls_alone_and_the_role_of_instructions() {
+    let ids = CountingIds::default();
+    let call = tool_use("c1", "x", "list", json!({}));
+    let result = ToolResult::text(&call, "", false);
+    let messages: Vec<_> = [
+        Message::user(&ids, "go"),
+        Message::assistant(&ids, vec![Block::ToolUse(call)], MessageState::Complete),
+        Message::tool("t".into(), vec![result]),
+    ]
+    .into_iter()
+    .map(Arc::new)
+    .collect();
+    for (style, expected) in [
+        (EmptyContent::Null, Some(json!(null))),
+        (EmptyContent::Empty, Some(json!(""))),
+        (EmptyContent::Omit, None),
+    ] {
+        let quirks = Quirks {
+            empty_content: style,
+            system_role: SystemRole::Developer,
+            ..Quirks::default()
+        };
+        let body = Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
+        assert_eq!(body["messages"][2].get("content").cloned(), expected);
+        assert_eq!(body["messages"][0]["role"], "developer");
+    }
+}
+
+#[tokio::test]
+async fn effort_is_said_as_each_service_says_it() {
+    let said = |wire: Wire, style: EffortStyle, effort: &'static str| async move {
+        let mut bench = Bench::quirks(wire, Quirks { effort: style, ..Quirks::default() });
+        bench.options.insert("effort".into(), effort.into());
+        let body = bench.json(&request(&conversation())).await;
+        assert!(body.get("effort").is_none());
+        body
+    };
+    use EffortStyle as E;
+    let chat = Wire::ChatCompletions;
+    assert_eq!(said(chat, E::Wire, "low").await["reasoning_effort"], "low");
+    assert_eq!(said(chat, E::ReasoningObject, "low").await["reasoning"]["effort"], "low");
+    assert_eq!(said(chat, E::EnableThinking, "low").await["enable_thinking"], true);
+    assert_eq!(said(chat, E::EnableThinking, "none").await["enable_thinking"], false);
+    assert_eq!(said(chat, E::ThinkingType, "none").await["thinking"]["type"], "disabled");
+    assert_eq!(said(chat, E::ThinkingType, "max").await["reasoning_effort"], "max");
+    assert!(said(chat, E::Never, "low").await.get("reasoning_effort").is_none());
+    let anthropic = said(Wire::AnthropicMessages, E::Wire, "low").await;
+    assert_eq!(anthropic["output_config"]["effort"], "low");
+    assert_eq!(said(Wire::Responses, E::Wire, "low").await["reasoning"]["effort"], "low");
+    let gemini = said(Wire::GeminiGenerateContent, E::Wire, "low").await;
+    assert_eq!(gemini["generationConfig"]["thinkingConfig"]["thinkingLevel"], "LOW");
+}
+
+#[tokio::test]
+async fn options_are_sent_as_they_are() {
+    for wire in Wire::ALL {
+        let mut bench = Bench::new(wire);
+        bench.options.insert("top_k".into(), 5.into());
+        bench.options.insert("generationConfig".into(), json!({"seed": 7}));
+        let body =
+            bench.json(&ModelRequest { temperature: Some(0.5), ..request(&conversation()) }).await;
+        assert_eq!(body["top_k"], 5);
+        assert_eq!(body["generationConfig"]["seed"], 7);
+        let temperature = match wire {
+            Wire::GeminiGenerateContent => &body["generationConfig"]["temperature"],
+            _ => &body["temperature"],
+        };
+        assert_eq!(*temperature, 0.5, "{}", wire.name());
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_with_calls_and_no_tools() {
+    let asked = ModelRequest { tools: no_tools(), ..request(&conversation()) };
+    for wire in Wire::ALL {
+        let body = Bench::new(wire).json(&asked).await;
+        match wire {
+            // It refuses calls without tools.
+            Wire::AnthropicMessages => assert_eq!(body["tool_choice"], json!({"type": "none"})),
+            _ => assert!(body.get("tools").is_none()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn markers_for_services_that_pass_them_on() {
+    let body = chat(Quirks { part_cache_markers: true, ..Quirks::default() }).await;
+    let marker = json!({"type": "ephemeral"});
+    assert_eq!(body["messages"][0]["content"][0]["cache_control"], marker);
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["content"][0]["cache_control"], marker);
+}
+
+#[tokio::test]
+async fn schemas_as_each_wire_takes_them() {
+    let strict = Quirks { strict_tools: true, ..Quirks::default() };
+    let body = chat(strict).await;
+    // Its properties are optional, so strict mode would mean something else.
+    assert!(body["tools"][0]["function"].get("strict").is_none());
+    let json = Quirks { gemini_schema: GeminiSchema::JsonSchema, ..Quirks::default() };
+    let body =
+        Bench::quirks(Wire::GeminiGenerateContent, json).json(&request(&conversation())).await;
+    let declared = &body["tools"][0]["functionDeclarations"][0];
+    assert!(declared.get("parametersJsonSchema").is_some() && declared.get("parameters").is_none());
+}
+
+#[tokio::test]
+async fn calls_without_a_signature_are_marked_on_gemini() {
+    let body = Bench::new(Wire::GeminiGenerateContent).json(&request(&conversation())).await;
+    let parts = body["contents"][1]["parts"].as_array().unwrap();
+    let signed: Vec<_> = parts.iter().map(|part| part.get("thoughtSignature").is_some()).collect();
+    assert_eq!(signed, [false, true, false], "the first call only");
+    let off = Quirks { skip_signatures: false, ..Quirks::default() };
+    let body =
+        Bench::quirks(Wire::GeminiGenerateContent, off).json(&request(&conversation())).await;
+    assert!(!body.to_string().contains("thoughtSignature"));
+}

@@ -1,0 +1,15 @@
+//! The provider suite on every wire, against the mock model server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::provider;
+use robota_testkit::provider_suite::table;
+
+robota_testkit::provider_suite!(provider);
+
+/// What a wire cannot do is said, not skipped.
+#[test]
+fn what_each_wire_cannot_do_is_written_down() {
+    insta::assert_snapshot!(table());
+}

@@ -1,0 +1,235 @@
+//! Whole turns of the real driver over real wires: what the network does to them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::error::ErrorKind;
+use robota_core::event::TurnEnd;
+use robota_core::permission::Class;
+use robota_core::provider::Provider;
+use robota_core::turn::RetryPolicy;
+use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
+use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
+use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
+use serde_json::json;
+use tokio::sync::Notify;
+
+fn provider(wire: Wire, mock: &MockServer) -> Arc<dyn Provider> {
+    common::provider(WireSetup {
+        wire,
+        origin: mock.origin(),
+        base_url: mock.base_url(wire),
+        api_key: "sk-test-of-turns".to_owned(),
+        model: MODEL.to_owned(),
+        blobs: Arc::new(SuiteBlobs::default()),
+        text_calls: false,
+    })
+}
+
+/// A run over that wire that tries again at once.
+fn run(wire: Wire, mock: &MockServer) -> Run {
+    let at_once = Duration::from_millis(1);
+    let retry = RetryPolicy { budget: Duration::from_secs(60), base: at_once, cap: at_once };
+    Run::new(Script::new()).provider(provider(wire, mock)).configure(|config| {
+        config.turn.model = MODEL.to_owned();
+        config.turn.retry = retry;
+    })
+}
+
+fn list() -> FnTool {
+    fn_tool("list", Class::Inspect, |_| async { "a.txt" })
+}
+
+async fn mock(scenario: impl Into<Scenario>) -> MockServer {
+    MockServer::start(scenario).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped() {
+    for wire in Wire::ALL {
+        for end in [Step::Drop, Step::Reset, Step::Truncate] {
+            let broken = Reply::new().text("Half an ans").step(end.clone());
+            let mock = mock(Scenario::reply(broken).then("The whole answer.")).await;
+            let ran = run(wire, &mock).prompt("hello").await;
+            assert_eq!(ran.report.end, TurnEnd::Complete, "{wire} {end:?}: {:?}", ran.report);
+            assert_eq!(ran.text, "The whole answer.", "{wire} {end:?}");
+            let kinds = kinds(&ran.events);
+            for kind in ["stream_reset", "model_retry"] {
+                assert!(kinds.contains(&kind), "{wire} {end:?}: {kinds:?}");
+            }
+            let view = &ran.state.view.messages;
+            assert_eq!(view.len(), 2, "{wire}: the abandoned words are not in the view");
+            assert_eq!(view[1].text(), "The whole answer.");
+            let calls = mock.calls();
+            assert_eq!(calls.len(), 2, "{wire} {end:?}");
+            assert_eq!(calls[0].body, calls[1].body, "{wire} {end:?}: the same request again");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
+    for wire in Wire::ALL {
+        // In Chat a call is whole only when the answer is: nothing starts before.
+        let starts = wire != Wire::OpenaiChat;
+        let broken =
+            Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
+        let mut scenario = Scenario::reply(broken);
+        if !starts {
+            scenario = scenario.then(Reply::new().tool("list", json!({})));
+        }
+        let mock = mock(scenario.then("There is a.txt.")).await;
+        let started = Arc::new(Notify::new());
+        let tell = started.clone();
+        let tool = fn_tool("list", Class::Inspect, move |_| {
+            tell.notify_one();
+            async { "a.txt" }
+        });
+        let running = run(wire, &mock).tool(tool.clone()).prompt("hello");
+        let breaking = async {
+            mock.reached("started").await;
+            if starts {
+                started.notified().await;
+            }
+            mock.release("started");
+        };
+        let (ran, ()) = tokio::join!(running, breaking);
+        assert_eq!(ran.report.end, TurnEnd::Complete, "{wire}: {:?}", ran.report);
+        assert_eq!(ran.text, "There is a.txt.", "{wire}");
+        assert_eq!(tool.inputs().len(), 1, "{wire}: the tool ran once");
+        let last = mock.calls().last().unwrap().clone();
+        assert!(last.last_text().contains("a.txt"), "{wire}: its result is told: {}", last.json);
+    }
+}
+
+#[tokio::test]
+async fn failures_that_pass_are_outlived() {
+    for wire in Wire::ALL {
+        let slow = Failure { retry_after_ms: Some(5), ..Failure::status(429, "Slow down.") };
+        let scenario = Scenario::reply(Failure::status(529, "Overloaded"))
+            .then(slow)
+            .then(Failure::status(503, "Loading"))
+            .then(Reply::new().step(Step::Close))
+            .then(Reply::new().text("Half").error(Failure::status(529, "Overloaded")))
+            .then("Here I am.");
+        let mock = mock(scenario).await;
+        let ran = run(wire, &mock).prompt("hello").await;
+        assert_eq!(ran.text, "Here I am.", "{wire}: {:?}", ran.report);
+        assert_eq!(mock.calls().len(), 6, "{wire}");
+        let retries = kinds(&ran.events).into_iter().filter(|kind| *kind == "model_retry").count();
+        assert_eq!(retries, 5, "{wire}: each is told");
+    }
+}
+
+#[tokio::test]
+async fn failures_that_do_not_pass_end_the_turn_at_once() {
+    for wire in Wire::ALL {
+        let mock = mock(Failure::status(401, "The key is wrong.")).await;
+        let ran = run(wire, &mock).prompt("hello").await;
+        assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
+        let error = ran.report.error.clone().unwrap();
+        assert_eq!(error.kind, ErrorKind::Authentication, "{wire}");
+        assert!(error.message.contains("The key is wrong."), "{wire}: {error}");
+        assert!(error.hint.is_some(), "{wire}");
+        assert_eq!(mock.calls().len(), 1, "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn core_13_an_abort_in_silence_ends_the_turn_and_the_call_at_once() {
+    for wire in Wire::ALL {
+        let mock = mock(Reply::new().text("Well").gate("silence")).await;
+        let run = run(wire, &mock);
+        let cancel = run.cancel();
+        let running = run.prompt("hello");
+        let aborting = async {
+            mock.reached("silence").await;
+            let frozen = Frozen::time();
+            cancel.cancel();
+            frozen
+        };
+        let (ran, frozen) = tokio::join!(running, aborting);
+        assert!(ran.report.interrupted(), "{wire}: {:?}", ran.report);
+        assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+        drop(frozen);
+    }
+}
+
+#[tokio::test]
+async fn core_14_a_service_that_falls_silent_is_given_up() {
+    let silent = || Reply { hold: Some(Stall::Gate("silence".to_owned())), ..Reply::new() };
+    for wire in Wire::ALL {
+        for reply in [silent(), Reply::new().text("Well").gate("silence")] {
+            let mock = mock(reply).await;
+            let run = run(wire, &mock).configure(|config| {
+                config.idle_timeout = Duration::from_secs(30);
+                config.turn.retry = RetryPolicy::never();
+            });
+            let running = run.prompt("hello");
+            tokio::pin!(running);
+            tokio::select! {
+                () = mock.reached("silence") => {}
+                ran = &mut running => panic!("{wire}: it ended before it was silent: {ran:?}"),
+            }
+            let _frozen = Frozen::time();
+            // What was sent before the silence may still be on its way, and is given time anew.
+            let ran = loop {
+                tokio::select! {
+                    biased;
+                    ran = &mut running => break ran,
+                    () = tokio::time::advance(Duration::from_secs(31)) => {}
+                }
+            };
+            assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
+            let error = ran.report.error.clone().unwrap();
+            assert!(error.message.contains("30 s"), "{wire}: {error}");
+            assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_connection_serves_a_whole_turn() {
+    for wire in Wire::ALL {
+        let mut scenario = Scenario::default();
+        for _ in 0..5 {
+            scenario = scenario.then(Reply::new().tool("list", json!({})));
+        }
+        let mock = mock(scenario.then("Done.")).await;
+        let ran = run(wire, &mock).tool(list()).prompt("hello").await;
+        assert_eq!(ran.text, "Done.", "{wire}: {:?}", ran.report);
+        assert_eq!(mock.calls().len(), 6, "{wire}");
+        assert_eq!(mock.connections(), 1, "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_over_any_other_wire() {
+    for first in Wire::ALL {
+        for second in Wire::ALL {
+            let scenario = Scenario::reply(
+                Reply::new()
+                    .thinking("Look.", Some("c2ln"))
+                    .text("I look.")
+                    .tool("list", json!({})),
+            )
+            .then("There is a.txt.")
+            .then(Reply::new().tool("list", json!({})))
+            .then("Still there.");
+            let mock = mock(scenario).await;
+            let ran = run(first, &mock).tool(list()).prompt("hello").await;
+            assert_eq!(ran.text, "There is a.txt.", "{first}: {:?}", ran.report);
+            let ran = ran.provider(provider(second, &mock)).then("and now?").await;
+            assert_eq!(ran.text, "Still there.", "{first} to {second}: {:?}", ran.report);
+            let last = mock.calls().last().unwrap().clone();
+            assert_eq!(last.wire(), Some(second));
+            let body = last.json.to_string();
+            assert!(body.matches("\"list\"").count() >= 2, "{first} to {second}: {body}");
+            let signed = body.contains("c2ln");
+            assert!(!signed || first == second, "{first} to {second}: a proof for another service");
+        }
+    }
+}

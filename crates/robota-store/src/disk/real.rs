@@ -1,0 +1,233 @@
+//! The disk there is.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::{Disk, Held, Look, Make, Share, Source, Tail};
+
+/// The most of a lock file that is shown; it is another process' text.
+const NOTE: u64 = 200;
+
+/// How often a lock is taken anew whose file was deleted meanwhile.
+const TRIES: usize = 100;
+
+/// File systems that other machines may write to at the same time, by their magic numbers
+/// (`statfs(2)`). FUSE and 9p are not among them: most are local, and nothing tells which.
+const NETWORKS: &[(u32, &str)] = &[
+    (0x0000_6969, "NFS"),
+    (0x0000_517b, "SMB"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB2"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x0000_564c, "NCP"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636f, "OCFS2"),
+];
+
+/// The disk there is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+impl Source for File {
+    fn look(&self) -> io::Result<Look> {
+        let found = self.metadata()?;
+        Ok(Look { len: found.len(), user: found.uid() })
+    }
+}
+
+impl Tail for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        // One system call, unless the disk takes less than it is offered: then what follows
+        // says why, which is what people need to know.
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn truncate(&mut self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// Links are not followed and pipes not waited for: a checkout may hold either where a
+/// session's file is expected.
+fn careful(options: &mut OpenOptions) -> &mut OpenOptions {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    options.custom_flags(flags.bits().cast_signed()).mode(0o600)
+}
+
+fn regular(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// A relative path of one component has an empty parent.
+fn folder(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
+fn lock_file(path: &Path) -> io::Result<File> {
+    careful(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+        .open(path)
+        .and_then(regular)
+}
+
+/// Whether the path still leads to that file: who deletes a session deletes its lock, and whoever
+/// then has the lock of the deleted file has nothing.
+fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match path.symlink_metadata() {
+        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn note(file: File) -> String {
+    let mut text = Vec::new();
+    // The owner may be about to write it, so nothing is certain.
+    let _ = file.take(NOTE).read_to_end(&mut text);
+    let text: String =
+        String::from_utf8_lossy(&text).trim().chars().filter(|c| !c.is_control()).collect();
+    if text.is_empty() { "owner unknown".to_owned() } else { text }
+}
+
+impl Disk for RealDisk {
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Source>> {
+        let file = careful(OpenOptions::new().read(true)).open(path).and_then(regular)?;
+        Ok(Box::new(file))
+    }
+
+    fn open_append(&self, path: &Path, make: Make) -> io::Result<Box<dyn Tail>> {
+        let mut options = OpenOptions::new();
+        options.append(true);
+        match make {
+            Make::Never => {}
+            Make::IfMissing => _ = options.create(true),
+            Make::Always => _ = options.create_new(true),
+        }
+        Ok(Box::new(careful(&mut options).open(path).and_then(regular)?))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<bool> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if path.symlink_metadata()?.is_dir() {
+                    Ok(false)
+                } else {
+                    Err(io::Error::new(io::ErrorKind::NotADirectory, "it is not a folder"))
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        folder(path).is_dir()
+    }
+
+    fn names(&self, path: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(folder(path))? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::hard_link(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_dir(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        File::open(folder(path))?.sync_all()
+    }
+
+    fn try_lock(&self, path: &Path, text: &str) -> io::Result<Result<Held, String>> {
+        for _ in 0..TRIES {
+            let mut file = lock_file(path)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(Err(note(file))),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            if leads_to(path, &file)? {
+                file.set_len(0)?;
+                file.seek(SeekFrom::Start(0))?;
+                file.write_all(text.as_bytes())?;
+                return Ok(Ok(Box::new(file)));
+            }
+        }
+        Ok(Err("somebody who deletes it again and again".to_owned()))
+    }
+
+    fn lock(&self, path: &Path, share: Share) -> io::Result<Held> {
+        let file = lock_file(path)?;
+        match share {
+            Share::Alone => file.lock()?,
+            Share::Together => file.lock_shared()?,
+        }
+        Ok(Box::new(file))
+    }
+
+    fn network(&self, path: &Path) -> io::Result<Option<&'static str>> {
+        #[cfg(target_os = "linux")]
+        {
+            let found = rustix::fs::statfs(folder(path))?.f_type;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "32 bits of magic"
+            )]
+            let magic = found as u32;
+            Ok(network_name(magic))
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = path;
+            Ok(None)
+        }
+    }
+
+    fn user(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+}
+
+/// The network a file system of that magic number is on.
+fn network_name(magic: u32) -> Option<&'static str> {
+    NETWORKS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use std::sync::Arc;
+
+use robota_core::event::{Durability, Envelope, Renamed};
+use robota_core::journal::JournalError;
+use robota_core::message::BlobRef;
+
+use super::super::FileStore;
+use super::*;
+use crate::disk::Disk as _;
+use crate::sim::{Moment, SimDisk};
+
+fn begun(disk: &SimDisk, name: &str) -> (Arc<Files>, SessionId) {
+    let files = FileStore::new("/s").with_disk(Arc::new(disk.clone())).files;
+    let session = SessionId::from(name);
+    let event = Envelope {
+        seq: 1,
+        epoch: 1,
+        ts: jiff::Timestamp::UNIX_EPOCH,
+        turn: None,
+        event: Renamed { name: "x".to_owned() }.into(),
+        min_reader: None,
+    };
+    let mut writer = files.create(&session).unwrap();
+    writer.append(&[Arc::new(event)], Durability::Synced).unwrap();
+    (files, session)
+}
+
+#[test]
+fn a_blob_that_was_acknowledged_survives_every_crash() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    disk.record();
+    let one = files.put(&session, b"first").unwrap();
+    let first = disk.now();
+    let two = files.put(&session, b"second, on another shelf").unwrap();
+    let second = disk.now();
+    for moment in 0..disk.moments() {
+        let moment = Moment(moment);
+        for crash in disk.crashes(moment) {
+            let files = FileStore::new("/s").with_disk(Arc::new(crash.disk)).files;
+            for (blob, since) in [(&one, first), (&two, second)] {
+                let got = files.get(&session, blob);
+                if moment >= since {
+                    assert!(matches!(got, Ok(Some(_))), "{moment:?} {}: {got:?}", crash.fate);
+                    // And it is known that somebody refers to it.
+                    files.sweep(&files.all_blobs().unwrap()).unwrap();
+                    assert!(files.get(&session, blob).unwrap().is_some(), "{}", crash.fate);
+                } else {
+                    assert!(!matches!(got, Ok(Some(bytes)) if BlobRef::of(&bytes) != *blob));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_blob_that_was_changed_is_damage() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    let blob = files.put(&session, b"content").unwrap();
+    let path = files.blob_path(&blob.sha256);
+    disk.remove(&path).unwrap();
+    disk.open_append(&path, Make::Always).unwrap().write(b"another").unwrap();
+    let error = files.get(&session, &blob).unwrap_err();
+    assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
+}
+
+#[test]
+fn what_a_crash_left_is_swept() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    let blob = files.put(&session, b"content").unwrap();
+    disk.remove(&files.folder(&session).join("refs")).unwrap();
+    assert_eq!(files.sweep(&files.all_blobs().unwrap()).unwrap(), 1);
+    assert_eq!(files.get(&session, &blob).unwrap(), None);
+}
+
+#[test]
+fn a_full_disk_keeps_no_half_blob() {
+    let disk = SimDisk::new();
+    let (files, session) = begun(&disk, "s");
+    for room in [0, 70, 75, 99] {
+        disk.faults(|faults| faults.room = Some(room));
+        let error = files.put(&session, &[b'x'; 100]).unwrap_err();
+        assert!(error.to_string().contains("no space left"), "{error}");
+        let blob = BlobRef::of(&[b'x'; 100]);
+        assert_eq!(files.get(&session, &blob).unwrap(), None, "{room}");
+    }
+    disk.faults(|faults| faults.room = None);
+    files.put(&session, &[b'x'; 100]).unwrap();
+}

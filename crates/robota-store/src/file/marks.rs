@@ -1,0 +1,163 @@
+//! Marks: where in a segment some of its events begin, so that one of them is found without
+//! reading the segment from its start.
+//!
+//! `{first}.idx` holds pairs of numbers (event, offset; little-endian, eight bytes each), one for
+//! about every 16 KiB. It grows with its segment, is never synced and never believed: what is read
+//! through a mark must be the event that is looked for. It may be deleted at any time.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use robota_core::journal::JournalError;
+
+use super::segment::{Mark, Reader, Segment};
+use crate::disk::{Disk, Make, Tail};
+
+/// How far apart marks are, in bytes.
+pub(super) const APART: u64 = 16 * 1024;
+
+/// A mark on disk.
+const RECORD: usize = 16;
+
+/// More marks than a segment can have; a larger file is none of ours.
+const MOST: u64 = 4 * 1024 * 1024;
+
+fn path(segment: &Segment) -> PathBuf {
+    segment.path.with_extension("idx")
+}
+
+/// The marks of a segment, oldest first; none when they are missing or make no sense.
+fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
+    let mut bytes = Vec::new();
+    disk.open_read(&path(segment)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
+    let marks: Option<Vec<_>> = bytes
+        .chunks_exact(RECORD)
+        .map(|record| {
+            let (seq, offset) = record.split_at(8);
+            Some(Mark { seq: number(seq)?, offset: number(offset)? })
+        })
+        .collect();
+    let marks = marks?;
+    let rising = std::iter::once(&segment.start())
+        .chain(&marks)
+        .zip(&marks)
+        .all(|(before, after)| before.seq < after.seq && before.offset < after.offset);
+    rising.then_some(marks)
+}
+
+/// A reader of a segment that stands at that event; none when the segment does not have it.
+pub(super) fn reader_at(
+    disk: &dyn Disk,
+    segment: &Segment,
+    seq: u64,
+    last: bool,
+) -> Result<Option<Reader>, JournalError> {
+    let marks = match load(disk, segment) {
+        Some(marks) => marks,
+        None if seq == segment.first => Vec::new(),
+        None => rebuild(disk, segment, last)?,
+    };
+    let at = marks.partition_point(|mark| mark.seq <= seq);
+    if let Some(mark) = at.checked_sub(1).and_then(|at| marks.get(at)).copied() {
+        // Marks may be of a segment that lost its end, or damaged. What they lead to says so.
+        let holds = Reader::open(disk, segment, mark, true)
+            .and_then(|mut reader| reader.next())
+            .is_ok_and(|event| event.is_some());
+        if holds {
+            return standing(Reader::open(disk, segment, mark, last)?, seq);
+        }
+        let _ = disk.remove(&path(segment));
+    }
+    standing(Reader::open(disk, segment, segment.start(), last)?, seq)
+}
+
+fn standing(mut reader: Reader, seq: u64) -> Result<Option<Reader>, JournalError> {
+    Ok(reader.skip_to(seq)?.then_some(reader))
+}
+
+/// Makes the marks of a segment anew. Those of the last one are its writer's to keep.
+fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
+    let mut reader = Reader::open(disk, segment, segment.start(), last)?;
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut due = APART;
+    loop {
+        let mark = Mark { seq: reader.next_seq(), offset: reader.whole() };
+        if !reader.skip_to(mark.seq.saturating_add(1))? {
+            break;
+        }
+        if mark.offset >= due {
+            marks.push(mark);
+            due = mark.offset + APART;
+        }
+    }
+    if !last {
+        // A folder that cannot be written is read all the same.
+        let _ = save(disk, segment, &marks);
+    }
+    Ok(marks)
+}
+
+fn save(disk: &dyn Disk, segment: &Segment, marks: &[Mark]) -> std::io::Result<()> {
+    let bytes: Vec<u8> = marks.iter().flat_map(encode).collect();
+    super::replace::replace(disk, &path(segment), &bytes, super::replace::Wait::No)
+}
+
+fn encode(mark: &Mark) -> [u8; RECORD] {
+    let mut record = [0; RECORD];
+    record[..8].copy_from_slice(&mark.seq.to_le_bytes());
+    record[8..].copy_from_slice(&mark.offset.to_le_bytes());
+    record
+}
+
+/// Keeps the marks of the segment that grows.
+pub(super) struct Marker {
+    tail: Option<Box<dyn Tail>>,
+    due: u64,
+}
+
+impl Marker {
+    /// The marks of a new segment.
+    pub(super) fn begin(disk: &dyn Disk, segment: &Segment) -> Self {
+        let path = path(segment);
+        let _ = disk.remove(&path);
+        Self { tail: disk.open_append(&path, Make::Always).ok(), due: APART }
+    }
+
+    /// The marks of a segment that is gone on with, of that length.
+    pub(super) fn resume(disk: &dyn Disk, segment: &Segment, len: u64) -> Self {
+        let marks = load(disk, segment)
+            // A power loss may have left marks beyond the end.
+            .filter(|marks| marks.last().is_none_or(|mark| mark.offset < len));
+        let marks = match marks {
+            Some(marks) if len < APART || !marks.is_empty() => Ok(marks),
+            _ => rebuild(disk, segment, true),
+        };
+        let tail = marks.ok().and_then(|marks| {
+            save(disk, segment, &marks).ok()?;
+            let due = marks.last().map_or(APART, |mark| mark.offset + APART);
+            Some((disk.open_append(&path(segment), Make::Never).ok()?, due))
+        });
+        match tail {
+            Some((tail, due)) => Self { tail: Some(tail), due },
+            None => Self { tail: None, due: u64::MAX },
+        }
+    }
+
+    /// An event begins there.
+    pub(super) fn note(&mut self, mark: Mark) {
+        if mark.offset < self.due {
+            return;
+        }
+        self.due = mark.offset + APART;
+        // Nobody needs them: without, the segment is read from its start.
+        if let Some(tail) = &mut self.tail
+            && tail.write(&encode(&mark)).is_err()
+        {
+            self.tail = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

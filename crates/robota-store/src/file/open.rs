@@ -1,0 +1,164 @@
+//! Beginning a session, and opening one that is there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use robota_core::ids::{SessionId, SessionName};
+use robota_core::journal::JournalError;
+
+use super::writer::{Place, Writer};
+use super::{Files, identity, io, segment};
+use crate::disk::{Held, Make};
+use crate::failpoint::failpoint;
+
+impl Files {
+    /// Begins a session without events, under its lock.
+    pub(super) fn create(self: &Arc<Self>, session: &SessionId) -> Result<Writer, JournalError> {
+        let (lock, unsynced) = self.claim(session)?;
+        Ok(Writer::new(Arc::clone(self), session.clone(), lock, unsynced))
+    }
+
+    /// Makes the folder of a new session and takes its lock. Returns the folders whose names must
+    /// be synced.
+    pub(super) fn claim(&self, session: &SessionId) -> Result<(Held, Vec<PathBuf>), JournalError> {
+        SessionName::parse(session.as_str())?;
+        let folder = self.folder(session);
+        let mut unsynced = self.make_root()?;
+        self.refuse_network()?;
+        if self.disk.make_folder(&folder).map_err(|error| io("create", &folder, &error))? {
+            unsynced.push(self.root.clone());
+        }
+        let lock = self.take_lock(session)?;
+        self.clear(session)?;
+        unsynced.push(folder);
+        Ok((lock, unsynced))
+    }
+
+    /// Makes a folder fit for a new session: what a writer left that died before anything was
+    /// acknowledged is no session, and neither is what is left of one that was deleted.
+    fn clear(&self, session: &SessionId) -> Result<(), JournalError> {
+        let folder = self.folder(session);
+        let segments = segment::list(&*self.disk, &folder)?;
+        if identity::read(&*self.disk, &folder)?.is_some()
+            && self.fold(session, &segments, None)?.head.is_some()
+        {
+            return Err(JournalError::Exists(session.clone()));
+        }
+        // What it refers to stays: blobs may be kept before the first event.
+        let ours = |name: &str| {
+            name == "session.json"
+                || [".jsonl", ".head", ".idx", "head.json"].iter().any(|end| name.ends_with(end))
+        };
+        for name in self.disk.names(&folder).map_err(|error| io("list", &folder, &error))? {
+            if ours(&name) {
+                let path = folder.join(name);
+                self.disk.remove(&path).map_err(|error| io("remove", &path, &error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a session for writing.
+    pub(super) fn open(self: &Arc<Self>, session: &SessionId) -> Result<Writer, JournalError> {
+        self.identity(session)?;
+        self.refuse_network()?;
+        let folder = self.folder(session);
+        let lock = self.take_lock(session)?;
+        failpoint!("store.open.after_lock");
+        // Only now: who had the lock may have deleted it, or added a segment.
+        let found = self.identity(session)?;
+        if self.is_foreign(&found) {
+            let place = folder.display().to_string();
+            return Err(JournalError::Foreign { session: session.clone(), place });
+        }
+        let segments = segment::list(&*self.disk, &folder)?;
+        let end = self.fold(session, &segments, None)?;
+        let (Some(head), Some(last)) = (end.head, end.segment) else {
+            return Err(JournalError::NotFound(session.clone()));
+        };
+        failpoint!("store.open.before_repair");
+        for left in segments.iter().filter(|left| left.first > last.first) {
+            self.disk.remove(&left.path).map_err(|error| io("remove", &left.path, &error))?;
+        }
+        let mut tail = self
+            .disk
+            .open_append(&last.path, Make::Never)
+            .map_err(|error| io("open", &last.path, &error))?;
+        if end.torn {
+            tail.truncate(end.whole).map_err(|error| io("repair", &last.path, &error))?;
+        }
+        let place = Place { segment: last, tail, len: end.whole };
+        // A writer that died may not have synced the names of its files.
+        let writer = Writer::new(Arc::clone(self), session.clone(), lock, vec![folder]);
+        Ok(writer.of(found.identity, head).at(place))
+    }
+
+    /// Takes the lock of a session's folder, or says who has it.
+    pub(super) fn take_lock(&self, session: &SessionId) -> Result<Held, JournalError> {
+        let path = self.folder(session).join("lock");
+        let note = format!("{}\n", crate::owner::owner(&*self.clock));
+        match self.disk.try_lock(&path, &note) {
+            Ok(Ok(held)) => Ok(held),
+            Ok(Err(owner)) => Err(JournalError::Locked { session: session.clone(), owner }),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(JournalError::NotFound(session.clone()))
+            }
+            Err(error) => Err(io("lock", &path, &error)),
+        }
+    }
+
+    /// A lock on another machine's disk is not one on the others that use it.
+    fn refuse_network(&self) -> Result<(), JournalError> {
+        let found =
+            self.disk.network(&self.root).map_err(|error| io("look at", &self.root, &error))?;
+        match found {
+            None => Ok(()),
+            Some(network) => Err(JournalError::Unsuitable {
+                place: self.root.display().to_string(),
+                reason: format!(
+                    "it lies on a network file system ({network}), where two machines could write \
+                     to one session at the same time"
+                ),
+            }),
+        }
+    }
+
+    /// Makes the root and what leads to it. Returns the folders whose names must be synced.
+    pub(super) fn make_root(&self) -> Result<Vec<PathBuf>, JournalError> {
+        // The root itself may be a link: where sessions are kept is the caller's choice.
+        let missing: Vec<_> = self
+            .root
+            .ancestors()
+            .take_while(|path| !path.as_os_str().is_empty() && !self.disk.is_folder(path))
+            .collect();
+        let mut unsynced = Vec::new();
+        for path in missing.iter().rev() {
+            self.disk.make_folder(path).map_err(|error| io("create", path, &error))?;
+            unsynced.extend(path.parent().map(Path::to_path_buf));
+        }
+        if !missing.is_empty() {
+            self.hide_from_git()?;
+        }
+        Ok(unsynced)
+    }
+
+    /// Sessions of a project hold what was said and read there, and are nobody else's: they must
+    /// not be committed by accident.
+    fn hide_from_git(&self) -> Result<(), JournalError> {
+        let named = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
+        let of_project = named(&self.root, "sessions")
+            && self.root.parent().is_some_and(|dir| named(dir, ".robota"));
+        if !of_project {
+            return Ok(());
+        }
+        let path = self.root.join(".gitignore");
+        let written =
+            self.disk.open_append(&path, Make::Always).and_then(|mut file| file.write(b"*\n"));
+        match written {
+            Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(io("write", &path, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+}

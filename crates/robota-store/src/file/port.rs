@@ -1,0 +1,162 @@
+//! The store as the rest of the world sees it: everything that blocks is done off the async
+//! threads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::blob::Blobs;
+use robota_core::event::{Cursor, Durability, Envelope};
+use robota_core::ids::SessionId;
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage,
+};
+
+use super::blobs::FileBlobs;
+use super::writer::Writer;
+use super::{FileStore, Files};
+
+impl FileStore {
+    /// Runs what blocks where blocking is fine.
+    async fn off<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Files>) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let files = Arc::clone(&self.files);
+        blocking("the sessions", move || work(&files)).await
+    }
+
+    /// Copies a session that somebody else wrote into one of this user's. The source stays.
+    ///
+    /// # Errors
+    /// When the source cannot be read, or there is a session of the target's id.
+    pub async fn import(
+        &self,
+        source: &SessionId,
+        target: &SessionId,
+    ) -> Result<SessionHead, JournalError> {
+        let (source, target) = (source.clone(), target.clone());
+        self.off(move |files| {
+            // Gives the session free again.
+            drop(files.import(&source, &target)?);
+            files.head(&target)
+        })
+        .await
+    }
+
+    /// Removes blobs that no session refers to: deleting does so too, unless a crash comes
+    /// between. Returns how many.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn sweep(&self) -> Result<usize, JournalError> {
+        self.off(|files| files.sweep(&files.all_blobs()?)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl JournalStore for FileStore {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.create(&session)).await.map(FileJournal::boxed)
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.open(&session)).await.map(FileJournal::boxed)
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.read(&session, after_seq, limit)).await
+    }
+
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        let (session, seqs) = (session.clone(), seqs.to_vec());
+        self.off(move |files| files.pick(&session, &seqs)).await
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.head(&session)).await
+    }
+
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        let filter = filter.clone();
+        self.off(move |files| files.list(&filter)).await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
+        self.off(move |files| files.fork(&parent, at, &child, &first)).await.map(FileJournal::boxed)
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.delete(&session)).await
+    }
+
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+        let session = session.clone();
+        self.off(move |files| files.bytes(&session)).await
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+        Arc::new(FileBlobs::new(Arc::clone(&self.files), session.clone()))
+    }
+}
+
+/// A session open for writing. Dropping it gives the session free, once an append that may
+/// still be under way is through.
+struct FileJournal {
+    /// Shared with the append under way, so that one whose caller went away still ends in a
+    /// known state before the next begins.
+    writer: Arc<Mutex<Writer>>,
+}
+
+impl FileJournal {
+    fn boxed(writer: Writer) -> Box<dyn Journal> {
+        Box::new(Self { writer: Arc::new(Mutex::new(writer)) })
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for FileJournal {
+    async fn append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let writer = Arc::clone(&self.writer);
+        let events = events.to_vec();
+        blocking("the journal", move || {
+            writer.lock().unwrap_or_else(PoisonError::into_inner).append(&events, durability)
+        })
+        .await
+    }
+}
+
+/// Runs what blocks where blocking is fine.
+pub(super) async fn blocking<T: Send + 'static>(
+    place: &'static str,
+    work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // The runtime is shutting down, or the work panicked.
+        Err(error) => Err(JournalError::Io {
+            action: "finish the work on",
+            place: place.to_owned(),
+            reason: error.to_string(),
+        }),
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading. No lock is taken, and nothing is written but indexes that are missing.
+
+use std::collections::HashMap;
+
+use robota_core::event::{Cursor, Envelope};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage};
+
+use super::folder::folder_name;
+use super::identity::Found;
+use super::index::{self, Index};
+use super::segment::Segment;
+use super::{Files, identity, io, marks, segment};
+
+impl Files {
+    /// The events after a number, oldest first.
+    pub(super) fn read(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let segments = self.segments(session)?;
+        let from = after.saturating_add(1);
+        // The last segment that begins at or before the first event asked for.
+        let start = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
+        let mut events = Vec::new();
+        let mut due = None;
+        for (at, segment) in segments.iter().enumerate().skip(start) {
+            if events.len() == limit {
+                break;
+            }
+            if due.is_some_and(|due| due != segment.first) {
+                return Err(index::missing(segment, due));
+            }
+            let last = at + 1 == segments.len();
+            let reader = marks::reader_at(&*self.disk, segment, from.max(segment.first), last)?;
+            let Some(mut reader) = reader else { break };
+            while events.len() < limit {
+                let Some(event) = reader.next()? else { break };
+                events.push(event);
+            }
+            due = Some(reader.next_seq());
+        }
+        if events.is_empty() && limit > 0 {
+            // Past the end, unless nothing was ever acknowledged: then there is no session.
+            self.has_events(session, &segments)?;
+        }
+        Ok(events)
+    }
+
+    /// The events with these numbers, in their order.
+    pub(super) fn pick(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let segments = self.segments(session)?;
+        self.has_events(session, &segments)?;
+        let mut sorted = seqs.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut found = HashMap::with_capacity(sorted.len());
+        let mut reader: Option<(usize, segment::Reader)> = None;
+        for seq in sorted {
+            let missing = || JournalError::NoSuchEvent {
+                session: session.clone(),
+                at: Cursor { epoch: 0, seq },
+            };
+            let at = segments.partition_point(|segment| segment.first <= seq);
+            let at = at.checked_sub(1).ok_or_else(missing)?;
+            // Near the last one: go on from there. Elsewhere: look it up.
+            let near = reader
+                .take()
+                .filter(|(of, reader)| *of == at && seq.saturating_sub(reader.next_seq()) < 64);
+            let mut next = match near {
+                Some((_, mut reader)) => reader.skip_to(seq)?.then_some(reader),
+                None => {
+                    let last = at + 1 == segments.len();
+                    marks::reader_at(&*self.disk, &segments[at], seq, last)?
+                }
+            }
+            .ok_or_else(missing)?;
+            let event = next.next()?.ok_or_else(missing)?;
+            found.insert(seq, event);
+            reader = Some((at, next));
+        }
+        Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
+    }
+
+    /// The segments of a session that must exist.
+    fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
+        self.identity(session)?;
+        let segments = segment::list(&*self.disk, &self.folder(session))?;
+        if segments.is_empty() {
+            return Err(JournalError::NotFound(session.clone()));
+        }
+        Ok(segments)
+    }
+
+    /// Whether there is an event at all: a segment other than the first follows on one.
+    fn has_events(&self, session: &SessionId, segments: &[Segment]) -> Result<(), JournalError> {
+        let none = || JournalError::NotFound(session.clone());
+        match segments {
+            [] => Err(none()),
+            [only] => {
+                let mut reader = segment::Reader::open(&*self.disk, only, only.start(), true)?;
+                reader.next()?.map(|_| ()).ok_or_else(none)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The sessions there are. Reads one small file for each.
+    pub(super) fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        let names = match self.disk.names(&self.root) {
+            Ok(names) => names,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(io("list", &self.root, &error)),
+        };
+        Ok(filter.page(names.iter().filter_map(|name| self.listed(name))))
+    }
+
+    /// What a list shows of a folder; none when it holds no session. One that cannot be read does
+    /// not hide the others.
+    fn listed(&self, name: &str) -> Option<SessionHead> {
+        let folder = self.root.join(name);
+        if let Some((index, user)) = index::read(&*self.disk, &folder) {
+            let found = Found { identity: index.identity, user };
+            if folder_name(&found.identity.session) != *name {
+                return None;
+            }
+            return Some(SessionHead { foreign: self.is_foreign(&found), ..index.head });
+        }
+        let found = identity::read(&*self.disk, &folder).ok()??;
+        let session = &found.identity.session;
+        if folder_name(session) != *name {
+            return None;
+        }
+        let segments = segment::list(&*self.disk, &folder).ok()?;
+        let end = self.fold(session, &segments, None).ok()?;
+        let (head, last) = (end.head?, end.segment?);
+        let foreign = self.is_foreign(&found);
+        if !foreign {
+            // Not known to be safe: somebody may be writing.
+            let index = Index {
+                identity: found.identity,
+                head: head.clone(),
+                segment: last.first,
+                offset: end.whole,
+                start: 0,
+                safe: false,
+            };
+            index::write(&*self.disk, &folder, &index);
+        }
+        Some(SessionHead { foreign, ..head })
+    }
+
+    /// How many bytes the files of a session have.
+    pub(super) fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+        self.identity(session)?;
+        let folder = self.folder(session);
+        let names = self.disk.names(&folder).map_err(|error| io("list", &folder, &error))?;
+        let len =
+            |name: &String| self.disk.open_read(&folder.join(name)).and_then(|file| file.look());
+        Ok(names.iter().filter_map(|name| len(name).ok()).map(|look| look.len).sum())
+    }
+}

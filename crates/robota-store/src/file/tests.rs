@@ -1,0 +1,34 @@
+//! What must hold across the parts of the file store.
+
+mod foreign;
+mod forks;
+mod power;
+
+use std::sync::Arc;
+
+use robota_core::event::{Envelope, Event, Renamed};
+use robota_core::ids::SessionId;
+
+use super::{FileStore, Files};
+use crate::sim::SimDisk;
+
+fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> {
+    let ts = jiff::Timestamp::UNIX_EPOCH;
+    Arc::new(Envelope { seq, epoch, ts, turn: None, event: event.into(), min_reader: None })
+}
+
+fn event(seq: u64) -> Arc<Envelope> {
+    envelope(1, seq, Renamed { name: format!("name {seq}") })
+}
+
+fn id(text: &str) -> SessionId {
+    SessionId::from(text)
+}
+
+fn files(disk: &SimDisk) -> Arc<Files> {
+    FileStore::new("/home/sessions").with_segment_bytes(400).with_disk(Arc::new(disk.clone())).files
+}
+
+fn read(files: &Files, session: &SessionId) -> Vec<Envelope> {
+    files.read(session, 0, usize::MAX).unwrap()
+}

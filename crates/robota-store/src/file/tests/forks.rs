@@ -1,0 +1,90 @@
+//! What a fork costs, and whose its files are.
+
+use robota_core::event::Durability;
+
+use super::*;
+use crate::file::segment;
+
+fn parent(disk: &SimDisk, last: u64) -> Arc<Files> {
+    let files = files(disk);
+    let mut writer = files.create(&id("parent")).unwrap();
+    for seq in 1..=last {
+        writer.append(&[event(seq)], Durability::Synced).unwrap();
+    }
+    files
+}
+
+#[test]
+fn kode_04_closed_segments_are_shared_and_the_tail_is_copied() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 40);
+    let segments = segment::list(&disk, &files.folder(&id("parent"))).unwrap();
+    assert!(segments.len() > 5);
+    let before = disk.contents();
+    let mut fork =
+        files.fork(&id("parent"), event(38).cursor(), &id("child"), &[event(39)]).unwrap();
+    // All segments but the one it is in, each with its two indexes; the first has no head.
+    let shared = segments.iter().filter(|segment| segment.first < 38).count() - 1;
+    assert!(disk.shared_files() >= shared, "{} of {shared}", disk.shared_files());
+    fork.append(&[event(40)], Durability::Synced).unwrap();
+    fork.append(&[event(41)], Durability::Synced).unwrap();
+    for (path, bytes) in before {
+        assert_eq!(disk.contents().get(&path), Some(&bytes), "{}", path.display());
+    }
+    assert_eq!(read(&files, &id("child")).len(), 41);
+}
+
+#[test]
+fn kode_04_a_fork_at_any_event_is_right() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 20);
+    for at in 1..=20 {
+        let child = id(&format!("child-{at}"));
+        let first = envelope(2, at + 1, Renamed { name: "child".to_owned() });
+        drop(files.fork(&id("parent"), event(at).cursor(), &child, &[first]).unwrap());
+        let events = read(&files, &child);
+        assert_eq!(events.len() as u64, at + 1);
+        assert_eq!(events.last().unwrap().epoch, 2);
+        // And opened, appended to, and its parent is what it was.
+        let mut writer = files.open(&child).unwrap();
+        writer
+            .append(&[envelope(3, at + 2, Renamed { name: "x".to_owned() })], Durability::Synced)
+            .unwrap();
+        assert_eq!(read(&files, &child).len() as u64, at + 2);
+        assert_eq!(read(&files, &id("parent")).len(), 20);
+    }
+}
+
+#[test]
+fn kode_04_without_links_a_fork_is_a_copy() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 40);
+    disk.faults(|faults| faults.no_links = true);
+    drop(files.fork(&id("parent"), event(38).cursor(), &id("child"), &[event(39)]).unwrap());
+    assert_eq!(disk.shared_files(), 0);
+    assert_eq!(read(&files, &id("child")).len(), 39);
+}
+
+#[test]
+fn kode_04_a_head_without_its_index_is_the_same() {
+    let disk = SimDisk::new();
+    let files = parent(&disk, 40);
+    drop(files.fork(&id("parent"), event(38).cursor(), &id("child"), &[event(39)]).unwrap());
+    let sessions = [id("parent"), id("child")];
+    let before: Vec<_> = sessions.iter().map(|session| files.head(session).unwrap()).collect();
+    let listed = files.list(&Default::default()).unwrap();
+    let indexes = |end: &str| -> Vec<_> {
+        disk.contents().into_keys().filter(|path| path.to_string_lossy().ends_with(end)).collect()
+    };
+    for end in ["head.json", ".head", ".idx"] {
+        let gone = indexes(end);
+        assert!(!gone.is_empty(), "{end}");
+        for path in gone {
+            crate::disk::Disk::remove(&disk, &path).unwrap();
+        }
+        let after: Vec<_> = sessions.iter().map(|session| files.head(session).unwrap()).collect();
+        assert_eq!(after, before, "without {end}");
+        assert_eq!(files.list(&Default::default()).unwrap(), listed, "without {end}");
+        sessions.iter().for_each(|session| drop(files.open(session).unwrap()));
+    }
+}

@@ -1,0 +1,213 @@
+//! The power goes, at every step, in every way.
+
+use robota_core::event::{Durability, TurnEnd, TurnFinished};
+use robota_core::journal::{JournalError, SessionFilter};
+use robota_core::usage::Usage;
+
+use super::*;
+use crate::Level;
+use crate::sim::{Crash, Moment};
+
+fn turn_finished(epoch: u32, seq: u64) -> Arc<Envelope> {
+    let usage = Usage::default();
+    let event =
+        TurnFinished { end: TurnEnd::Complete, rounds: 1, tools_executed: 0, usage, error: None };
+    envelope(epoch, seq, event)
+}
+
+/// What somebody was told is safe, and when.
+#[derive(Default)]
+struct Told(Vec<(Moment, usize)>);
+
+impl Told {
+    /// How many events were known to be safe at that moment.
+    fn safe_at(&self, moment: Moment) -> usize {
+        self.0.iter().rev().find(|(told, _)| *told <= moment).map_or(0, |(_, count)| *count)
+    }
+}
+
+/// Opens what a loss of power left and checks that it is a beginning of `all` with all that was
+/// safe in it, that lists agree, and that it can be gone on with. Returns how much there is.
+fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize) -> usize {
+    let what = || format!("{:?}, {}", crash.moment, crash.fate);
+    let files = files(&crash.disk);
+    let mut writer = match files.open(session) {
+        Ok(writer) => writer,
+        Err(JournalError::NotFound(_)) if safe == 0 => {
+            // Then it can be begun again.
+            let mut writer = files.create(session).unwrap_or_else(|e| panic!("{}: {e}", what()));
+            writer.append(&all[..1], Durability::Synced).unwrap();
+            assert_eq!(read(&files, session).len(), 1, "{}", what());
+            return 0;
+        }
+        Err(error) => panic!("{}: {error}", what()),
+    };
+    let there = read(&files, session);
+    let expected: Vec<_> = all.iter().take(there.len()).map(|event| (**event).clone()).collect();
+    assert_eq!(there, expected, "{}", what());
+    assert!(there.len() >= safe, "{}: {} of {safe}", what(), there.len());
+    let head = files.head(session).unwrap();
+    assert_eq!(Some(head.last), there.last().map(Envelope::cursor), "{}", what());
+    let mut fold = None;
+    there.iter().for_each(|event| super::super::index::apply(&mut fold, session, event));
+    assert_eq!(Some(&head), fold.as_ref(), "{}", what());
+    assert_eq!(files.list(&SessionFilter::default()).unwrap().sessions.len(), 1, "{}", what());
+    let (epoch, seq) = (head.last.epoch + 1, head.last.seq + 1);
+    writer.append(&[turn_finished(epoch, seq)], Durability::Synced).unwrap();
+    let seqs: Vec<_> = read(&files, session).iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=seq).collect::<Vec<_>>(), "{}", what());
+    assert_eq!(files.pick(session, &seqs).unwrap().len(), seqs.len(), "{}", what());
+    there.len()
+}
+
+#[test]
+fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
+    let disk = SimDisk::new();
+    disk.record();
+    let session = id("s");
+    let store = files(&disk);
+    let (mut all, mut told) = (Vec::new(), Told::default());
+    let mut epoch = 0;
+    // Two writers, one after the other; small segments, so that they roll.
+    for batches in [[1, 2, 1, 3, 1], [2, 1, 1, 1, 4]] {
+        epoch += 1;
+        let mut writer = if epoch == 1 {
+            store.create(&session).unwrap()
+        } else {
+            store.open(&session).unwrap()
+        };
+        for (number, count) in batches.into_iter().enumerate() {
+            let next = all.len() as u64 + 1;
+            let batch: Vec<_> = (next..next + count).map(|seq| turn_finished(epoch, seq)).collect();
+            all.extend(batch.clone());
+            let durability = if number % 2 == 0 { Durability::Synced } else { Durability::Written };
+            writer.append(&batch, durability).unwrap();
+            if durability == Durability::Synced {
+                told.0.push((disk.now(), all.len()));
+            }
+        }
+    }
+    assert!(crate::file::segment::list(&disk, &store.folder(&session)).unwrap().len() > 3);
+    let (mut crashes, mut least, mut most) = (0, usize::MAX, 0);
+    for moment in (0..disk.moments()).map(Moment) {
+        for crash in disk.crashes(moment) {
+            let there = check(&crash, &session, &all, told.safe_at(moment));
+            crashes += 1;
+            (least, most) = (least.min(there), most.max(there));
+        }
+    }
+    // That the test can fail: there were many states, and they differ.
+    assert!(crashes > 2000, "{crashes}");
+    assert_eq!((least, most), (0, all.len()));
+}
+
+#[test]
+fn a_fork_is_there_whole_or_not_at_all() {
+    let disk = SimDisk::new();
+    let (parent, child) = (id("parent"), id("child"));
+    let store = files(&disk);
+    let all: Vec<_> = (1..=9).map(|seq| turn_finished(1, seq)).collect();
+    let mut writer = store.create(&parent).unwrap();
+    for event in &all {
+        writer.append(&[Arc::clone(event)], Durability::Synced).unwrap();
+    }
+    disk.record();
+    let first = [turn_finished(2, 8), turn_finished(2, 9)];
+    drop(store.fork(&parent, all[6].cursor(), &child, &first).unwrap());
+    let done = disk.now();
+    let forked: Vec<_> = all[..7].iter().cloned().chain(first).collect();
+    let mut missing = 0;
+    for moment in (0..disk.moments()).map(Moment) {
+        for crash in disk.crashes(moment) {
+            let files = files(&crash.disk);
+            let what = format!("{moment:?}, {}", crash.fate);
+            assert_eq!(read(&files, &parent).len(), 9, "{what}");
+            match files.read(&child, 0, usize::MAX) {
+                Ok(events) => {
+                    let expected: Vec<_> = forked.iter().map(|event| (**event).clone()).collect();
+                    assert_eq!(events, expected, "{what}");
+                    files.open(&child).unwrap();
+                }
+                Err(JournalError::NotFound(_)) => {
+                    assert!(moment < done, "{what}");
+                    missing += 1;
+                    // Made again, over what is left of it.
+                    let first = [turn_finished(3, 8)];
+                    drop(files.fork(&parent, all[6].cursor(), &child, &first).unwrap());
+                    assert_eq!(read(&files, &child).len(), 8, "{what}");
+                }
+                Err(error) => panic!("{what}: {error}"),
+            }
+        }
+    }
+    assert!(missing > 10, "{missing}");
+}
+
+#[test]
+fn a_deletion_is_whole_or_can_be_repeated() {
+    let disk = SimDisk::new();
+    let (session, other) = (id("s"), id("other"));
+    let store = files(&disk);
+    for session in [&session, &other] {
+        let mut writer = store.create(session).unwrap();
+        (1..=6).for_each(|seq| {
+            writer.append(&[turn_finished(1, seq)], Durability::Synced).unwrap();
+        });
+    }
+    disk.record();
+    assert!(store.delete(&session).unwrap());
+    for moment in (0..disk.moments()).map(Moment) {
+        for crash in disk.crashes(moment) {
+            let files = files(&crash.disk);
+            let what = format!("{moment:?}, {}", crash.fate);
+            let there = files.read(&session, 0, usize::MAX);
+            let listed = files.list(&SessionFilter::default()).unwrap().sessions.len();
+            match there {
+                Ok(events) => assert_eq!((events.len(), listed), (6, 2), "{what}"),
+                Err(JournalError::NotFound(_)) => assert_eq!(listed, 1, "{what}"),
+                Err(error) => panic!("{what}: {error}"),
+            }
+            files.delete(&session).unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_eq!(read(&files, &other).len(), 6, "{what}");
+            let mut writer = files.create(&session).unwrap_or_else(|e| panic!("{what}: {e}"));
+            writer.append(&[event(1)], Durability::Synced).unwrap();
+            assert_eq!(read(&files, &session).len(), 1, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
+    for level in [Level::Strict, Level::Relaxed] {
+        let disk = SimDisk::new();
+        let store = FileStore::new("/home/sessions").with_level(level);
+        let store = store.with_disk(Arc::new(disk.clone())).files;
+        let session = id("s");
+        let mut writer = store.create(&session).unwrap();
+        let all: Vec<_> = (1..=6).map(event).collect();
+        writer.append(&all[..1], Durability::Synced).unwrap();
+        disk.record();
+        let mut told = Told(vec![(disk.now(), 1)]);
+        for (number, event) in all.iter().enumerate().skip(1) {
+            writer.append(std::slice::from_ref(event), Durability::Written).unwrap();
+            told.0.push((disk.now(), number + 1));
+        }
+        for moment in (0..disk.moments()).map(Moment) {
+            for crash in disk.crashes(moment) {
+                let files = files(&crash.disk);
+                match files.read(&session, 0, usize::MAX) {
+                    Ok(events) => {
+                        let expected: Vec<_> =
+                            all.iter().take(events.len()).map(|e| (**e).clone()).collect();
+                        assert_eq!(events, expected);
+                        if level == Level::Strict {
+                            assert!(events.len() >= told.safe_at(moment), "{}", crash.fate);
+                        }
+                    }
+                    Err(JournalError::NotFound(_)) => assert_eq!(level, Level::Relaxed),
+                    Err(error) => panic!("{level:?} {moment:?} {}: {error}", crash.fate),
+                }
+            }
+        }
+    }
+}

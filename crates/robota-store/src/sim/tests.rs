@@ -1,0 +1,61 @@
+use std::path::Path;
+
+use super::*;
+use crate::disk::{Disk as _, Make};
+
+fn left(crash: &Crash) -> Vec<(String, Vec<u8>)> {
+    let name = |path: &Path| path.display().to_string();
+    crash.disk.contents().iter().map(|(path, bytes)| (name(path), bytes.clone())).collect()
+}
+
+#[test]
+fn what_is_synced_survives_and_what_is_not_may() {
+    let disk = SimDisk::new();
+    disk.make_folder(Path::new("/d")).unwrap();
+    disk.sync_folder(Path::new("/")).unwrap();
+    disk.record();
+    let mut file = disk.open_append(Path::new("/d/f"), Make::Always).unwrap();
+    file.write(b"ab").unwrap();
+    let written = disk.now();
+    file.sync().unwrap();
+    let synced = disk.now();
+    disk.sync_folder(Path::new("/d")).unwrap();
+    let named = disk.now();
+
+    let fates = |moment| {
+        let mut fates: Vec<_> = disk.crashes(moment).iter().map(left).collect();
+        fates.sort();
+        fates
+    };
+    let file = |bytes: &[u8]| vec![("/d/f".to_owned(), bytes.to_vec())];
+    assert_eq!(fates(written), [vec![], file(b""), file(b"\0\0"), file(b"a"), file(b"ab")]);
+    assert_eq!(fates(synced), [vec![], file(b"ab")]);
+    assert_eq!(fates(named), [file(b"ab")]);
+}
+
+#[test]
+fn renames_that_are_not_synced_may_come_in_any_order() {
+    let disk = SimDisk::new();
+    for name in ["/a", "/b"] {
+        disk.open_append(Path::new(name), Make::Always).unwrap();
+    }
+    disk.sync_folder(Path::new("/")).unwrap();
+    disk.record();
+    disk.rename(Path::new("/a"), Path::new("/c")).unwrap();
+    disk.rename(Path::new("/b"), Path::new("/d")).unwrap();
+    let mut fates: Vec<String> = disk
+        .crashes(disk.now())
+        .iter()
+        .map(|crash| left(crash).into_iter().map(|(name, _)| name).collect())
+        .collect();
+    fates.sort();
+    assert_eq!(fates, ["/a/b", "/a/d", "/b/c", "/c/d"]);
+}
+
+#[test]
+fn a_disk_that_folds_case_has_one_file_for_two_names() {
+    let disk = SimDisk::folding_case();
+    disk.open_append(Path::new("/Name"), Make::Always).unwrap();
+    assert!(disk.open_append(Path::new("/nAME"), Make::Always).is_err());
+    assert_eq!(disk.names(Path::new("/")).unwrap_or_default(), ["Name"]);
+}

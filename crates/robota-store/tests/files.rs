@@ -1,0 +1,56 @@
+//! Files are a journal store: on this disk, on one that folds case, at every level.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use robota_store::{FileStore, Level};
+use robota_testkit::store_suite::Made;
+
+fn below_a_folder(change: impl FnOnce(FileStore) -> FileStore) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    Made::keeping(change(FileStore::new(folder.path().join("sessions"))), folder)
+}
+
+mod real {
+    use super::*;
+
+    async fn make() -> Made {
+        below_a_folder(|store| store)
+    }
+
+    robota_testkit::store_suite!(make);
+}
+
+mod small_segments_and_a_key {
+    use super::*;
+
+    async fn make() -> Made {
+        below_a_folder(|store| store.with_segment_bytes(2000).with_owner_key("secret"))
+    }
+
+    robota_testkit::store_suite!(make);
+}
+
+mod relaxed {
+    use super::*;
+
+    async fn make() -> Made {
+        below_a_folder(|store| store.with_level(Level::Relaxed))
+    }
+
+    robota_testkit::store_suite!(make);
+}
+
+#[cfg(feature = "sim")]
+mod folding_case {
+    use std::sync::Arc;
+
+    use robota_store::sim::SimDisk;
+
+    use super::*;
+
+    async fn make() -> Made {
+        let disk = Arc::new(SimDisk::folding_case());
+        Made::new(FileStore::new("/Sessions").with_disk(disk))
+    }
+
+    robota_testkit::store_suite!(make);
+}

@@ -1,0 +1,381 @@
+//! A reply as the bytes of a response. Everything is encoded before anything is sent, so that
+//! sending twenty thousand events costs a few writes.
+
+mod anthropic;
+mod chat;
+mod gemini;
+mod responses;
+mod sse;
+mod text_calls;
+
+use std::num::NonZeroUsize;
+
+use robota_core::provider::StopReason;
+use serde_json::Value;
+
+use super::http;
+use super::quirk::{Quirk, Quirks};
+use super::scenario::{Call, Reply, Search, Stall, Step, Tokens};
+use super::{Failure, Wire};
+use sse::Sse;
+
+/// Neighbouring events share writes of about this size.
+const WRITE: usize = 16 * 1024;
+
+/// One thing the connection does.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Out {
+    Bytes(Vec<u8>),
+    Stall(Stall),
+    /// Closes the socket.
+    Close,
+    /// Closes the socket so that the peer's read fails.
+    Reset,
+}
+
+/// What the encoders know about the call besides the reply.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Context {
+    pub(super) wire: Wire,
+    pub(super) model: String,
+    /// Tells answers apart in ids.
+    pub(super) serial: usize,
+    pub(super) stream: bool,
+    /// Whether the request asks for usage in the stream, as Chat wants it.
+    pub(super) usage_wanted: bool,
+}
+
+impl Context {
+    pub(super) fn request_id(&self) -> String {
+        format!("req_{}", self.serial)
+    }
+
+    fn call_id(&self, nth: usize, call: &Call, quirks: &Quirks) -> Option<String> {
+        if quirks.has(Quirk::NoIds) {
+            return None;
+        }
+        let nth = if quirks.has(Quirk::DuplicateIds) { 0 } else { nth };
+        Some(call.id.clone().unwrap_or_else(|| match self.wire {
+            Wire::Anthropic => format!("toolu_{}_{nth}", self.serial),
+            Wire::OpenaiChat | Wire::OpenaiResponses => format!("call_{}_{nth}", self.serial),
+            Wire::Gemini => format!("fc-{}-{nth}", self.serial),
+        }))
+    }
+}
+
+/// How a wire says things. One per answer.
+trait Encoder {
+    fn begin(&mut self, sse: &mut Sse);
+    fn text(&mut self, sse: &mut Sse, piece: &str);
+    fn thinking(&mut self, sse: &mut Sse, piece: &str);
+    /// A thought is over.
+    fn thought(&mut self, sse: &mut Sse, signature: Option<&str>);
+    /// Calls that follow each other.
+    fn calls(&mut self, sse: &mut Sse, calls: &[Call]);
+    fn search(&mut self, sse: &mut Sse, search: &Search);
+    fn activity(&mut self, sse: &mut Sse);
+    fn event(&mut self, sse: &mut Sse, event: &Value);
+    fn fail(&mut self, sse: &mut Sse, failure: &Failure);
+    fn stop(&mut self, sse: &mut Sse, reason: &StopReason);
+}
+
+/// An answer without its timing, for responses that do not stream.
+#[derive(Debug, Default)]
+struct Gathered {
+    parts: Vec<Part>,
+    stop: Option<StopReason>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Thinking(String, Option<String>),
+    Call(Call),
+    Search(Search),
+}
+
+impl Gathered {
+    fn of(reply: &Reply) -> Self {
+        let mut all = Self::default();
+        for step in &reply.steps {
+            match step {
+                Step::Text { pieces, times, .. } => {
+                    all.parts.push(Part::Text(pieces.concat().repeat(*times)));
+                }
+                Step::Thinking { thinking, signature, .. } => {
+                    all.parts.push(Part::Thinking(thinking.clone(), signature.clone()));
+                }
+                Step::Tool(call) => all.parts.push(Part::Call(call.clone())),
+                Step::Search(search) => all.parts.push(Part::Search(search.clone())),
+                Step::Stop(reason) => all.stop = Some(reason.clone()),
+                Step::Usage(_)
+                | Step::Activity
+                | Step::Stall(_)
+                | Step::Error(_)
+                | Step::Drop
+                | Step::Reset
+                | Step::Truncate
+                | Step::Close
+                | Step::Event(_)
+                | Step::Bytes(_) => {}
+            }
+        }
+        all
+    }
+
+    fn stop(&self) -> StopReason {
+        let calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        self.stop.clone().unwrap_or(natural)
+    }
+}
+
+/// The bytes and pauses of a whole response, its head included.
+pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+    match reply.steps.first() {
+        Some(Step::Close) => return vec![Out::Close],
+        Some(Step::Reset) => return vec![Out::Reset],
+        Some(Step::Error(failure)) => return refusal(reply, failure, context),
+        _ => {}
+    }
+    if context.stream { streamed(reply, quirks, context) } else { whole(reply, quirks, context) }
+}
+
+fn headers(reply: &Reply, context: &Context, content_type: &str) -> Vec<(String, String)> {
+    let mut headers = vec![("content-type".to_owned(), content_type.to_owned())];
+    match context.wire {
+        Wire::Anthropic => headers.push(("request-id".to_owned(), context.request_id())),
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            headers.push(("x-request-id".to_owned(), context.request_id()));
+        }
+        Wire::Gemini => {}
+    }
+    headers.extend(reply.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    headers
+}
+
+fn refusal(reply: &Reply, failure: &Failure, context: &Context) -> Vec<Out> {
+    let (content_type, body) = failure.response(context.wire, &context.request_id());
+    let mut headers = headers(reply, context, content_type);
+    headers.extend(failure.headers(context.wire));
+    vec![with_length(failure.shown_status(), headers, body.as_bytes())]
+}
+
+fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> Out {
+    headers.push(("content-length".to_owned(), body.len().to_string()));
+    let mut bytes = http::head(status, &headers);
+    bytes.extend_from_slice(body);
+    Out::Bytes(bytes)
+}
+
+/// A response that is one piece of JSON.
+pub(super) fn json(status: u16, body: &Value) -> Vec<Out> {
+    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    vec![with_length(status, headers, body.to_string().as_bytes())]
+}
+
+fn tokens(reply: &Reply) -> Tokens {
+    let told = reply.steps.iter().rev().find_map(|step| match step {
+        Step::Usage(tokens) => Some(*tokens),
+        _ => None,
+    });
+    told.unwrap_or(Tokens { input: 10, output: 5, ..Tokens::default() })
+}
+
+fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+    let all = Gathered::of(reply);
+    let tokens = (!quirks.has(Quirk::NoUsage)).then(|| tokens(reply));
+    let body = match context.wire {
+        Wire::Anthropic => anthropic::whole(&all, tokens, quirks, context),
+        Wire::OpenaiChat => chat::whole(&all, tokens, quirks, context),
+        Wire::OpenaiResponses => responses::whole(&all, tokens, quirks, context),
+        Wire::Gemini => gemini::whole(&all, tokens, quirks, context),
+    };
+    let headers = headers(reply, context, "application/json");
+    let stalls = reply.steps.iter().filter_map(|step| match step {
+        Step::Stall(stall) => Some(Out::Stall(stall.clone())),
+        _ => None,
+    });
+    let mut out: Vec<Out> = stalls.collect();
+    let response = with_length(200, headers, body.to_string().as_bytes());
+    match (reply.steps.last(), response) {
+        (Some(Step::Drop | Step::Truncate), Out::Bytes(mut bytes)) => {
+            bytes.truncate(bytes.len() - body.to_string().len() / 2);
+            out.extend([Out::Bytes(bytes), Out::Close]);
+        }
+        (Some(Step::Reset), _) => out.push(Out::Reset),
+        (_, response) => out.push(response),
+    }
+    out
+}
+
+/// Puts events into chunks, and chunks into writes.
+struct Writer {
+    out: Vec<Out>,
+    buffer: Vec<u8>,
+    piece: Option<NonZeroUsize>,
+    each: bool,
+}
+
+impl Writer {
+    fn events(&mut self, events: Vec<Vec<u8>>) {
+        for event in events {
+            match self.piece {
+                None => http::chunk(&event, &mut self.buffer),
+                Some(size) => {
+                    event.chunks(size.get()).for_each(|piece| http::chunk(piece, &mut self.buffer));
+                }
+            }
+            if self.each || self.buffer.len() >= WRITE {
+                self.flush();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.buffer.is_empty() {
+            self.out.push(Out::Bytes(std::mem::take(&mut self.buffer)));
+        }
+    }
+
+    fn then(&mut self, out: Out) {
+        self.flush();
+        self.out.push(out);
+    }
+
+    /// The end of a complete answer.
+    fn complete(mut self, quirks: &Quirks) -> Vec<Out> {
+        if quirks.has(Quirk::NeverEnds) {
+            self.then(Out::Stall(Stall::Forever));
+            return self.out;
+        }
+        self.end()
+    }
+
+    /// The end of the body as HTTP wants it.
+    fn end(mut self) -> Vec<Out> {
+        self.buffer.extend_from_slice(b"0\r\n\r\n");
+        self.flush();
+        self.out
+    }
+}
+
+fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+    let mut headers = headers(reply, context, "text/event-stream; charset=utf-8");
+    headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
+    headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
+    let mut writer = Writer {
+        out: Vec::new(),
+        buffer: http::head(200, &headers),
+        piece: quirks.bytes(),
+        each: quirks.has(Quirk::WriteEach),
+    };
+    let mut sse = Sse::new(quirks.clone(), context.wire == Wire::Gemini);
+    let tokens = (!quirks.has(Quirk::NoUsage)).then(|| tokens(reply));
+    let mut encoder: Box<dyn Encoder> = match context.wire {
+        Wire::Anthropic => Box::new(anthropic::Anthropic::new(context.clone(), tokens)),
+        Wire::OpenaiChat => Box::new(chat::Chat::new(context.clone(), tokens)),
+        Wire::OpenaiResponses => Box::new(responses::Responses::new(context.clone(), tokens)),
+        Wire::Gemini => Box::new(gemini::Gemini::new(context.clone(), tokens)),
+    };
+    // A reply that is nothing but bytes is those bytes.
+    let bare = matches!(reply.steps.first(), Some(Step::Bytes(_)));
+    if !bare {
+        encoder.begin(&mut sse);
+    }
+    let mut calls: Vec<Call> = Vec::new();
+    let mut called = false;
+    for step in &reply.steps {
+        if let Step::Tool(call) = step {
+            calls.push(call.clone());
+            continue;
+        }
+        called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+        match step {
+            Step::Text { pieces, chunk, times } => {
+                for piece in std::iter::repeat_n(pieces, *times).flatten() {
+                    cut(piece, *chunk).for_each(|piece| encoder.text(&mut sse, piece));
+                }
+            }
+            Step::Thinking { thinking, signature, chunk } => {
+                cut(thinking, *chunk).for_each(|piece| encoder.thinking(&mut sse, piece));
+                encoder.thought(&mut sse, signature.as_deref());
+            }
+            Step::Search(search) => encoder.search(&mut sse, search),
+            Step::Activity => encoder.activity(&mut sse),
+            Step::Event(event) => encoder.event(&mut sse, event),
+            Step::Bytes(bytes) => sse.raw(bytes.clone().into_bytes()),
+            Step::Error(failure) => {
+                encoder.fail(&mut sse, failure);
+                writer.events(sse.take());
+                return writer.end();
+            }
+            Step::Stall(stall) => {
+                writer.events(sse.take());
+                writer.then(Out::Stall(stall.clone()));
+            }
+            Step::Drop | Step::Close => {
+                writer.events(sse.take());
+                writer.then(Out::Close);
+                return writer.out;
+            }
+            Step::Reset => {
+                writer.events(sse.take());
+                writer.then(Out::Reset);
+                return writer.out;
+            }
+            Step::Truncate => {
+                writer.events(sse.take());
+                return writer.end();
+            }
+            Step::Stop(reason) => {
+                encoder.stop(&mut sse, reason);
+                writer.events(sse.take());
+                return writer.complete(quirks);
+            }
+            // Told where the wire tells it; tools are told above.
+            Step::Usage(_) | Step::Tool(_) => {}
+        }
+        writer.events(sse.take());
+    }
+    called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+    if !bare {
+        let natural = if called { StopReason::ToolUse } else { StopReason::EndTurn };
+        encoder.stop(&mut sse, &natural);
+    }
+    writer.events(sse.take());
+    writer.complete(quirks)
+}
+
+/// Tells the calls that have come together; says whether the service knows of any.
+fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) -> bool {
+    let calls = std::mem::take(calls);
+    let Some(first) = calls.first() else { return false };
+    match sse.quirks().text_calls() {
+        Some(form) => {
+            let text = text_calls::written(form, &calls);
+            cut(&text, first.chunk).for_each(|piece| encoder.text(sse, piece));
+            false
+        }
+        None => {
+            encoder.calls(sse, &calls);
+            true
+        }
+    }
+}
+
+/// Text in pieces of that many characters; whole without a size, nothing if it is empty.
+fn cut(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = size
+            .and_then(|size| rest.char_indices().nth(size.get()))
+            .map_or(rest.len(), |(end, _)| end);
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(piece)
+    })
+}

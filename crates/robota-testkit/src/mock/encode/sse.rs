@@ -1,0 +1,119 @@
+//! Events as bytes, with the oddities that lie in the framing.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::mock::quirk::{Quirk, Quirks};
+
+/// Collects the bytes of a stream, one piece per event.
+pub(super) struct Sse {
+    events: Vec<Vec<u8>>,
+    crlf: bool,
+    quirks: Quirks,
+    seen: usize,
+}
+
+impl Sse {
+    pub(super) fn new(quirks: Quirks, crlf: bool) -> Self {
+        let crlf = crlf || quirks.has(Quirk::Crlf);
+        Self { events: Vec::new(), crlf, quirks, seen: 0 }
+    }
+
+    pub(super) fn quirks(&self) -> &Quirks {
+        &self.quirks
+    }
+
+    /// An event with a name, where names are told.
+    pub(super) fn named(&mut self, name: &str, data: &Value) {
+        let name = (!self.quirks.has(Quirk::NoEventNames)).then_some(name);
+        self.push(name, &data.to_string());
+    }
+
+    /// An event that is data alone.
+    pub(super) fn data(&mut self, data: &Value) {
+        self.push(None, &data.to_string());
+    }
+
+    /// The word at the end.
+    pub(super) fn word(&mut self, word: &str) {
+        self.push(None, word);
+    }
+
+    /// A line that says nothing.
+    pub(super) fn comment(&mut self, comment: &str) {
+        let text = format!(": {comment}\n\n");
+        self.raw(self.ended(text).into_bytes());
+    }
+
+    pub(super) fn raw(&mut self, bytes: Vec<u8>) {
+        self.events.push(bytes);
+    }
+
+    /// What has come together since the last time.
+    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.events)
+    }
+
+    fn push(&mut self, name: Option<&str>, data: &str) {
+        let mut text = String::with_capacity(data.len() + 32);
+        if self.seen == 0 && self.quirks.has(Quirk::Bom) {
+            text.push('\u{feff}');
+        }
+        self.seen += 1;
+        if self.quirks.has(Quirk::Comments) {
+            text.push_str(": still here\n");
+        }
+        if self.quirks.has(Quirk::UnknownEvents) {
+            text.push_str("retry: 3000\nid: 7\nnonsense\n");
+        }
+        let space = if self.quirks.has(Quirk::NoSpace) { "" } else { " " };
+        if let Some(name) = name {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "event:{space}{name}");
+        }
+        let _ = write!(text, "data:{space}{}\n\n", self.odd(data));
+        self.raw(self.ended(text).into_bytes());
+        if self.quirks.has(Quirk::UnknownEvents) && data.starts_with('{') {
+            let text = "event: brand_new\ndata: {\"type\":\"brand_new\",\"news\":[1,2]}\n\n";
+            // Without a name of its own it would be an object of an unknown type to wires that
+            // know no names; they skip it by its type.
+            let named = name.is_some();
+            let text = if named { text } else { ": brand new\n\n" };
+            self.raw(self.ended(text.to_owned()).into_bytes());
+        }
+    }
+
+    fn ended(&self, text: String) -> String {
+        if self.crlf { text.replace('\n', "\r\n") } else { text }
+    }
+
+    fn odd(&self, data: &str) -> String {
+        let mut data = data.to_owned();
+        if self.quirks.has(Quirk::LoneSurrogate) {
+            data = data.replace('\u{e000}', "\\ud83d");
+        }
+        if self.quirks.has(Quirk::Ascii) {
+            data = ascii(&data);
+        }
+        let padding = self.quirks.padding();
+        if padding > 0 && data.ends_with('}') {
+            data.insert_str(data.len() - 1, &" ".repeat(padding));
+        }
+        data
+    }
+}
+
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii() {
+            out.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}

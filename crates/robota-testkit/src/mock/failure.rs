@@ -1,0 +1,236 @@
+//! How a service says that it failed.
+
+use robota_core::error::ErrorKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Wire;
+
+/// A failure. Before anything else in an answer it is an HTTP status; later it is told inside
+/// the stream.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Failure {
+    /// In the service's words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The HTTP status; else it follows from `kind`, else it is 500.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// As scripts say it: stands for a status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ErrorKind>,
+    /// The service's own code; else the usual one of the status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The `retry-after` header, word for word: seconds or a date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<String>,
+    /// How long to wait, the way the wire says it most exactly: `retry-after-ms`, or Gemini's
+    /// `RetryInfo`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The `x-should-retry` header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// How it looks.
+    #[serde(skip_serializing_if = "Looks::is_native")]
+    pub looks: Looks,
+}
+
+/// How a failure looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Looks {
+    /// As the wire's vendor writes it.
+    #[default]
+    Native,
+    /// As OpenAI writes it, whatever the wire: local servers do that.
+    Openai,
+    /// A page for people, from a proxy.
+    Html,
+    /// A line of text.
+    Plain,
+    /// Nothing.
+    Empty,
+    /// As the vendor writes it, with status 200.
+    Ok,
+    /// Inside a list of one (Gemini).
+    List,
+}
+
+impl Looks {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_native(&self) -> bool {
+        *self == Self::Native
+    }
+}
+
+impl Failure {
+    /// That status, in those words.
+    pub fn status(status: u16, message: impl Into<String>) -> Self {
+        Self { status: Some(status), message: message.into(), ..Self::default() }
+    }
+
+    /// The same with the service's own code.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// The same with a `retry-after` header.
+    #[must_use]
+    pub fn retry_after(mut self, value: impl Into<String>) -> Self {
+        self.retry_after = Some(value.into());
+        self
+    }
+
+    /// The same, looking like that.
+    #[must_use]
+    pub fn looks(mut self, looks: Looks) -> Self {
+        self.looks = looks;
+        self
+    }
+
+    /// The status it stands for.
+    #[must_use]
+    pub fn http_status(&self) -> u16 {
+        self.status.unwrap_or(match self.kind {
+            Some(ErrorKind::Validation | ErrorKind::Configuration) => 400,
+            Some(ErrorKind::Authentication) => 401,
+            Some(ErrorKind::ModelNotAvailable) => 404,
+            Some(ErrorKind::RateLimit) => 429,
+            Some(ErrorKind::CircuitBreakerOpen) => 503,
+            Some(
+                ErrorKind::Provider
+                | ErrorKind::Network
+                | ErrorKind::ToolExecution
+                | ErrorKind::Plugin
+                | ErrorKind::Storage,
+            )
+            | None => 500,
+        })
+    }
+
+    /// The status line it has: some failures hide behind a good one.
+    pub(super) fn shown_status(&self) -> u16 {
+        if self.looks == Looks::Ok { 200 } else { self.http_status() }
+    }
+
+    pub(super) fn headers(&self, wire: Wire) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        let mut add = |name: &str, value: String| headers.push((name.to_owned(), value));
+        if let Some(value) = &self.retry_after {
+            add("retry-after", value.clone());
+        }
+        if let (Some(ms), false) = (self.retry_after_ms, wire == Wire::Gemini) {
+            add("retry-after-ms", ms.to_string());
+        }
+        if let Some(retryable) = self.retryable {
+            add("x-should-retry", retryable.to_string());
+        }
+        headers
+    }
+
+    /// Content type and body of the response.
+    pub(super) fn response(&self, wire: Wire, request_id: &str) -> (&'static str, String) {
+        const JSON: &str = "application/json";
+        let status = self.http_status();
+        match self.looks {
+            Looks::Native | Looks::Ok => (JSON, self.body(wire, request_id).to_string()),
+            Looks::Openai => (JSON, self.body(Wire::OpenaiChat, request_id).to_string()),
+            Looks::List => (JSON, json!([self.body(wire, request_id)]).to_string()),
+            Looks::Plain => ("text/plain", self.message.clone()),
+            Looks::Empty => ("text/plain", String::new()),
+            Looks::Html => (
+                "text/html; charset=utf-8",
+                format!(
+                    "<!DOCTYPE html>\n<html><head><title>{status} {message}</title></head>\n\
+                     <body><h1>{status} {message}</h1><hr><center>nginx</center></body></html>\n",
+                    message = self.message
+                ),
+            ),
+        }
+    }
+
+    /// The error as the wire writes it, in a response or in a stream.
+    pub(super) fn body(&self, wire: Wire, request_id: &str) -> Value {
+        let status = self.http_status();
+        let code = self.code.clone().unwrap_or_else(|| usual_code(wire, status).to_owned());
+        let message = &self.message;
+        match wire {
+            Wire::Anthropic => json!({
+                "type": "error",
+                "error": {"type": code, "message": message},
+                "request_id": request_id,
+            }),
+            Wire::OpenaiChat | Wire::OpenaiResponses => json!({
+                "error": {"message": message, "type": kind_of_openai(status), "param": null, "code": code},
+            }),
+            Wire::Gemini => {
+                let mut error = json!({"code": status, "message": message, "status": code});
+                if let Some(ms) = self.retry_after_ms {
+                    let delay = if ms % 1000 == 0 {
+                        format!("{}s", ms / 1000)
+                    } else {
+                        format!("{}.{:03}s", ms / 1000, ms % 1000)
+                    };
+                    error["details"] = json!([
+                        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay},
+                    ]);
+                }
+                json!({ "error": error })
+            }
+        }
+    }
+}
+
+/// What the vendor calls a failure with that status.
+pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
+    match wire {
+        Wire::Anthropic => match status {
+            400 | 422 => "invalid_request_error",
+            401 => "authentication_error",
+            402 => "billing_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            409 => "conflict_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            504 | 408 => "timeout_error",
+            529 => "overloaded_error",
+            _ => "api_error",
+        },
+        Wire::OpenaiChat | Wire::OpenaiResponses => match status {
+            400 | 422 => "invalid_value",
+            401 => "invalid_api_key",
+            403 => "unsupported_country_region_territory",
+            404 => "model_not_found",
+            413 => "request_too_large",
+            429 => "rate_limit_exceeded",
+            503 | 529 => "server_is_overloaded",
+            _ => "server_error",
+        },
+        Wire::Gemini => match status {
+            400 => "INVALID_ARGUMENT",
+            401 => "UNAUTHENTICATED",
+            403 => "PERMISSION_DENIED",
+            404 => "NOT_FOUND",
+            409 => "ABORTED",
+            429 => "RESOURCE_EXHAUSTED",
+            503 | 529 => "UNAVAILABLE",
+            408 | 504 => "DEADLINE_EXCEEDED",
+            _ => "INTERNAL",
+        },
+    }
+}
+
+fn kind_of_openai(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "authentication_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}

@@ -1,0 +1,173 @@
+//! One connection: read a request, find its answer, say it, again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::watch;
+
+use super::encode::{self, Out};
+use super::received::{Ended, Received};
+use super::scenario::Stall;
+use super::state::{Said, State};
+use super::wire::Route;
+use super::{Failure, http, lists};
+
+pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usize) {
+    // Else the kernel holds small writes back, and a gate would hold more than it should.
+    let _ = socket.set_nodelay(true);
+    let (reader, mut writer) = socket.into_split();
+    let mut reader = BufReader::new(reader);
+    while let Some(request) = http::read(&mut reader).await {
+        let closes = request.closes();
+        let received = note(&state, request, number);
+        let said = respond(&state, &received);
+        match say(&state, &said, &mut reader, &mut writer).await {
+            Outcome::Whole => {
+                received.ended.send_replace(Some(Ended::Whole));
+                if closes {
+                    break;
+                }
+            }
+            Outcome::HungUp => {
+                received.ended.send_replace(Some(Ended::HungUp));
+                return;
+            }
+            Outcome::Close => {
+                received.ended.send_replace(Some(Ended::BrokenOff));
+                break;
+            }
+            Outcome::Reset => {
+                reset(reader, writer);
+                received.ended.send_replace(Some(Ended::BrokenOff));
+                return;
+            }
+        }
+    }
+    let _ = writer.shutdown().await;
+}
+
+/// Closes so that the peer's next read fails instead of ending.
+fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
+    if let Ok(socket) = reader.into_inner().reunite(writer) {
+        let _ = socket.set_zero_linger();
+    }
+}
+
+/// Writes down what came, in the order in which it came.
+fn note(state: &State, request: http::Request, connection: usize) -> Arc<Received> {
+    let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
+    let (path, query) = (path.to_owned(), query.to_owned());
+    let route = Route::of(&request.method, &path, request.header("anthropic-version").is_some());
+    let mut received = Received {
+        number: 0,
+        nth_call: None,
+        connection,
+        method: request.method,
+        path,
+        query,
+        route,
+        headers: request.headers,
+        json: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
+        body: request.body,
+        ended: watch::channel(None).0,
+    };
+    // The place is taken and written in one step; the watchers hear of it after.
+    state.note(|number, calls| {
+        received.number = number;
+        received.nth_call = received.wire().map(|_| calls + 1);
+        Arc::new(received)
+    })
+}
+
+fn respond(state: &State, received: &Received) -> Said {
+    let now = |outs| (None, Arc::new(outs));
+    if let Some(key) = &state.key
+        && !lists::has_key(received, key)
+    {
+        let wire = lists::wire_of(received);
+        let failure = Failure::status(401, "invalid x-api-key");
+        return now(encode::json(401, &failure.body(wire, "req_401")));
+    }
+    match &received.route {
+        Route::Call { wire, .. } => state.answer(received, *wire),
+        Route::Count(wire) => now(encode::json(200, &lists::count(*wire, state.tokens))),
+        Route::Models(wire) => now(encode::json(200, &lists::models(*wire, &state.models))),
+        Route::Model(wire, name) if state.models.contains(name) => {
+            now(encode::json(200, &lists::model(*wire, name)))
+        }
+        Route::OllamaTags => now(encode::json(200, &lists::ollama(&state.models))),
+        Route::OllamaVersion => now(encode::json(200, &lists::ollama_version())),
+        Route::Health => now(encode::json(200, &lists::health())),
+        Route::Model(..) | Route::Unknown => {
+            let failure = Failure::status(404, format!("there is no {}", received.path));
+            let wire = lists::wire_of(received);
+            now(encode::json(404, &failure.body(wire, "req_404")))
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Outcome {
+    Whole,
+    Close,
+    Reset,
+    HungUp,
+}
+
+async fn say(
+    state: &State,
+    (hold, outs): &Said,
+    reader: &mut BufReader<OwnedReadHalf>,
+    writer: &mut OwnedWriteHalf,
+) -> Outcome {
+    if let Some(stall) = hold
+        && !stalled(state, stall, reader).await
+    {
+        return Outcome::HungUp;
+    }
+    for out in outs.iter() {
+        match out {
+            Out::Bytes(bytes) => {
+                if writer.write_all(bytes).await.is_err() {
+                    return Outcome::HungUp;
+                }
+            }
+            Out::Stall(stall) => {
+                if !stalled(state, stall, reader).await {
+                    return Outcome::HungUp;
+                }
+            }
+            Out::Close => return Outcome::Close,
+            Out::Reset => return Outcome::Reset,
+        }
+    }
+    Outcome::Whole
+}
+
+/// Waits; false when the client went away meanwhile.
+async fn stalled(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadHalf>) -> bool {
+    let wait = async {
+        match stall {
+            Stall::Forever => std::future::pending().await,
+            Stall::Gate(gate) => state.gates.pass(gate).await,
+            Stall::Ms(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+        }
+    };
+    tokio::pin!(wait);
+    tokio::select! {
+        biased;
+        read = reader.fill_buf() => match read {
+            Ok([]) | Err(_) => false,
+            // The next request is there already; its sender is not gone.
+            Ok(_) => {
+                wait.await;
+                true
+            }
+        },
+        () = &mut wait => true,
+    }
+}

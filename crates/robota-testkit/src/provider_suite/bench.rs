@@ -1,0 +1,282 @@
+//! A mock, a provider that speaks to it, and what came of a call.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use robota_core::blob::Blobs;
+use robota_core::conversation::Pending;
+use robota_core::ids::{CountingIds, MessageId};
+use robota_core::journal::JournalError;
+use robota_core::message::{BlobRef, Block, Message, MessageState, ToolResult, ToolUse};
+use robota_core::permission::Class;
+use robota_core::provider::{
+    Delta, ModelRequest, PayloadTap, Provider, ProviderError, StopReason, View,
+};
+use robota_core::tool::ToolSpec;
+use robota_core::usage::Usage;
+use serde_json::{Value, json};
+
+use super::{Suite, WireSetup};
+use crate::lock;
+use crate::mock::{MockServer, Received, Scenario, Wire};
+
+/// The model that is asked.
+pub const MODEL: &str = "mock-model";
+
+/// The key that is sent. Long enough and odd enough to be found wherever it should not be.
+pub(super) const KEY: &str = "sk-test-0123456789abcdefTOPSECRET";
+
+/// A mock and a provider of one wire.
+pub struct Bench {
+    /// The wire.
+    pub wire: Wire,
+    /// The service.
+    pub mock: MockServer,
+    /// The provider under test.
+    pub provider: Arc<dyn Provider>,
+    /// Where pictures are kept.
+    pub blobs: Arc<SuiteBlobs>,
+    /// Ids for messages.
+    pub ids: CountingIds,
+    /// The tools that requests offer.
+    pub tools: Arc<[ToolSpec]>,
+}
+
+impl Suite {
+    /// A bench with that scenario.
+    pub async fn bench(self, scenario: impl Into<Scenario>) -> Bench {
+        self.bench_for(scenario, false).await
+    }
+
+    /// The same with a provider for models that write tool calls as text.
+    pub async fn local_bench(self, scenario: impl Into<Scenario>) -> Bench {
+        self.bench_for(scenario, true).await
+    }
+
+    async fn bench_for(self, scenario: impl Into<Scenario>, text_calls: bool) -> Bench {
+        let mut scenario = scenario.into();
+        // A wrong or missing key shows at once.
+        scenario.key = Some(KEY.to_owned());
+        let mock = MockServer::start(scenario).await.unwrap();
+        let blobs = Arc::new(SuiteBlobs::default());
+        let provider = self.provider(mock.origin(), &blobs, text_calls);
+        let tools = Arc::from([
+            tool("list", &json!({})),
+            tool("read", &json!({"path": {"type": "string"}})),
+        ]);
+        Bench { wire: self.wire, mock, provider, blobs, ids: CountingIds::default(), tools }
+    }
+
+    /// A provider for the service at that origin.
+    pub fn provider(
+        self,
+        origin: String,
+        blobs: &Arc<SuiteBlobs>,
+        text_calls: bool,
+    ) -> Arc<dyn Provider> {
+        (self.make)(WireSetup {
+            wire: self.wire,
+            base_url: self.wire.base_url(&origin),
+            origin,
+            api_key: KEY.to_owned(),
+            model: MODEL.to_owned(),
+            blobs: blobs.clone(),
+            text_calls,
+        })
+    }
+}
+
+fn tool(name: &str, properties: &Value) -> ToolSpec {
+    let required: Vec<&String> =
+        properties.as_object().into_iter().flat_map(|map| map.keys()).collect();
+    ToolSpec {
+        name: name.to_owned(),
+        description: format!("{name}, for a test"),
+        input_schema: json!({"type": "object", "properties": properties, "required": required}),
+        class: Class::Inspect,
+    }
+}
+
+impl Bench {
+    /// A user's message.
+    pub fn user(&self, text: &str) -> Arc<Message> {
+        Arc::new(Message::user(&self.ids, text))
+    }
+
+    /// Results of calls, in one message.
+    pub fn results(&self, results: Vec<ToolResult>) -> Arc<Message> {
+        Arc::new(Message::tool(MessageId::mint(&self.ids), results))
+    }
+
+    /// A request with that conversation, a system prompt and tools.
+    pub fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
+        let view: View = Arc::new(messages);
+        let mut request = ModelRequest::new(MODEL, view);
+        request.system = Some(Arc::from("You are a test."));
+        request.tools = self.tools.clone();
+        request.max_output_tokens = Some(1000);
+        request
+    }
+
+    /// Says "hello" and waits for the whole answer.
+    pub async fn hello(&self) -> Result<Answered, ProviderError> {
+        self.ask(vec![self.user("hello")]).await
+    }
+
+    /// Sends a conversation and waits for the whole answer.
+    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answered, ProviderError> {
+        self.send(self.request(messages)).await
+    }
+
+    /// Sends a request and waits for the whole answer, which must keep the contract of streams.
+    pub async fn send(&self, request: ModelRequest) -> Result<Answered, ProviderError> {
+        let mut stream = self.provider.stream(request, PayloadTap::none()).await?;
+        let mut deltas = Vec::new();
+        while let Some(item) = stream.next().await {
+            match item {
+                Err(error) => {
+                    assert!(stream.next().await.is_none(), "nothing follows an error");
+                    return Err(error);
+                }
+                Ok(delta) => deltas.push(delta),
+            }
+        }
+        assert!(
+            matches!(deltas.last(), Some(Delta::End(_))),
+            "a stream ends with a terminal record or an error: {deltas:?}"
+        );
+        let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
+        assert_eq!(ends, 1, "there is one terminal record: {deltas:?}");
+        Ok(self.gather(deltas))
+    }
+
+    fn gather(&self, deltas: Vec<Delta>) -> Answered {
+        let mut pending = Pending::default();
+        let (mut usage, mut stop) = (None, None);
+        for delta in &deltas {
+            match delta {
+                Delta::Text(text) => pending.push_text(text),
+                Delta::Thinking(text) => pending.push_thinking(text),
+                Delta::Block(block) => {
+                    pending.push_block(block.clone(), &self.ids);
+                }
+                Delta::Usage(now) => usage = Some(*now),
+                Delta::End(reason) => stop = Some(reason.clone()),
+                Delta::ToolInput { .. } | Delta::Activity => {}
+            }
+        }
+        let message = Message::assistant(&self.ids, pending.take_blocks(), MessageState::Complete)
+            .with_usage(usage);
+        Answered { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
+    }
+
+    /// The n-th model call that the service received, from one.
+    pub fn sent(&self, nth: usize) -> Arc<Received> {
+        self.mock
+            .calls()
+            .get(nth - 1)
+            .cloned()
+            .unwrap_or_else(|| panic!("there was no model call {nth}: {:?}", self.mock.received()))
+    }
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub struct Answered {
+    /// Everything that came, in order.
+    pub deltas: Vec<Delta>,
+    /// The answer, as a turn would commit it.
+    pub message: Arc<Message>,
+    /// What it cost.
+    pub usage: Option<Usage>,
+    /// Why it ended.
+    pub stop: StopReason,
+}
+
+impl Answered {
+    /// All words.
+    pub fn text(&self) -> String {
+        self.message.text()
+    }
+
+    /// All reasoning.
+    pub fn thinking(&self) -> String {
+        let thoughts = self.message.content.iter().filter_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking.thinking.as_str()),
+            _ => None,
+        });
+        thoughts.collect()
+    }
+
+    /// The calls.
+    pub fn calls(&self) -> Vec<ToolUse> {
+        self.message.tool_uses().cloned().collect()
+    }
+
+    /// Name and arguments of the calls.
+    pub fn called(&self) -> Vec<(String, Value)> {
+        self.message
+            .tool_uses()
+            .map(|call| (call.name.clone(), call.input.json().cloned().unwrap_or_default()))
+            .collect()
+    }
+}
+
+/// Bytes in memory.
+#[derive(Debug, Default)]
+pub struct SuiteBlobs(Mutex<BTreeMap<String, Vec<u8>>>);
+
+#[async_trait::async_trait]
+impl Blobs for SuiteBlobs {
+    async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
+        let blob = BlobRef::of(bytes);
+        lock(&self.0).insert(blob.sha256.clone(), bytes.to_vec());
+        Ok(blob)
+    }
+
+    async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
+        Ok(lock(&self.0).get(&blob.sha256).cloned())
+    }
+}
+
+/// Time stands still while this lives: whatever waits for a timer waits for ever, and sockets
+/// work as always. (Paused time alone runs ahead whenever everybody waits for a socket.)
+pub struct Frozen {
+    _thaw: std::sync::mpsc::Sender<()>,
+}
+
+impl Frozen {
+    /// From now on. Needs a runtime of one thread, as tests have.
+    #[must_use]
+    pub fn time() -> Self {
+        let (thaw, frozen) = std::sync::mpsc::channel::<()>();
+        tokio::time::pause();
+        // While a blocking task runs, tokio does not run time ahead.
+        tokio::task::spawn_blocking(move || frozen.recv());
+        Self { _thaw: thaw }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        tokio::time::resume();
+    }
+}
+
+/// Fails what hangs instead of hanging with it. A minute is far beyond anything a case takes, and
+/// of real time: it passes while time is frozen too.
+///
+/// # Panics
+/// When it takes longer.
+pub async fn within_a_minute<T>(case: impl Future<Output = T>) -> T {
+    let (_over, waiting) = std::sync::mpsc::channel::<()>();
+    let minute = Duration::from_secs(60);
+    let watchdog = tokio::task::spawn_blocking(move || waiting.recv_timeout(minute));
+    tokio::select! {
+        biased;
+        done = case => done,
+        _ = watchdog => panic!("it waits for something that does not come"),
+    }
+}

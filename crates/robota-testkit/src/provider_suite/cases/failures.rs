@@ -1,0 +1,276 @@
+//! How a service fails, and what is made of it.
+
+use std::time::Duration;
+
+use robota_core::error::{Diagnose as _, ErrorKind};
+use robota_core::provider::ProviderError;
+use serde_json::json;
+
+use super::super::bench::SuiteBlobs;
+use super::super::{Feature, Suite};
+use crate::mock::{Failure, Looks, MockServer, Reply, Step, Wire};
+
+async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
+    let bench = suite.bench(reply.into()).await;
+    match bench.hello().await {
+        Err(error) => error,
+        Ok(answered) => panic!("a failure passed for an answer: {answered:?}"),
+    }
+}
+
+/// A stream that ends without its terminal record is truncated, never an answer, wherever it
+/// ends and however.
+pub async fn truncation(suite: Suite) {
+    for end in [Step::Truncate, Step::Drop, Step::Reset] {
+        let text = Reply::new().text("Half an ans");
+        let call = Reply::new().text("I look.").tool("read", json!({"path": "a.txt"}));
+        for reply in [Reply::new().thinking("Hm", None), text, call, Reply::new()] {
+            // A reset as the only step comes before the headers; that is another case.
+            let reply = if reply.steps.is_empty() { reply.step(Step::Activity) } else { reply };
+            let error = fails(suite, reply.step(end.clone())).await;
+            assert!(error.retryable(), "{end:?}: {error}");
+            let kind = error.kind();
+            assert!(matches!(kind, ErrorKind::Network | ErrorKind::Provider), "{kind:?}: {error}");
+        }
+    }
+}
+
+/// A connection that is closed before any answer can be tried again.
+pub async fn closed_before_headers(suite: Suite) {
+    for end in [Step::Close, Step::Reset] {
+        let error = fails(suite, Reply::new().step(end.clone())).await;
+        assert_eq!(error.kind(), ErrorKind::Network, "{end:?}: {error}");
+        assert!(error.retryable(), "{end:?}: {error}");
+    }
+}
+
+/// Nobody listens.
+pub async fn connection_refused(suite: Suite) {
+    let origin = MockServer::refusing_origin().await.unwrap();
+    let bench = suite.bench("unused").await;
+    let provider =
+        suite.provider(origin.clone(), &std::sync::Arc::new(SuiteBlobs::default()), false);
+    let request = bench.request(vec![bench.user("hello")]);
+    let tap = robota_core::provider::PayloadTap::none();
+    let Err(error) = provider.stream(request, tap).await else { panic!("nobody answers there") };
+    assert_eq!(error.kind(), ErrorKind::Network, "{error}");
+    assert!(error.retryable(), "{error}");
+    let place = origin.strip_prefix("http://").unwrap();
+    let said = format!("{error} {}", error.hint().unwrap_or_default());
+    assert!(said.contains(place), "it says where nobody was: {said}");
+}
+
+/// Every status means what it means, in the service's words.
+pub async fn statuses(suite: Suite) {
+    for status in [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 529] {
+        let failure = Failure::status(status, "The service says no.").retry_after("1");
+        let error = fails(suite, failure).await;
+        let kind = error.kind();
+        let retryable = matches!(status, 408 | 409 | 429 | 500..);
+        assert_eq!(error.retryable(), retryable, "{status}: {error}");
+        match status {
+            400 | 413 => assert_eq!(kind, ErrorKind::Validation, "{status}"),
+            401 | 403 => assert_eq!(kind, ErrorKind::Authentication, "{status}"),
+            404 => assert_eq!(kind, ErrorKind::ModelNotAvailable, "{status}"),
+            429 => assert_eq!(kind, ErrorKind::RateLimit, "{status}"),
+            _ => assert!(
+                matches!(kind, ErrorKind::Provider | ErrorKind::Network),
+                "{status} {kind:?}"
+            ),
+        }
+        let text = error.to_string();
+        assert!(text.contains("The service says no."), "{status}: {text}");
+        assert!(text.contains(&status.to_string()), "{status}: {text}");
+        if matches!(status, 401 | 403 | 404 | 413) {
+            assert!(error.hint().is_some(), "{status}: there is something to be done");
+        }
+    }
+}
+
+/// The service says when to come back: in seconds, in milliseconds, as a date.
+pub async fn retry_after(suite: Suite) {
+    let limited = || Failure::status(429, "Slow down.");
+    let exact = Failure { retry_after_ms: Some(1500), ..limited() };
+    let error = fails(suite, exact).await;
+    assert_eq!(error.retry_after, Some(Duration::from_millis(1500)), "{error}");
+    if !Feature::RetryAfterHeader.on(suite.wire) {
+        return;
+    }
+    let error = fails(suite, limited().retry_after("7")).await;
+    assert_eq!(error.retry_after, Some(Duration::from_secs(7)), "{error}");
+    assert!(error.retryable());
+    let error = fails(suite, limited().retry_after("0.25")).await;
+    assert_eq!(error.retry_after, Some(Duration::from_millis(250)), "{error}");
+    let error = fails(suite, limited().retry_after("Fri, 01 Jan 2100 00:00:00 GMT")).await;
+    let wait = error.retry_after.expect("a date is a delay");
+    assert!(wait > Duration::from_secs(86_400), "{wait:?}");
+    let error = fails(suite, limited().retry_after("Sat, 01 Jan 2000 00:00:00 GMT")).await;
+    assert!(error.retry_after.is_none_or(|wait| wait.is_zero()), "{error:?}");
+    let error = fails(suite, limited().retry_after("soon")).await;
+    assert_eq!(error.retry_after, None, "nonsense is no delay");
+}
+
+/// What will not help when it is tried again is not.
+pub async fn final_failures(suite: Suite) {
+    let quota = match suite.wire {
+        // No word on when to come back: the spend limit.
+        Wire::Anthropic => Failure::status(429, "You have reached your spend limit."),
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            Failure::status(429, "You exceeded your current quota.").code("insufficient_quota")
+        }
+        Wire::Gemini => {
+            Failure { retry_after_ms: Some(3_600_000), ..Failure::status(429, "Quota.") }
+        }
+    };
+    let error = fails(suite, quota).await;
+    assert!(!error.retryable(), "a quota that is used up: {error:?}");
+    assert_eq!(error.kind(), ErrorKind::RateLimit);
+
+    let words = match suite.wire {
+        Wire::Anthropic => "prompt is too long: 210000 tokens > 200000 maximum",
+        Wire::OpenaiChat => "This model's maximum context length is 8192 tokens",
+        Wire::OpenaiResponses => "Your input exceeds the context window of this model",
+        Wire::Gemini => {
+            "The input token count (2000000) exceeds the maximum number of tokens allowed"
+        }
+    };
+    let error = fails(suite, Failure::status(400, words)).await;
+    assert!(!error.retryable(), "{error:?}");
+    assert_eq!(error.kind(), ErrorKind::Validation);
+    let hint = error.hint().expect("there is something to be done");
+    assert!(hint.contains("compact"), "{hint}");
+
+    if suite.wire != Wire::Gemini {
+        let told = Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
+        let error = fails(suite, told).await;
+        assert!(!error.retryable(), "the service says so: {error:?}");
+    }
+}
+
+/// Errors inside a stream are errors, and as final as they are elsewhere.
+pub async fn error_in_the_stream(suite: Suite) {
+    for status in [500, 529] {
+        let failure = Failure::status(status, "It broke just now.");
+        let error = fails(suite, Reply::new().text("Half").error(failure)).await;
+        assert!(error.retryable(), "{status}: {error:?}");
+        assert!(error.to_string().contains("It broke just now."), "{error}");
+    }
+    let failure = Failure::status(400, "That was wrong.").code(match suite.wire {
+        Wire::Anthropic => "invalid_request_error",
+        Wire::OpenaiChat | Wire::OpenaiResponses => "invalid_prompt",
+        Wire::Gemini => "INVALID_ARGUMENT",
+    });
+    let error = fails(suite, Reply::new().text("Half").error(failure)).await;
+    assert!(!error.retryable(), "{error:?}");
+    assert!(error.to_string().contains("That was wrong."), "{error}");
+}
+
+/// Pages, other people's errors, and errors that look like success.
+pub async fn odd_errors(suite: Suite) {
+    for looks in
+        [Looks::Html, Looks::Plain, Looks::Empty, Looks::Openai, Looks::List, Looks::Native]
+    {
+        let error = fails(suite, Failure::status(502, "Bad gateway").looks(looks)).await;
+        assert!(error.retryable(), "{looks:?}: {error}");
+        let text = error.to_string();
+        assert!(!text.contains('<'), "{looks:?}: a page is not repeated: {text}");
+        assert!(text.contains("502"), "{looks:?}: {text}");
+        let said = text.to_lowercase().contains("bad gateway");
+        assert!(said || looks == Looks::Empty, "{looks:?}: {text}");
+    }
+    let error = fails(suite, Failure::status(503, "Still loading").looks(Looks::Ok)).await;
+    assert!(error.to_string().contains("Still loading"), "a 200 that is none: {error}");
+    let error = fails(suite, Failure::status(401, "Wrong key").looks(Looks::Openai)).await;
+    assert_eq!(error.kind(), ErrorKind::Authentication, "{error}");
+    let page = Failure { status: Some(200), ..Failure::status(200, "Sign in").looks(Looks::Html) };
+    let error = fails(suite, page).await;
+    assert!(!error.to_string().contains("<html"), "a page with status 200: {error}");
+}
+
+/// Errors inside a stream that do not look as they should.
+pub async fn odd_errors_in_the_stream(suite: Suite) {
+    let odd = match suite.wire {
+        // As local servers write it.
+        Wire::Anthropic | Wire::OpenaiChat => {
+            Step::Event(json!({"error": {"message": "It broke just now.", "code": 500}}))
+        }
+        // The other of two ways.
+        Wire::OpenaiResponses => Step::Event(json!({
+            "type": "error", "code": "server_error", "message": "It broke just now.",
+            "param": null, "sequence_number": 9,
+        })),
+        // Bare JSON between the events.
+        Wire::Gemini => {
+            let error = json!({"error": {"code": 500, "message": "It broke just now.", "status": "INTERNAL"}});
+            Step::Bytes(format!("{error:#}\r\n"))
+        }
+    };
+    let error = fails(suite, Reply::new().text("Half").step(odd).step(Step::Truncate)).await;
+    assert!(error.to_string().contains("It broke just now."), "{error}");
+    assert!(error.retryable(), "{error:?}");
+}
+
+/// A prompt that the service will not look at is a refusal, and asking again does not help.
+pub async fn blocked_prompt(suite: Suite) {
+    let reply = match suite.wire {
+        Wire::Gemini => Reply::new()
+            .step(Step::Event(json!({"promptFeedback": {"blockReason": "SAFETY"}})))
+            .step(Step::Truncate),
+        Wire::Anthropic => {
+            Failure::status(400, "Output blocked by content filtering policy").into()
+        }
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            Failure::status(400, "The content is filtered.").code("content_filter").into()
+        }
+    };
+    let bench = suite.bench(reply).await;
+    match bench.hello().await {
+        Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
+        Err(error) => assert!(!error.retryable(), "{error:?}"),
+    }
+}
+
+/// The service's number of the request is told, so that its support can find it.
+pub async fn request_id(suite: Suite) {
+    if !Feature::RequestId.on(suite.wire) {
+        return;
+    }
+    let error = fails(suite, Failure::status(500, "It broke.")).await;
+    assert!(error.to_string().contains("req_0"), "{error}");
+}
+
+/// The key is in no error, no hint, no debug print and no payload, even if the service says it.
+pub async fn the_key_is_never_told(suite: Suite) {
+    use std::sync::{Arc, Mutex};
+
+    use robota_core::provider::PayloadTap;
+
+    use super::super::bench::KEY;
+
+    let echo = format!("Incorrect API key provided: {KEY}. Try another.");
+    let replies = [
+        Reply::from(Failure::status(401, echo.clone())),
+        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Html)),
+        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Plain)),
+        Reply::new().text("Half").error(Failure::status(500, echo)),
+        Reply::new().step(Step::Close),
+    ];
+    for reply in replies {
+        let error = fails(suite, reply).await;
+        let shown = format!("{error} {error:?} {:?} {:?}", error.hint(), error.to_data());
+        assert!(!shown.contains(KEY), "{shown}");
+        assert!(!shown.contains("TOPSECRET"), "{shown}");
+    }
+    let bench = suite.bench("fine").await;
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = seen.clone();
+    let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
+    let request = bench.request(vec![bench.user("hello")]);
+    let stream = bench.provider.stream(request, tap).await.unwrap();
+    drop(futures::StreamExt::collect::<Vec<_>>(stream).await);
+    let seen = crate::lock(&seen).clone();
+    assert!(!seen.is_empty(), "payloads are reported to whoever wants them");
+    assert!(seen.iter().all(|payload| !payload.contains(KEY)), "{seen:?}");
+    let sent = bench.sent(1);
+    assert!(!sent.query.contains(KEY) && !sent.path.contains(KEY), "addresses are logged");
+}

@@ -1,0 +1,138 @@
+//! Connections: kept, ended, shared.
+
+use futures::StreamExt as _;
+use robota_core::message::ToolResult;
+use robota_core::provider::{Delta, PayloadTap};
+use serde_json::json;
+
+use super::super::{Feature, Frozen, Suite};
+use crate::mock::{Ended, Failure, Quirk, Reply, Scenario, Stall, Step};
+
+/// One connection serves all rounds, those after a failure included.
+pub async fn the_connection_is_kept(suite: Suite) {
+    let scenario = Scenario::reply(Reply::new().tool("list", json!({})))
+        .then(Failure::status(529, "Overloaded"))
+        .then(Reply::new().tool("list", json!({})))
+        .then("Done.");
+    let bench = suite.bench(scenario).await;
+    let mut view = vec![bench.user("hello")];
+    loop {
+        match bench.ask(view.clone()).await {
+            Err(error) => assert!(error.to_string().contains("Overloaded"), "{error}"),
+            Ok(answered) => {
+                let results: Vec<_> = answered
+                    .calls()
+                    .iter()
+                    .map(|call| ToolResult::text(call, "a.txt", false))
+                    .collect();
+                if results.is_empty() {
+                    break;
+                }
+                view.push(answered.message.clone());
+                view.push(bench.results(results));
+            }
+        }
+    }
+    assert_eq!(bench.mock.calls().len(), 4);
+    assert_eq!(bench.mock.connections(), 1, "{:?}", bench.mock.calls());
+}
+
+/// Dropping a silent stream ends the call at once: no timer is waited for.
+pub async fn abort_while_silent(suite: Suite) {
+    let reply = Reply::new().text("Well").gate("silence").text("never");
+    let bench = suite.bench(reply).await;
+    let request = bench.request(vec![bench.user("hello")]);
+    let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+    loop {
+        if stream.next().await.unwrap().unwrap() == Delta::Text("Well".to_owned()) {
+            break;
+        }
+    }
+    bench.mock.reached("silence").await;
+    let received = bench.sent(1);
+    let _frozen = Frozen::time();
+    drop(stream);
+    assert_eq!(received.ended().await, Ended::HungUp);
+}
+
+/// The same while the service has not even begun to answer.
+pub async fn abort_before_headers(suite: Suite) {
+    let silent = Reply { hold: Some(Stall::Forever), ..Reply::new() };
+    let bench = suite.bench(silent).await;
+    let request = bench.request(vec![bench.user("hello")]);
+    let provider = bench.provider.clone();
+    let calling =
+        tokio::spawn(async move { provider.stream(request, PayloadTap::none()).await.is_ok() });
+    let received = bench.mock.call(1).await;
+    let _frozen = Frozen::time();
+    calling.abort();
+    assert!(calling.await.unwrap_err().is_cancelled());
+    assert_eq!(received.ended().await, Ended::HungUp);
+}
+
+/// Two calls at once do not get in each other's way.
+pub async fn two_at_once(suite: Suite) {
+    let scenario = Scenario::reply(Reply::new().text("a1 ").gate("first").text("a2"))
+        .then(Reply::new().text("b1 ").gate("second").text("b2"));
+    let bench = suite.bench(scenario).await;
+    let one = bench.ask(vec![bench.user("one")]);
+    let two = async {
+        bench.mock.reached("first").await;
+        let asked = bench.ask(vec![bench.user("two")]);
+        let opened = async {
+            bench.mock.reached("second").await;
+            bench.mock.release("second");
+        };
+        let (answered, ()) = tokio::join!(asked, opened);
+        bench.mock.release("first");
+        answered
+    };
+    let (one, two) = tokio::join!(one, two);
+    assert_eq!(
+        (one.unwrap().text(), two.unwrap().text()),
+        ("a1 a2".to_owned(), "b1 b2".to_owned())
+    );
+}
+
+/// What arrives is told when it arrives, not when the stream is over.
+pub async fn nothing_is_held_back(suite: Suite) {
+    let reply = Reply::new()
+        .text("first")
+        .gate("one")
+        .tool("list", json!({}))
+        .gate("two")
+        .step(Step::Activity);
+    let bench = suite.bench(reply).await;
+    let request = bench.request(vec![bench.user("hello")]);
+    let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+    loop {
+        if stream.next().await.unwrap().unwrap() == Delta::Text("first".to_owned()) {
+            break;
+        }
+    }
+    bench.mock.release("one");
+    loop {
+        if let Delta::Block(_) | Delta::ToolInput { .. } = stream.next().await.unwrap().unwrap() {
+            break;
+        }
+    }
+    bench.mock.release("two");
+    let mut last = None;
+    while let Some(delta) = stream.next().await {
+        last = Some(delta.unwrap());
+    }
+    assert!(matches!(last, Some(Delta::End(_))), "{last:?}");
+}
+
+/// An answer is over with its terminal record, even if the service keeps the connection and
+/// says nothing more.
+pub async fn a_body_without_an_end(suite: Suite) {
+    if !Feature::TerminalRecord.on(suite.wire) {
+        // More may follow the finish until the body ends; the turn's idle timer is what helps.
+        return;
+    }
+    let bench = suite.bench(Reply::from("All said.").quirks([Quirk::NeverEnds])).await;
+    let answered = bench.hello().await.unwrap();
+    assert_eq!(answered.text(), "All said.");
+    assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "it is not waited for");
+}

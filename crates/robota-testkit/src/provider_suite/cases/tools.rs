@@ -1,0 +1,319 @@
+//! What a model asks for.
+
+use robota_core::message::{Block, Image, ResultBlock, ToolInput, ToolResult};
+use robota_core::provider::{Delta, StopReason};
+use serde_json::{Map, json};
+
+use super::super::sent::{self, SentCall, SentResult};
+use super::super::{Bench, Feature, Suite};
+use super::{PICTURE, PICTURE_BASE64, size};
+use crate::mock::{Call, Quirk, Reply, Step, TextCalls, Wire};
+
+/// One call: whole, with the service's id, its arguments told in pieces where the wire does.
+pub async fn one_tool(suite: Suite) {
+    let reply =
+        Reply::new().text("I look.").tool("read", json!({"path": "a ü 🦀.txt"})).chunked(size(4));
+    let bench = suite.bench(reply).await;
+    let answered = bench.hello().await.unwrap();
+    assert_eq!(answered.stop, StopReason::ToolUse);
+    assert_eq!(answered.text(), "I look.");
+    assert_eq!(answered.called(), [("read".to_owned(), json!({"path": "a ü 🦀.txt"}))]);
+    assert!(!answered.calls()[0].id.is_empty());
+    let (mut pieces, mut name) = (String::new(), None);
+    for delta in &answered.deltas {
+        if let Delta::ToolInput { index, name: told, json } = delta {
+            assert_eq!(*index, 0);
+            name = name.or_else(|| told.clone());
+            pieces.push_str(json);
+        }
+    }
+    if Feature::StreamedArguments.on(suite.wire) {
+        let pieces: serde_json::Value = serde_json::from_str(&pieces).unwrap();
+        assert_eq!(pieces, json!({"path": "a ü 🦀.txt"}), "watchers see the arguments come");
+        assert_eq!(name.as_deref(), Some("read"));
+    }
+    let sent = bench.sent(1);
+    assert_eq!(sent.tools(), ["list", "read"], "tools are offered in their order");
+    assert!(sent::contains(&sent.json["tools"], "read, for a test"));
+}
+
+/// Several calls at once keep their order, their ids and their arguments.
+pub async fn parallel_tools(suite: Suite) {
+    let reply = Reply::new()
+        .tool("read", json!({"path": "a.txt"}))
+        .tool("list", json!({}))
+        .tool("read", json!({"path": "b.txt"}))
+        .chunked(size(3));
+    let bench = suite.bench(reply).await;
+    let answered = bench.hello().await.unwrap();
+    assert_eq!(answered.stop, StopReason::ToolUse);
+    assert_eq!(answered.called(), three());
+    distinct_ids(&answered);
+}
+
+fn three() -> Vec<(String, serde_json::Value)> {
+    vec![
+        ("read".to_owned(), json!({"path": "a.txt"})),
+        ("list".to_owned(), json!({})),
+        ("read".to_owned(), json!({"path": "b.txt"})),
+    ]
+}
+
+fn distinct_ids(answered: &super::super::Answered) {
+    let calls = answered.calls();
+    let mut ids: Vec<_> = calls.iter().map(|call| call.id.as_str()).collect();
+    assert!(ids.iter().all(|id| !id.is_empty()), "every call has an id: {ids:?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), calls.len(), "and one of its own: {calls:?}");
+}
+
+/// Two rounds of calls: what the model asked for and what it got go back as they were.
+pub async fn results_go_back(suite: Suite) {
+    let bench = suite
+        .bench(
+            Reply::new()
+                .text("I look.")
+                .tool("read", json!({"path": "a.txt"}))
+                .tool("list", json!({})),
+        )
+        .await;
+    bench.mock.push(Reply::new().tool("read", json!({"path": "b.txt"})));
+    bench.mock.push("Done.");
+    let mut view = vec![bench.user("hello")];
+    for round in 0..2 {
+        let answered = bench.ask(view.clone()).await.unwrap();
+        let calls = answered.calls();
+        let results = calls.iter().enumerate().map(|(nth, call)| {
+            let failed = round == 0 && nth == 1;
+            let text = if failed { "no such folder" } else { "contents" };
+            ToolResult::text(call, text, failed)
+        });
+        let results = results.collect();
+        view.push(answered.message.clone());
+        view.push(bench.results(results));
+    }
+    let last = bench.ask(view).await.unwrap();
+    assert_eq!(last.text(), "Done.");
+
+    let (first, last) = (bench.sent(2), bench.sent(3));
+    let calls = sent::calls(&last);
+    let named: Vec<_> = calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
+    assert_eq!(
+        named,
+        [
+            ("read", &json!({"path": "a.txt"})),
+            ("list", &json!({})),
+            ("read", &json!({"path": "b.txt"})),
+        ]
+    );
+    let results = sent::results(&last);
+    let ids = |list: &[SentCall]| list.iter().map(|call| call.id.clone()).collect::<Vec<_>>();
+    let answered: Vec<_> = results.iter().map(|result| result.id.clone()).collect();
+    assert_eq!(ids(&calls), answered, "every call has its result, in order");
+    if Feature::CallIds.on(suite.wire) {
+        let given = match suite.wire {
+            Wire::Anthropic => ["toolu_0_0", "toolu_0_1", "toolu_1_0"],
+            Wire::OpenaiChat | Wire::OpenaiResponses => ["call_0_0", "call_0_1", "call_1_0"],
+            Wire::Gemini => ["fc-0-0", "fc-0-1", "fc-1-0"],
+        };
+        assert_eq!(ids(&calls), given, "the service's ids go back as they came");
+    }
+    for (result, (words, failed)) in
+        results.iter().zip([("contents", false), ("no such folder", true), ("contents", false)])
+    {
+        assert!(result.text.contains(words), "{result:?}");
+        match result.failed {
+            Some(told) => assert_eq!(told, failed, "{result:?}"),
+            None => assert!(!Feature::ToolErrors.on(suite.wire)),
+        }
+    }
+    prefix_is_kept(&bench, &first, &last);
+}
+
+/// What was sent before is sent again, word for word, and more after it.
+fn prefix_is_kept(bench: &Bench, first: &crate::mock::Received, last: &crate::mock::Received) {
+    let (before, after) = (sent::messages(first), sent::messages(last));
+    assert!(before.len() < after.len());
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(
+            sent::without_cache_marks(before).to_string(),
+            sent::without_cache_marks(after).to_string(),
+            "the beginning of a request is stable on {}",
+            bench.wire
+        );
+    }
+    for key in ["system", "tools", "instructions", "systemInstruction"] {
+        let [before, after] =
+            [first, last].map(|one| sent::without_cache_marks(&one.json[key]).to_string());
+        assert_eq!(before, after, "{key}");
+    }
+}
+
+/// Results of one answer go back before anything else is said.
+pub async fn results_come_first(suite: Suite) {
+    let bench =
+        suite.bench(Reply::new().tool("list", json!({})).tool("read", json!({"path": "a"}))).await;
+    bench.mock.push("ok");
+    let user = bench.user("hello");
+    let answered = bench.ask(vec![user.clone()]).await.unwrap();
+    let results =
+        answered.calls().iter().map(|call| ToolResult::text(call, "fine", false)).collect();
+    let more = bench.user("and be quick");
+    bench.ask(vec![user, answered.message.clone(), bench.results(results), more]).await.unwrap();
+    let sent = bench.sent(2);
+    let results: Vec<SentResult> = sent::results(&sent);
+    assert_eq!(results.len(), 2);
+    let body = sent.json.to_string();
+    assert!(body.rfind("fine").unwrap() < body.find("and be quick").unwrap(), "{body}");
+}
+
+/// Arguments that are no JSON are declared unreadable, and the conversation can go on.
+pub async fn unreadable_arguments(suite: Suite) {
+    if suite.wire == Wire::Gemini {
+        // Arguments are JSON by nature there: nothing can be unreadable.
+        return;
+    }
+    let input = ToolInput::parse("{\"path\": \"a.t");
+    let call = Call { name: "read".to_owned(), input, id: None, chunk: None };
+    let bench = suite.bench(Reply::new().step(Step::Tool(call))).await;
+    bench.mock.push("ok");
+    let user = bench.user("hello");
+    let answered = bench.ask(vec![user.clone()]).await.unwrap();
+    let calls = answered.calls();
+    assert_eq!(calls.len(), 1);
+    assert!(matches!(calls[0].input, ToolInput::Unparsed(_)), "{:?}", calls[0].input);
+    let result = ToolResult::text(&calls[0], "these arguments are no JSON", true);
+    let view = vec![user, answered.message.clone(), bench.results(vec![result])];
+    assert_eq!(bench.ask(view).await.unwrap().text(), "ok");
+    assert_eq!(sent::results(&bench.sent(2)).len(), 1);
+}
+
+/// Arguments that were cut off because the answer was full are never taken for whole ones.
+pub async fn arguments_cut_by_the_limit(suite: Suite) {
+    if suite.wire == Wire::Gemini {
+        return;
+    }
+    let input = ToolInput::parse("{\"path\": \"a.t");
+    let call = Call { name: "read".to_owned(), input, id: None, chunk: None };
+    let reply = Reply::new().text("x").step(Step::Tool(call)).stop(StopReason::MaxTokens);
+    let answered = suite.bench(reply).await.hello().await.unwrap();
+    assert_eq!(answered.stop, StopReason::MaxTokens);
+    let unreadable =
+        |call: &robota_core::message::ToolUse| matches!(call.input, ToolInput::Unparsed(_));
+    assert!(answered.calls().iter().all(unreadable), "{:?}", answered.calls());
+}
+
+/// Pictures of users and of tools reach the service.
+pub async fn images(suite: Suite) {
+    use robota_core::blob::Blobs as _;
+
+    let bench = suite.bench(Reply::new().tool("list", json!({}))).await;
+    bench.mock.push("A crab.");
+    let blob = bench.blobs.put(PICTURE).await.unwrap();
+    let image = Image { blob, media_type: "image/png".to_owned(), extra: Map::new() };
+    let user = robota_core::message::Message::user(
+        &bench.ids,
+        vec![Block::text("What is it?"), Block::Image(image.clone())],
+    );
+    let user = std::sync::Arc::new(user);
+    let answered = bench.ask(vec![user.clone()]).await.unwrap();
+    let body = bench.sent(1).json.clone();
+    assert!(sent::contains(&body, PICTURE_BASE64), "{body}");
+    assert!(sent::contains(&body, "image/png"), "{body}");
+
+    let mut result = ToolResult::text(&answered.calls()[0], "see the picture", false);
+    result.content.push(ResultBlock::Image(image));
+    bench.ask(vec![user, answered.message.clone(), bench.results(vec![result])]).await.unwrap();
+    let body = bench.sent(2).json.clone();
+    assert_eq!(body.to_string().matches(PICTURE_BASE64).count(), 2, "{body}");
+}
+
+/// Calls told in odd ways are the same calls.
+pub async fn odd_calls(suite: Suite) {
+    let quirks = [
+        Quirk::NoIds,
+        Quirk::DuplicateIds,
+        Quirk::NoIndex,
+        Quirk::RepeatHead,
+        Quirk::ObjectArguments,
+        Quirk::OneDelta,
+        Quirk::CallPerEvent,
+        Quirk::NoInput,
+        Quirk::Overlap,
+        Quirk::NullContent,
+        Quirk::FinishTwice,
+        Quirk::UsageOnFinish,
+        Quirk::NoDone,
+        Quirk::NoEventNames,
+    ];
+    for quirk in quirks {
+        // Without ids and without indexes nothing tells two calls of one name apart, so that
+        // pair is not tried.
+        let reply = Reply::new()
+            .tool("read", json!({"path": "a.txt"}))
+            .tool("list", json!({}))
+            .tool("read", json!({"path": "b.txt"}))
+            .chunked(size(5))
+            .quirks([quirk]);
+        let bench = suite.bench(reply).await;
+        let answered = bench.hello().await.unwrap_or_else(|error| panic!("{quirk:?}: {error}"));
+        assert_eq!(answered.called(), three(), "{quirk:?}");
+        assert_eq!(answered.stop, StopReason::ToolUse, "{quirk:?}");
+        distinct_ids(&answered);
+    }
+}
+
+/// Calls whose ids had to be made up go back with the same ids as their results.
+pub async fn made_up_ids_go_back(suite: Suite) {
+    for quirk in [Quirk::NoIds, Quirk::DuplicateIds] {
+        let reply = Reply::new()
+            .tool("read", json!({"path": "a.txt"}))
+            .tool("list", json!({}))
+            .quirks([quirk]);
+        let bench = suite.bench(reply).await;
+        bench.mock.push("ok");
+        let user = bench.user("hello");
+        let answered = bench.ask(vec![user.clone()]).await.unwrap();
+        let results = answered
+            .calls()
+            .iter()
+            .map(|call| ToolResult::text(call, format!("of {}", call.name), false))
+            .collect();
+        bench.ask(vec![user, answered.message.clone(), bench.results(results)]).await.unwrap();
+        let sent = bench.sent(2);
+        let calls: Vec<_> = sent::calls(&sent).into_iter().map(|call| call.id).collect();
+        let results: Vec<_> = sent::results(&sent).into_iter().map(|result| result.id).collect();
+        assert_eq!(calls, results, "{quirk:?}");
+        if suite.wire != Wire::Gemini {
+            assert_eq!(calls.len(), 2, "{quirk:?}");
+            assert_ne!(calls[0], calls[1], "{quirk:?}");
+            assert!(calls.iter().all(|id| !id.is_empty()), "{quirk:?}");
+        }
+    }
+}
+
+/// Calls that a local model wrote into its text are calls, for providers that are told so.
+pub async fn calls_written_as_text(suite: Suite) {
+    if suite.wire != Wire::OpenaiChat {
+        // The other wires' services parse what their models write.
+        return;
+    }
+    // Llama's form is bare JSON, which an answer may well be: no provider must guess.
+    for form in TextCalls::ALL.into_iter().filter(|form| *form != TextCalls::Llama) {
+        let reply = Reply::new()
+            .tool("read", json!({"path": "a.txt"}))
+            .chunked(size(3))
+            .quirks([Quirk::TextCalls(form)]);
+        let bench = suite.local_bench(reply).await;
+        let answered = bench.hello().await.unwrap();
+        let called = answered.called();
+        assert_eq!(called, [("read".to_owned(), json!({"path": "a.txt"}))], "{form:?}");
+        assert_eq!(answered.stop, StopReason::ToolUse, "{form:?}");
+        assert_eq!(answered.text().trim(), "", "{form:?}: the text is not shown as well");
+    }
+    let plain = suite.local_bench("Use <tool_ or {\"name\": 1} as you like.").await;
+    let answered = plain.hello().await.unwrap();
+    assert_eq!(answered.text(), "Use <tool_ or {\"name\": 1} as you like.");
+    assert!(answered.calls().is_empty());
+}

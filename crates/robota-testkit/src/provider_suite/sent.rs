@@ -1,0 +1,172 @@
+//! What requests say, read the same way on every wire.
+
+use serde_json::Value;
+
+use crate::mock::{Received, Wire};
+
+/// A call as it was sent back.
+#[derive(Debug, PartialEq)]
+pub(super) struct SentCall {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: Value,
+}
+
+/// A result as it was sent.
+#[derive(Debug, PartialEq)]
+pub(super) struct SentResult {
+    pub(super) id: String,
+    pub(super) text: String,
+    /// Whether it says that the tool failed, where the wire can say it.
+    pub(super) failed: Option<bool>,
+}
+
+/// The conversation of a request.
+pub(super) fn messages(received: &Received) -> Vec<Value> {
+    let key = match received.wire().unwrap() {
+        Wire::Anthropic | Wire::OpenaiChat => "messages",
+        Wire::OpenaiResponses => "input",
+        Wire::Gemini => "contents",
+    };
+    received.json[key].as_array().cloned().unwrap_or_default()
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The calls of earlier answers.
+pub(super) fn calls(received: &Received) -> Vec<SentCall> {
+    let messages = messages(received);
+    let parsed = |value: &Value| serde_json::from_str(value.as_str().unwrap_or("null")).unwrap();
+    match received.wire().unwrap() {
+        Wire::Anthropic => blocks(&messages, "content", "tool_use")
+            .map(|block| SentCall {
+                id: text(&block["id"]),
+                name: text(&block["name"]),
+                arguments: block["input"].clone(),
+            })
+            .collect(),
+        Wire::OpenaiChat => messages
+            .iter()
+            .flat_map(|message| list(&message["tool_calls"]))
+            .map(|call| SentCall {
+                id: text(&call["id"]),
+                name: text(&call["function"]["name"]),
+                arguments: parsed(&call["function"]["arguments"]),
+            })
+            .collect(),
+        Wire::OpenaiResponses => messages
+            .iter()
+            .filter(|item| item["type"] == "function_call")
+            .map(|item| SentCall {
+                id: text(&item["call_id"]),
+                name: text(&item["name"]),
+                arguments: parsed(&item["arguments"]),
+            })
+            .collect(),
+        Wire::Gemini => messages
+            .iter()
+            .flat_map(|content| list(&content["parts"]))
+            .map(|part| part["functionCall"].clone())
+            .filter(|call| !call.is_null())
+            .map(|call| SentCall {
+                id: text(&call["id"]),
+                name: text(&call["name"]),
+                arguments: call["args"].clone(),
+            })
+            .collect(),
+    }
+}
+
+/// The results of calls.
+pub(super) fn results(received: &Received) -> Vec<SentResult> {
+    let messages = messages(received);
+    match received.wire().unwrap() {
+        Wire::Anthropic => blocks(&messages, "content", "tool_result")
+            .map(|block| SentResult {
+                id: text(&block["tool_use_id"]),
+                text: words(&block["content"]),
+                failed: Some(block["is_error"] == true),
+            })
+            .collect(),
+        Wire::OpenaiChat => messages
+            .iter()
+            .filter(|message| message["role"] == "tool")
+            .map(|message| SentResult {
+                id: text(&message["tool_call_id"]),
+                text: words(&message["content"]),
+                failed: None,
+            })
+            .collect(),
+        Wire::OpenaiResponses => messages
+            .iter()
+            .filter(|item| item["type"] == "function_call_output")
+            .map(|item| SentResult {
+                id: text(&item["call_id"]),
+                text: words(&item["output"]),
+                failed: None,
+            })
+            .collect(),
+        Wire::Gemini => messages
+            .iter()
+            .flat_map(|content| list(&content["parts"]))
+            .map(|part| part["functionResponse"].clone())
+            .filter(|response| !response.is_null())
+            .map(|response| SentResult {
+                id: text(&response["id"]),
+                text: words(&response["response"]),
+                failed: Some(response["response"].get("error").is_some()),
+            })
+            .collect(),
+    }
+}
+
+fn blocks<'a>(
+    messages: &'a [Value],
+    key: &'a str,
+    kind: &'a str,
+) -> impl Iterator<Item = Value> + 'a {
+    messages
+        .iter()
+        .flat_map(move |message| list(&message[key]))
+        .filter(move |block| block["type"] == kind)
+}
+
+/// All words below a value, in order, without keys.
+pub(super) fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(words).collect(),
+        Value::Object(fields) if fields.contains_key("text") => words(&fields["text"]),
+        Value::Object(fields) => fields.values().map(words).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// Whether any string below a value contains that one.
+pub(super) fn contains(value: &Value, needle: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(needle),
+        Value::Array(items) => items.iter().any(|item| contains(item, needle)),
+        Value::Object(fields) => fields.values().any(|item| contains(item, needle)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The same without marks for caches, which move from request to request.
+pub(super) fn without_cache_marks(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_cache_marks).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| *key != "cache_control" && *key != "prompt_cache_breakpoint")
+            .map(|(key, value)| (key.clone(), without_cache_marks(value)))
+            .collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,193 @@
+//! What every journal store must do. A store's tests name a way to make an empty one:
+//!
+//! ```
+//! mod memory {
+//!     async fn make() -> robota_testkit::store_suite::Made {
+//!         robota_testkit::store_suite::Made::new(robota_core::journal::MemoryStore::new())
+//!     }
+//!     robota_testkit::store_suite!(make);
+//! }
+//! ```
+//!
+//! Each case is a test of its own, so that a failure says which promise is broken.
+#![expect(clippy::expect_used, clippy::panic, reason = "a suite of tests")]
+
+mod blobs;
+mod events;
+mod forks;
+mod lists;
+mod writers;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use robota_core::event::{
+    Cursor, Delivery, Durability, Envelope, Event, InputAccepted, Parent, Renamed, SessionCreated,
+    TurnEnd, TurnFinished,
+};
+use robota_core::ids::{InputId, SessionId};
+use robota_core::journal::{Journal, JournalError, JournalStore};
+use robota_core::message::Block;
+use robota_core::usage::Usage;
+
+pub use blobs::*;
+pub use events::*;
+pub use forks::*;
+pub use lists::*;
+pub use writers::*;
+
+/// A store made for one case, and what must live as long.
+pub struct Made {
+    /// The store.
+    pub store: Arc<dyn JournalStore>,
+    _keep: Box<dyn Any + Send>,
+}
+
+impl Made {
+    /// A store that needs nothing else.
+    pub fn new(store: impl JournalStore + 'static) -> Self {
+        Self::keeping(store, ())
+    }
+
+    /// A store, and what goes away with it: a folder, a server.
+    pub fn keeping(store: impl JournalStore + 'static, keep: impl Any + Send) -> Self {
+        Self { store: Arc::new(store), _keep: Box::new(keep) }
+    }
+}
+
+/// One test for each thing that every store must do, on what the given function makes; or, with
+/// `in one test`, one for all of them, where a store is dear to make.
+#[macro_export]
+macro_rules! store_suite {
+    ($make:path) => {
+        $crate::store_suite!(@list each $make);
+    };
+    ($make:path, in one test) => {
+        #[tokio::test]
+        async fn kode_12_every_case_of_the_suite() {
+            $crate::store_suite!(@list all $make);
+        }
+    };
+    (@list $how:ident $make:path) => {
+        $crate::store_suite!(@$how $make:
+            kode_12_what_is_appended_is_read_back
+            kode_12_events_out_of_order_are_refused_whole
+            kode_12_the_last_number_cannot_be_followed
+            kode_12_a_session_exists_from_its_first_event
+            kode_12_events_of_other_versions_are_carried
+            kode_12_picked_events_come_as_asked
+            kode_12_a_long_journal_is_read_in_pieces
+            kode_12_a_journal_grows_by_what_is_said
+            kode_12_one_writer_at_a_time
+            kode_12_a_forgotten_append_ends_whole
+            kode_12_sessions_do_not_hinder_each_other
+            kode_11_ids_are_told_apart_and_hostile_ones_refused
+            kode_04_a_fork_goes_its_own_way
+            kode_04_a_fork_of_a_fork_outlives_both
+            kode_04_a_fork_needs_a_place_and_a_name
+            sess_11_the_head_says_what_happened
+            sess_11_sessions_are_listed_newest_first
+            sess_11_lists_are_filtered_and_paged
+            sess_11_deleted_sessions_are_gone
+            sess_11_retention_deletes_what_the_policy_does_not_keep
+            sess_13_blobs_are_kept_by_their_hash
+            sess_13_blobs_go_with_the_last_who_refers_to_them
+            sess_13_raw_payloads_can_be_looked_at
+        );
+    };
+    (@each $make:path: $($case:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $case() {
+                let made = $make().await;
+                $crate::store_suite::$case(&*made.store).await;
+            }
+        )*
+    };
+    (@all $make:path: $($case:ident)*) => {
+        $(
+            println!("{}", stringify!($case));
+            let made = $make().await;
+            $crate::store_suite::$case(&*made.store).await;
+        )*
+    };
+}
+
+/// An event with its place.
+#[must_use]
+pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> {
+    Arc::new(Envelope {
+        seq,
+        epoch,
+        ts: at(seq),
+        turn: None,
+        event: event.into(),
+        min_reader: None,
+    })
+}
+
+/// A small event with its place.
+#[must_use]
+pub fn event(seq: u64) -> Arc<Envelope> {
+    envelope(1, seq, Renamed { name: format!("name {seq}\n\u{1F680}") })
+}
+
+/// Small events.
+#[must_use]
+pub fn events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Envelope>> {
+    range.map(event).collect()
+}
+
+/// The beginning of a session that works somewhere.
+fn created(session: &SessionId, cwd: &str, parent: Option<Parent>) -> Event {
+    let (session, cwd) = (session.clone(), Some(cwd.to_owned()));
+    SessionCreated { session, format: 0, cwd, parent }.into()
+}
+
+fn said(text: &str) -> Event {
+    InputAccepted {
+        input: InputId::from("input"),
+        delivery: Delivery::AfterTurn,
+        content: vec![Block::text(text)],
+        metadata: serde_json::Map::new(),
+    }
+    .into()
+}
+
+fn turn_finished() -> Event {
+    let usage = Usage::default();
+    TurnFinished { end: TurnEnd::Complete, rounds: 1, tools_executed: 0, usage, error: None }.into()
+}
+
+fn at(second: u64) -> jiff::Timestamp {
+    let second = i64::try_from(second).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_second(1_000_000_000_i64.saturating_add(second))
+        .unwrap_or(jiff::Timestamp::MAX)
+}
+
+fn id(text: &str) -> SessionId {
+    SessionId::from(text)
+}
+
+fn cursor(epoch: u32, seq: u64) -> Cursor {
+    Cursor { epoch, seq }
+}
+
+/// A session with that many small events, and its writer.
+async fn begun(store: &dyn JournalStore, session: &SessionId, last: u64) -> Box<dyn Journal> {
+    let mut journal = store.create(session).await.expect("it can be begun");
+    journal.append(&events(1..=last), Durability::Synced).await.expect("it can be appended to");
+    journal
+}
+
+async fn seqs(store: &dyn JournalStore, session: &SessionId) -> Vec<u64> {
+    let events = store.read(session, 0, usize::MAX).await.expect("it can be read");
+    events.iter().map(|event| event.seq).collect()
+}
+
+fn refused<T>(result: Result<T, JournalError>) -> JournalError {
+    match result {
+        Ok(_) => panic!("this must be refused"),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,78 @@
+//! Blobs.
+
+use robota_core::blob::BLOB_LIMIT;
+use robota_core::journal::{JournalError, JournalStore};
+use robota_core::message::BlobRef;
+
+use super::{begun, cursor, envelope, id, refused};
+
+/// Bytes come back by their hash.
+pub async fn sess_13_blobs_are_kept_by_their_hash(store: &dyn JournalStore) {
+    let writer = begun(store, &id("s"), 1).await;
+    let blobs = store.blobs(&id("s"));
+    let big = vec![7; 3 * 1024 * 1024];
+    for bytes in [&b""[..], b"some bytes", &[0, 255, 10], &big] {
+        let blob = blobs.put(bytes).await.expect("put");
+        assert_eq!(blob, BlobRef::of(bytes));
+        assert_eq!(blobs.put(bytes).await.expect("put again"), blob);
+        assert_eq!(blobs.get(&blob).await.expect("get").as_deref(), Some(bytes));
+    }
+    let missing = BlobRef::of(b"never kept");
+    assert_eq!(blobs.get(&missing).await.expect("get"), None);
+    let hostile = BlobRef { sha256: "../../../etc/passwd".to_owned(), bytes: 1 };
+    assert_eq!(blobs.get(&hostile).await.expect("get"), None);
+    let error = refused(blobs.put(&vec![0; BLOB_LIMIT + 1]).await);
+    assert!(matches!(error, JournalError::TooLarge { .. }), "{error}");
+    drop(writer);
+}
+
+/// A blob stays for as long as a session refers to it.
+pub async fn sess_13_blobs_go_with_the_last_who_refers_to_them(store: &dyn JournalStore) {
+    let (one, two, fork) = (id("one"), id("two"), id("fork"));
+    drop(begun(store, &one, 2).await);
+    drop(begun(store, &two, 2).await);
+    let put = async |session, bytes: &[u8]| store.blobs(session).put(bytes).await.expect("put");
+    let (only, both) = (put(&one, b"only one").await, put(&one, b"both").await);
+    put(&two, b"both").await;
+    let forked = put(&two, b"two and its fork").await;
+    let first = [envelope(2, 3, robota_core::event::Renamed { name: "x".to_owned() })];
+    drop(store.fork(&two, cursor(1, 2), &fork, &first).await.expect("fork"));
+
+    let there = async |session, blob: &BlobRef| {
+        store.blobs(session).get(blob).await.expect("get").is_some()
+    };
+    assert!(store.delete(&one).await.expect("delete"));
+    assert!(!there(&two, &only).await);
+    assert!(there(&two, &both).await);
+    assert!(store.delete(&two).await.expect("delete"));
+    assert!(there(&fork, &forked).await);
+    assert!(there(&fork, &both).await);
+    assert!(store.delete(&fork).await.expect("delete"));
+    assert!(!there(&fork, &forked).await);
+    assert!(!there(&fork, &both).await);
+}
+
+/// What nobody waits for can be read as well, and goes with its session.
+pub async fn sess_13_raw_payloads_can_be_looked_at(store: &dyn JournalStore) {
+    let (session, fork) = (id("s"), id("fork"));
+    drop(begun(store, &session, 2).await);
+    let blobs = store.blobs(&session);
+    let mut kept = Vec::new();
+    for number in 0..20_u8 {
+        let payload = vec![number; 100 * usize::from(number)];
+        kept.push((blobs.put_loose(&payload).await.expect("put"), payload));
+    }
+    for (blob, payload) in &kept {
+        let found = store.blobs(&session).get(blob).await.expect("get");
+        assert_eq!(found.as_ref(), Some(payload));
+    }
+    let first = [envelope(2, 3, robota_core::event::Renamed { name: "x".to_owned() })];
+    drop(store.fork(&session, cursor(1, 2), &fork, &first).await.expect("fork"));
+    assert!(store.delete(&session).await.expect("delete"));
+    let (blob, payload) = &kept[7];
+    assert_eq!(store.blobs(&fork).get(blob).await.expect("get").as_ref(), Some(payload));
+    assert!(store.delete(&fork).await.expect("delete"));
+    assert_eq!(store.blobs(&fork).get(blob).await.expect("get"), None);
+    let error = refused(blobs.put_loose(&vec![0; BLOB_LIMIT + 1]).await);
+    assert!(matches!(error, JournalError::TooLarge { .. }), "{error}");
+}

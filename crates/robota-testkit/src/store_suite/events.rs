@@ -1,0 +1,168 @@
+//! Events go in and come out.
+
+use std::sync::Arc;
+
+use robota_core::event::{Durability, Envelope, Renamed};
+use robota_core::journal::{JournalError, JournalStore};
+
+use super::{
+    begun, created, cursor, envelope, event, events, id, refused, said, seqs, turn_finished,
+};
+
+/// Events come back as they were, from any place, in any number.
+pub async fn kode_12_what_is_appended_is_read_back(store: &dyn JournalStore) {
+    let session = id("agent:dev/session:main");
+    let mut journal = store.create(&session).await.expect("create");
+    journal.append(&events(1..=1), Durability::Synced).await.expect("append");
+    journal.append(&events(2..=5), Durability::Written).await.expect("append");
+    journal.append(&[], Durability::Synced).await.expect("nothing can be appended");
+    drop(journal);
+    let mut journal = store.open(&session).await.expect("open");
+    let next = envelope(2, 6, Renamed { name: "later".to_owned() });
+    journal.append(&[Arc::clone(&next)], Durability::Synced).await.expect("append");
+    let all: Vec<Arc<Envelope>> = events(1..=5).into_iter().chain([next]).collect();
+    for after in 0..8_usize {
+        for limit in [0, 1, 2, usize::MAX] {
+            let read = store.read(&session, after as u64, limit).await.expect("read");
+            let expected: Vec<_> = all.iter().skip(after).take(limit).collect();
+            assert_eq!(
+                read.iter().collect::<Vec<_>>(),
+                expected.iter().map(|event| &***event).collect::<Vec<_>>(),
+                "after {after}, {limit}"
+            );
+        }
+    }
+}
+
+/// What does not follow is refused, and leaves nothing behind.
+pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalStore) {
+    let session = id("s");
+    let mut journal = begun(store, &session, 2).await;
+    let old = envelope(0, 3, Renamed { name: "of an older writer".to_owned() });
+    for wrong in [
+        vec![event(4)],
+        vec![event(2)],
+        vec![event(3), event(5)],
+        vec![event(3), event(3)],
+        vec![event(3), event(2)],
+        vec![old],
+    ] {
+        let error = refused(journal.append(&wrong, Durability::Synced).await);
+        assert!(matches!(error, JournalError::OutOfOrder { .. }), "{error}");
+        assert_eq!(seqs(store, &session).await, [1, 2]);
+    }
+    journal.append(&events(3..=3), Durability::Synced).await.expect("the right one");
+    assert_eq!(seqs(store, &session).await, [1, 2, 3]);
+}
+
+/// The last number of all could never be followed.
+pub async fn kode_12_the_last_number_cannot_be_followed(store: &dyn JournalStore) {
+    let mut journal = store.create(&id("s")).await.expect("create");
+    refused(journal.append(&[event(u64::MAX)], Durability::Synced).await);
+    refused(journal.append(&[event(0)], Durability::Synced).await);
+    journal.append(&events(41..=42), Durability::Synced).await.expect("any first number");
+    assert_eq!(seqs(store, &id("s")).await, [41, 42]);
+}
+
+/// Nothing but an event makes a session.
+pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalStore) {
+    let session = id("s");
+    let missing = JournalError::NotFound(session.clone());
+    let listed = async || store.list(&Default::default()).await.expect("list").sessions.len();
+    for _ in 0..2 {
+        assert_eq!(refused(store.open(&session).await), missing);
+        assert_eq!(refused(store.read(&session, 0, 9).await), missing);
+        assert_eq!(refused(store.pick(&session, &[1]).await), missing);
+        assert_eq!(refused(store.head(&session).await), missing);
+        assert_eq!(refused(store.bytes(&session).await), missing);
+        assert!(!store.delete(&session).await.expect("nothing to delete is no error"));
+        assert_eq!(listed().await, 0);
+        // Begun, and given up.
+        drop(store.create(&session).await.expect("create"));
+    }
+    drop(begun(store, &session, 1).await);
+    assert_eq!(refused(store.create(&session).await), JournalError::Exists(session.clone()));
+    assert_eq!(seqs(store, &session).await, [1]);
+    assert_eq!(listed().await, 1);
+}
+
+/// Types nobody knows here are kept as they are.
+pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalStore) {
+    let body = r#"{"seq":1,"epoch":1,"ts":"2026-01-01T00:00:00Z","type":"from_the_future","data":{"b":1.50,"a":[null]}"#;
+    let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+    let event = Arc::new(Envelope::decode(line.as_bytes()).expect("an event"));
+    let session = id("s");
+    let mut journal = store.create(&session).await.expect("create");
+    journal.append(&[event], Durability::Synced).await.expect("append");
+    let read = store.read(&session, 0, 9).await.expect("read");
+    assert_eq!(read.first().map(Envelope::to_line), Some(line));
+}
+
+/// Picked events come in the order they are asked for.
+pub async fn kode_12_picked_events_come_as_asked(store: &dyn JournalStore) {
+    let session = id("s");
+    drop(begun(store, &session, 300).await);
+    for picks in [vec![], vec![300, 1, 150, 150, 2], (1..=300).rev().collect::<Vec<u64>>()] {
+        let picked = store.pick(&session, &picks).await.expect("pick");
+        let expected: Vec<_> = picks.iter().map(|seq| (*event(*seq)).clone()).collect();
+        assert_eq!(picked, expected);
+    }
+    for missing in [0, 301, u64::MAX] {
+        let error = refused(store.pick(&session, &[1, missing]).await);
+        assert!(matches!(error, JournalError::NoSuchEvent { .. }), "{error}");
+    }
+}
+
+/// A journal longer than any buffer is read piece by piece, and opened again.
+pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) {
+    let session = id("s");
+    let long = "x".repeat(3000);
+    let mut journal = store.create(&session).await.expect("create");
+    let mut next = 1;
+    while next <= 3000 {
+        let batch: Vec<_> = (next..next + 500)
+            .map(|seq| envelope(1, seq, Renamed { name: format!("{seq} {long}") }))
+            .collect();
+        journal.append(&batch, Durability::Written).await.expect("append");
+        next += 500;
+    }
+    let (mut after, mut count) = (0, 0);
+    loop {
+        let page = store.read(&session, after, 700).await.expect("read");
+        let Some(last) = page.last() else { break };
+        assert_eq!(page[0].seq, after + 1);
+        after = last.seq;
+        count += page.len();
+    }
+    assert_eq!((after, count), (3000, 3000));
+    drop(journal);
+    let mut journal = store.open(&session).await.expect("open");
+    journal.append(&events(3001..=3001), Durability::Synced).await.expect("append");
+    let picked = store.pick(&session, &[1, 1500, 2999, 3001]).await.expect("pick");
+    assert_eq!(picked.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
+    assert_eq!(store.head(&session).await.expect("head").last, cursor(1, 3001));
+}
+
+/// The last of many turns takes as much room as the first.
+pub async fn kode_12_a_journal_grows_by_what_is_said(store: &dyn JournalStore) {
+    let session = id("s");
+    let mut journal = store.create(&session).await.expect("create");
+    let first = envelope(1, 1, created(&session, "/work", None));
+    journal.append(&[first], Durability::Synced).await.expect("append");
+    let (mut seq, mut sizes) = (1, Vec::new());
+    for turn in 0..500 {
+        let batch = [envelope(1, seq + 1, said("hi")), envelope(1, seq + 2, turn_finished())];
+        journal.append(&batch, Durability::Written).await.expect("append");
+        seq += 2;
+        if turn % 100 == 99 {
+            sizes.push(store.bytes(&session).await.expect("bytes"));
+        }
+    }
+    let grown: Vec<_> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (least, most) = (grown.iter().min(), grown.iter().max());
+    // Numbers get longer and databases grow by pages.
+    assert!(
+        least.zip(most).is_some_and(|(least, most)| *most <= least * 3 / 2 + 16 * 1024),
+        "bytes per 100 turns: {grown:?}"
+    );
+}

@@ -1,0 +1,12 @@
+//! The store in memory is what the suite describes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg(feature = "store-suite")]
+
+use robota_core::journal::MemoryStore;
+use robota_testkit::store_suite::Made;
+
+async fn make() -> Made {
+    Made::new(MemoryStore::new())
+}
+
+robota_testkit::store_suite!(make);
