@@ -17,7 +17,7 @@ use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Cause;
 use robota_core::state::State;
-use robota_core::tool::ToolSet;
+use robota_core::tool::{ToolNameTaken, ToolSet};
 use robota_core::turn::{TurnInput, TurnReport};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -58,13 +58,12 @@ impl Shared {
         id: SessionId,
         store: Arc<dyn JournalStore>,
         live: Arc<Live>,
-        desk: Arc<Desk>,
         chain: Arc<HookChain>,
         parts: Parts,
-        tools: ToolSet,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, ToolNameTaken> {
+        let (desk, tools) = (parts.desk(), parts.tool_set(&*store, &id)?);
         let makeup = RwLock::new(Makeup { parts, tools });
-        Arc::new(Self { id, store, live, desk, chain, makeup })
+        Ok(Arc::new(Self { id, store, live, desk, chain, makeup }))
     }
 
     pub(crate) fn makeup(&self) -> RwLockReadGuard<'_, Makeup> {

@@ -41,6 +41,11 @@
 //! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
 //! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
 
+/// The program of `docs/embedding.md` compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
+
 mod actor;
 mod builder;
 mod callbacks;

@@ -131,9 +131,7 @@ pub(crate) async fn open(
             Strategy::Manual => !open_operations(recorder.state()).is_empty(),
         };
     }
-    let tools = parts.tool_set(&*store, &id)?;
-    let desk = parts.desk();
-    let shared = Shared::new(id, store, live, desk, chain, parts, tools);
+    let shared = Shared::new(id, store, live, chain, parts)?;
     Ok(Session::launch(shared, recorder, beginning))
 }
 

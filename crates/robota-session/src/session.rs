@@ -290,11 +290,12 @@ impl Session {
             })
             .await?;
         let head = self.shared.store.head(self.id()).await?;
+        let model = self.shared.makeup().parts.config.turn.model.clone();
         Ok(SessionInfo {
             session: self.id().clone(),
             name,
             cwd,
-            model: self.shared.makeup().parts.config.turn.model.clone(),
+            model,
             created: head.created,
             updated: head.updated,
             lineage: fork::lineage(&*self.shared.store, head.parent).await,
