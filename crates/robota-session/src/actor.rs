@@ -262,6 +262,10 @@ impl Actor {
             if report.end == TurnEnd::StoreFailed {
                 // Trying the same again at once would not help; the next input does.
                 self.beginning.hold = true;
+                if let Some(recorder) = &mut self.recorder {
+                    let owed = recorder.settle().await;
+                    self.notice(owed.err().as_ref());
+                }
             }
             self.tell_failure(&report);
         }
@@ -313,11 +317,20 @@ impl Actor {
         Flow::Over
     }
 
+    /// A journal that says it belongs to somebody else is lost, whoever heard it first.
+    fn notice(&self, error: Option<&JournalError>) {
+        if matches!(error, Some(JournalError::Lost { .. })) {
+            self.lost.cancel();
+        }
+    }
+
     /// Appends, directly or through what runs.
     async fn append(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
         loop {
             if let Some(recorder) = &mut self.recorder {
-                return Ok(recorder.append(None, events).await?);
+                let result = recorder.append(None, events).await;
+                self.notice(result.as_ref().err());
+                return Ok(result?);
             }
             let Some(running) = &mut self.running else { return Err(self.why_ended()) };
             let (done, appended) = oneshot::channel();
@@ -325,6 +338,7 @@ impl Actor {
             if running.commands.send(command).await.is_ok()
                 && let Ok(result) = appended.await
             {
+                self.notice(result.as_ref().err());
                 return Ok(result?);
             }
             // It ended meanwhile, without hearing this.

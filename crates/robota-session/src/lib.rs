@@ -36,7 +36,7 @@
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
 //! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`] |
-//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Session::go_on`] |
+//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Recovery`] |
 //!
 //! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
 //! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
@@ -81,6 +81,6 @@ pub use recover::{
     Choice, Evidence, Known, OpenOperation, awaiting_post_hook, open_operations, recover,
 };
 pub use session::{
-    Asked, Chat, ChatEnd, ContextHandle, Permissions, Reply, Session, SessionInfo, Status,
+    Asked, Chat, ChatEnd, ContextHandle, Permissions, Recovery, Reply, Session, SessionInfo, Status,
 };
 pub use subscribe::{Observed, SessionEvent, Since, Subscription};

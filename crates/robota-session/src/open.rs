@@ -26,8 +26,8 @@ pub enum Strategy {
     /// It is sealed, and the session is ready. The default.
     #[default]
     Crash,
-    /// It is reported by [`Session::open_operations`], and nothing happens until
-    /// [`Session::recover`] says what becomes of it.
+    /// It is reported by [`crate::Recovery::open_operations`], and nothing happens until
+    /// [`crate::Recovery::recover`] says what becomes of it.
     Manual,
 }
 

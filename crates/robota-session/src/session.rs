@@ -5,8 +5,8 @@ mod context;
 mod follow;
 mod fork;
 mod permissions;
+mod recovery;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use chat::{Chat, ChatEnd, Reply};
 pub use context::ContextHandle;
 pub use permissions::Permissions;
+pub use recovery::Recovery;
 
 use crate::actor::{Actor, Beginning, Request, Shared};
 use crate::builder::SessionBuilder;
@@ -30,7 +31,6 @@ use crate::error::SessionError;
 use crate::hooks::{CodeHook, RegisteredHook};
 use crate::kind::{EventKind, Kinds};
 use crate::live::SessionState;
-use crate::recover::{Choice, OpenOperation, open_operations};
 use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
 
 /// Requests that may wait for the session's task.
@@ -234,14 +234,6 @@ impl Session {
         self.ask(|reply| Request::Interrupt { note, reply }).await
     }
 
-    /// Goes on with a turn that was cut short: the same request again, without the half answer.
-    ///
-    /// # Errors
-    /// When the conversation ends with a whole answer, or something runs.
-    pub async fn go_on(&self) -> Result<(), SessionError> {
-        self.ask(|reply| Request::Continue { reply }).await
-    }
-
     /// Shuts the session down: what runs is stopped, everything is safe, SessionEnd hooks are
     /// told the reason, and others may write.
     ///
@@ -324,25 +316,6 @@ impl Session {
             .collect())
     }
 
-    /// What a dead writer left open, while nobody has said what becomes of it.
-    ///
-    /// # Errors
-    /// When the session has ended.
-    pub async fn open_operations(&self) -> Result<Vec<OpenOperation>, SessionError> {
-        if self.is_running() {
-            return Ok(Vec::new());
-        }
-        self.inspect(open_operations).await
-    }
-
-    /// Closes what a dead writer left open: what the caller chose, and everything else sealed.
-    ///
-    /// # Errors
-    /// When the journal cannot be written.
-    pub async fn recover(&self, choices: HashMap<CallId, Choice>) -> Result<(), SessionError> {
-        self.ask(|reply| Request::Recover { choices, reply }).await
-    }
-
     /// Names the session.
     ///
     /// # Errors
@@ -409,6 +382,12 @@ impl Session {
     #[must_use]
     pub fn context(&self) -> ContextHandle {
         ContextHandle(self.clone())
+    }
+
+    /// What a dead writer left open, and going on after it.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        Recovery(self.clone())
     }
 
     async fn ask<T>(
