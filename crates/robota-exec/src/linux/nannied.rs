@@ -65,7 +65,10 @@ impl Nannied {
                 streams.stdout.as_fd(),
                 streams.stderr.as_fd(),
             ];
-            descriptors.extend(streams.ruleset.as_ref().map(|ruleset| ruleset.as_fd()));
+            // Both or none.
+            if let (Some(ruleset), Some(notify)) = (&streams.ruleset, &streams.notify) {
+                descriptors.extend([ruleset.as_fd(), notify.as_fd()]);
+            }
             client.order(order, &descriptors).map_err(lost)?;
         }
         // The other side has copies; ours would keep pipes open for ever.

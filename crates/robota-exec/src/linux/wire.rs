@@ -19,8 +19,8 @@ use rustix::net::{
 
 use crate::launch::Launch;
 
-/// Control, three streams, a rule set.
-const MOST_DESCRIPTORS: usize = 5;
+/// Control, three streams, a rule set, and who is asked.
+const MOST_DESCRIPTORS: usize = 6;
 /// More than the arguments and the environment of any program.
 const LONGEST: u32 = 16 * 1024 * 1024;
 

@@ -37,6 +37,8 @@ pub(super) struct Pipes {
     pub(super) stdout: Option<ChildStdout>,
     /// Absent when both streams go one way.
     pub(super) stderr: Option<ChildStdout>,
+    /// Where what it is refused is heard of.
+    pub(super) notices: Option<std::os::unix::net::UnixStream>,
 }
 
 impl Group {
@@ -106,6 +108,7 @@ impl Group {
                 .map_err(fail)?,
             stdout: ours.stdout.map(reader).transpose().map_err(fail)?,
             stderr: ours.stderr.map(reader).transpose().map_err(fail)?,
+            notices: ours.notices,
         };
         Ok((group, pipes))
     }
@@ -184,6 +187,7 @@ struct Ours {
     stdin: Option<OwnedFd>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
+    notices: Option<std::os::unix::net::UnixStream>,
 }
 
 /// Both ends of everything.
@@ -193,6 +197,12 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
         None => None,
     };
+    let mut notify = None;
+    if ruleset.is_some() {
+        let (hear, tell) = std::os::unix::net::UnixStream::pair()?;
+        ours.notices = Some(hear);
+        notify = Some(OwnedFd::from(tell));
+    }
     if let Some(size) = spec.terminal {
         let (master, slave) = terminal::open(size)?;
         ours.stdin = match spec.stdin {
@@ -201,7 +211,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         };
         ours.stdout = Some(master);
         let (stdin, stdout) = (slave.try_clone()?, slave.try_clone()?);
-        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset, notify }, ours));
     }
     let stdin = match spec.stdin {
         Stdin::Closed => OwnedFd::from(File::open("/dev/null")?),
@@ -214,7 +224,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
     if let Some(path) = &spec.output {
         let stdout = OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?);
         let stderr = stdout.try_clone()?;
-        return Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours));
     }
     let (reading, stdout) = io::pipe()?;
     ours.stdout = Some(reading.into());
@@ -227,7 +237,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         }
         Streams::Merged => stdout.try_clone()?,
     };
-    Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours))
+    Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours))
 }
 
 fn reader(fd: OwnedFd) -> io::Result<ChildStdout> {
