@@ -15,6 +15,9 @@ use tokio_util::sync::CancellationToken;
 const FOLDERS: usize = 60;
 const FILES: usize = 60;
 
+/// Its name, what we do, and the arguments of `rg` for the same.
+type Work = (&'static str, Box<dyn Tool>, Value, &'static [&'static str]);
+
 /// Some thousand files of some kilobytes, one in ten with what is looked for.
 fn tree(dir: &Path) {
     let line = "let answer = compute(the, usual, arguments).unwrap_or_default();\n";
@@ -43,7 +46,7 @@ fn search(criterion: &mut Criterion) {
     }
     let supervisor = Supervisor::new();
     let place = Workplace::new(dir.path(), supervisor.clone(), env.clone());
-    let works: [(&str, Box<dyn Tool>, Value, &[&str]); 3] = [
+    let works: [Work; 3] = [
         (
             "grep files",
             Box::new(Grep::new(&place)),

@@ -30,6 +30,7 @@ pub(super) fn attend(order: Order, descriptors: Vec<OwnedFd>) {
         return;
     };
     let control = UnixStream::from(control);
+    say(&control, Notice::Taken);
     // Cannot fail on any Linux we run on; without it we would still be one who ends the leader.
     let _ = set_child_subreaper(Some(getpid()));
     let (ruleset, notify) = (descriptors.next(), descriptors.next());

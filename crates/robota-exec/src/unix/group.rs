@@ -24,6 +24,10 @@ use crate::linux::nannied::{Nannied, NotStarted};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use crate::no_reaper::Client;
 
+/// As many are tried.
+#[cfg(target_os = "linux")]
+const REAPERS: usize = 3;
+
 pub(super) enum Group {
     Direct(Direct),
     #[cfg(target_os = "linux")]
@@ -78,21 +82,25 @@ impl Group {
                     lives_on: spec.lives_on,
                     grace_ms: u64::try_from(spec.grace.as_millis()).unwrap_or(u64::MAX),
                 };
-                match Nannied::start(client, &order, theirs).await {
-                    Ok(nannied) => Self::Nannied(nannied),
-                    Err(NotStarted::Refused(source)) => {
-                        return Err(spawn_error(source, &program, spec));
+                let started = below_reaper(client, &order, theirs).await;
+                Self::Nannied(started.map_err(|why| match why {
+                    NotStarted::Refused(source) => spawn_error(source, &program, spec),
+                    NotStarted::Lost(source) => {
+                        ExecError::Wait { program: program.clone(), source }
                     }
-                    Err(NotStarted::Reaper(source))
+                    NotStarted::Reaper(source)
                         if source.kind() == io::ErrorKind::ArgumentListTooLong =>
                     {
-                        return Err(fail(source));
+                        fail(source)
                     }
-                    Err(NotStarted::Reaper(source)) => {
-                        let reaper = client.program().path.clone();
-                        return Err(ExecError::Reaper { reaper, source });
+                    NotStarted::Reaper(source) => {
+                        ExecError::Reaper { reaper: client.program().path.clone(), source }
                     }
-                }
+                    NotStarted::NotTaken => {
+                        let source = io::Error::other("it takes no orders");
+                        ExecError::Reaper { reaper: client.program().path.clone(), source }
+                    }
+                })?)
             }
             _ => {
                 let child =
@@ -175,6 +183,23 @@ impl Group {
             Self::Nannied(_) => {}
         }
     }
+}
+
+/// Starts it below a nanny. A reaper that died before it took the order is replaced; one that took
+/// it is not asked twice.
+#[cfg(target_os = "linux")]
+async fn below_reaper(
+    client: &Client,
+    order: &crate::linux::wire::Order,
+    streams: ChildStreams,
+) -> Result<Nannied, NotStarted> {
+    for _ in 0..REAPERS {
+        match Nannied::start(client, order, &streams).await {
+            Err(NotStarted::NotTaken) => client.discard(),
+            other => return other,
+        }
+    }
+    Err(NotStarted::NotTaken)
 }
 
 pub(super) mod futures_box {
