@@ -109,7 +109,11 @@ fn tell(source: &str, report: &Report) {
     let counts = format!(
         "{} {}, {} messages, {} calls",
         report.events,
-        if report.format == "journal" { "events" } else { "lines" },
+        match report.format {
+            "journal" => "events",
+            "log" => "lines",
+            _ => "entries",
+        },
         report.messages,
         report.calls
     );
