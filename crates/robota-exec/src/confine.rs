@@ -3,7 +3,19 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
 use crate::launch::Instruction;
+
+/// What root keeps: being root about files.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
 
 /// Everything ready, so that entering allocates nothing.
 pub(crate) struct Prepared {
@@ -29,6 +41,16 @@ impl Prepared {
     pub(crate) fn enter(&self) -> io::Result<()> {
         if let Some(ruleset) = &self.ruleset {
             rustix::thread::set_no_new_privs(true)?;
+            // For root: what would look into other processes, or around the fence.
+            let now = capabilities(None)?;
+            set_capabilities(
+                None,
+                CapabilitySets {
+                    effective: now.effective & KEPT,
+                    permitted: now.permitted & KEPT,
+                    inheritable: CapabilitySet::empty(),
+                },
+            )?;
             let fd = ruleset.as_raw_fd();
             // SAFETY: the call takes two plain numbers; the descriptor is open, for we own it.
             #[expect(unsafe_code, reason = "no library offers the bare call")]

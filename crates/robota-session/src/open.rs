@@ -68,7 +68,9 @@ pub(crate) async fn create(
         cwd: parts.cwd.clone(),
         parent: None,
     };
-    let mut first: Vec<Event> = vec![created.into()];
+    let pid = Some(std::process::id());
+    let opened = Opened { epoch: recorder.epoch(), after_seq: 0, pid };
+    let mut first: Vec<Event> = vec![created.into(), opened.into()];
     first.extend(parts.name.clone().map(|name| Renamed { name }.into()));
     let beginning = Beginning::new(SessionSource::Startup);
     open(store, id, recorder, parts, first, beginning).await

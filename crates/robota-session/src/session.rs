@@ -105,6 +105,9 @@ impl Session {
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, beginning: Beginning) -> Self {
         let (requests, mailbox) = mpsc::channel(REQUESTS);
+        // Whoever gets the handle finds the session busy with what it is about to do.
+        let pending = !recorder.state().inputs.is_empty() && !beginning.hold;
+        shared.live.set_busy((pending || beginning.go_on) && !beginning.open);
         drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, beginning).run()));
         Self { requests, shared }
     }

@@ -108,5 +108,5 @@ pub trait Tail: Send {
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
     /// How long it is.
-    fn len(&self) -> io::Result<u64>;
+    fn length(&self) -> io::Result<u64>;
 }

@@ -39,8 +39,20 @@ pub mod failpoint;
 mod failpoint;
 mod file;
 mod level;
+mod owner;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod process;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod sql;
+
 pub use file::FileStore;
 pub use level::Level;
+#[cfg(feature = "postgres")]
+pub use sql::PostgresStore;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::SqlOptions;
+#[cfg(feature = "sqlite")]
+pub use sql::SqliteStore;

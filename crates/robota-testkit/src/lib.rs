@@ -10,6 +10,7 @@
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
+//! | a database server | `postgres::PostgresServer` (feature `postgres`) |
 //! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
@@ -47,6 +48,8 @@ mod gate;
 mod journal;
 #[cfg(feature = "mock")]
 pub mod mock;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "provider-suite")]
 #[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
 pub mod provider_suite;

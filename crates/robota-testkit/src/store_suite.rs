@@ -55,11 +55,21 @@ impl Made {
     }
 }
 
-/// One test for each thing that every store must do, on what the given function makes.
+/// One test for each thing that every store must do, on what the given function makes; or, with
+/// `in one test`, one for all of them, where a store is dear to make.
 #[macro_export]
 macro_rules! store_suite {
     ($make:path) => {
-        $crate::store_suite!(@cases $make:
+        $crate::store_suite!(@list each $make);
+    };
+    ($make:path, in one test) => {
+        #[tokio::test]
+        async fn kode_12_every_case_of_the_suite() {
+            $crate::store_suite!(@list all $make);
+        }
+    };
+    (@list $how:ident $make:path) => {
+        $crate::store_suite!(@$how $make:
             kode_12_what_is_appended_is_read_back
             kode_12_events_out_of_order_are_refused_whole
             kode_12_the_last_number_cannot_be_followed
@@ -85,13 +95,20 @@ macro_rules! store_suite {
             sess_13_raw_payloads_can_be_looked_at
         );
     };
-    (@cases $make:path: $($case:ident)*) => {
+    (@each $make:path: $($case:ident)*) => {
         $(
             #[tokio::test]
             async fn $case() {
                 let made = $make().await;
                 $crate::store_suite::$case(&*made.store).await;
             }
+        )*
+    };
+    (@all $make:path: $($case:ident)*) => {
+        $(
+            println!("{}", stringify!($case));
+            let made = $make().await;
+            $crate::store_suite::$case(&*made.store).await;
         )*
     };
 }

@@ -49,9 +49,18 @@ impl Group {
         let program = find(spec)?;
         let fail = |source| ExecError::Spawn { program: program.clone(), source };
         let (theirs, ours) = streams(spec).map_err(fail)?;
+        let (first, args) = match spec.confinement.as_ref().and_then(|c| c.wrapper.as_ref()) {
+            None => (program.clone(), spec.args.clone()),
+            Some((wrapper, before)) => {
+                let cwd = ["--chdir".into(), spec.cwd.clone().into(), "--".into()];
+                let own = std::iter::once(program.clone().into_os_string());
+                let args = before.iter().cloned().chain(cwd).chain(own);
+                (wrapper.clone(), args.chain(spec.args.iter().cloned()).collect())
+            }
+        };
         let launch = Launch {
-            program: program.clone(),
-            args: spec.args.clone(),
+            program: first,
+            args,
             cwd: spec.cwd.clone(),
             env: spec.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             terminal: spec.terminal.is_some(),

@@ -48,7 +48,7 @@ pub fn build(
         let key = key.expose().trim();
         match settings.auth.unwrap_or(profile.auth) {
             Auth::Bearer => {
-                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?
+                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?;
             }
             Auth::XApiKey => put(&mut headers, &vendor, "x-api-key", key, true)?,
             Auth::ApiKey => put(&mut headers, &vendor, "api-key", key, true)?,

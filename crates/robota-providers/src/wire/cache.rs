@@ -25,11 +25,14 @@ struct Entry {
     pieces: Arc<[Piece]>,
 }
 
+/// Tools, and their bytes.
+type WrittenTools = (Arc<[ToolSpec]>, Arc<[u8]>);
+
 /// The bytes of messages, by where the conversation keeps them.
 #[derive(Default)]
 pub(crate) struct PieceCache {
     entries: Mutex<HashMap<usize, Entry>>,
-    tools: Mutex<Option<(Arc<[ToolSpec]>, Arc<[u8]>)>>,
+    tools: Mutex<Option<WrittenTools>>,
 }
 
 impl PieceCache {
@@ -83,14 +86,17 @@ impl Writer<'_> {
         for (at, step) in plan.steps.iter().enumerate() {
             let pieces = match step {
                 Step::Unanswered(calls) => self.encoder.unanswered(calls, &cx).into(),
-                Step::Message { message, kept: None } => self.encoder.message(message, &cx).into(),
+                Step::Message { message, kept: None } => {
+                    self.encoder.message(&message.for_api(), &cx).into()
+                }
                 Step::Message { message, kept: Some(kept) } => {
                     let print = plan.print(message, &request.model);
                     match self.cache.get(kept, print) {
                         Some(pieces) => pieces,
                         None => {
                             let missing = lost.missing.get();
-                            let pieces: Arc<[Piece]> = self.encoder.message(message, &cx).into();
+                            let pieces: Arc<[Piece]> =
+                                self.encoder.message(&message.for_api(), &cx).into();
                             // An attachment that is missing now may be there next time.
                             if lost.missing.get() == missing {
                                 self.cache.put(kept, print, &pieces);

@@ -59,7 +59,7 @@ impl Tail for File {
         self.set_len(len)
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
     }
 }

@@ -104,7 +104,7 @@ impl Files {
         let path = folder.join("refs");
         let fail = |error: std::io::Error| io("write", &path, &error);
         let mut tail = self.disk.open_append(&path, Make::IfMissing).map_err(fail)?;
-        let new = tail.len().map_err(fail)? == 0;
+        let new = tail.length().map_err(fail)? == 0;
         // A line before that was torn must not swallow this one.
         let line = if new { format!("{hash}\n") } else { format!("\n{hash}\n") };
         tail.write(line.as_bytes()).map_err(fail)?;

@@ -96,13 +96,7 @@ impl Files {
     /// Takes the lock of a session's folder, or says who has it.
     pub(super) fn take_lock(&self, session: &SessionId) -> Result<Held, JournalError> {
         let path = self.folder(session).join("lock");
-        let host = rustix::system::uname();
-        let note = format!(
-            "pid {} on {} since {}\n",
-            std::process::id(),
-            host.nodename().to_string_lossy(),
-            self.clock.now().strftime("%Y-%m-%d %H:%M:%SZ"),
-        );
+        let note = format!("{}\n", crate::owner::owner(&*self.clock));
         match self.disk.try_lock(&path, &note) {
             Ok(Ok(held)) => Ok(held),
             Ok(Err(owner)) => Err(JournalError::Locked { session: session.clone(), owner }),

@@ -269,7 +269,7 @@ impl Writer {
         let tail = disk
             .open_append(&segment.path, Make::IfMissing)
             .map_err(|error| fail("create", &error))?;
-        if tail.len().map_err(|error| fail("look at", &error))? > 0 {
+        if tail.length().map_err(|error| fail("look at", &error))? > 0 {
             return Err(self.refuse(format!("{} is already there", segment.path.display())));
         }
         failpoint!("store.roll.after_create");

@@ -329,7 +329,7 @@ impl Tail for Writing {
         Ok(())
     }
 
-    fn len(&self) -> io::Result<u64> {
+    fn length(&self) -> io::Result<u64> {
         let world = self.disk.world();
         Ok(world.state.files.get(&self.number).map_or(0, |file| file.content.len() as u64))
     }

@@ -243,6 +243,15 @@ impl Writer {
         self.out.push(out);
     }
 
+    /// The end of a complete answer.
+    fn complete(mut self, quirks: &Quirks) -> Vec<Out> {
+        if quirks.has(Quirk::NeverEnds) {
+            self.then(Out::Stall(Stall::Forever));
+            return self.out;
+        }
+        self.end()
+    }
+
     /// The end of the body as HTTP wants it.
     fn end(mut self) -> Vec<Out> {
         self.buffer.extend_from_slice(b"0\r\n\r\n");
@@ -322,7 +331,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
             Step::Stop(reason) => {
                 encoder.stop(&mut sse, reason);
                 writer.events(sse.take());
-                return writer.end();
+                return writer.complete(quirks);
             }
             // Told where the wire tells it; tools are told above.
             Step::Usage(_) | Step::Tool(_) => {}
@@ -335,7 +344,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         encoder.stop(&mut sse, &natural);
     }
     writer.events(sse.take());
-    writer.end()
+    writer.complete(quirks)
 }
 
 /// Tells the calls that have come together; says whether the service knows of any.

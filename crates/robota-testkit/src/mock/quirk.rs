@@ -66,6 +66,8 @@ pub enum Quirk {
     FinishTwice,
     /// `[DONE]` is missing after the finish (Chat).
     NoDone,
+    /// The answer is complete, and the body never ends: the connection just stays.
+    NeverEnds,
     /// Reasoning is in `reasoning` instead of `reasoning_content` (Chat).
     ReasoningField,
     /// Reasoning is text between `<think>` and `</think>` (Chat).

@@ -12,7 +12,7 @@ use crate::{Exit, Usage, output};
 
 /// Deletes them. One that is not there is no error; one that could not be deleted is.
 pub(super) async fn run(args: DeleteArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let (mut found, mut absent) = (Vec::new(), Vec::new());
     for text in &args.sessions {
         match find(&*place.store, text).await {

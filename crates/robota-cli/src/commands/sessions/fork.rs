@@ -12,7 +12,7 @@ use crate::{Exit, output};
 
 /// Forks it.
 pub(super) async fn run(args: ForkArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let parent = find(&*place.store, &args.session).await?;
     let child = args.id.map_or_else(|| SessionId::mint(&RandomIds), SessionId::from);
     let at = fork::fork(&*place.store, &parent, &args.at, &child, &SystemClock).await?;

@@ -15,7 +15,7 @@ use crate::{Exit, Usage, output};
 
 /// Imports it.
 pub(super) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let id = args.id.as_deref().map(SessionId::from);
     let imported = if args.source == "-" || Path::new(&args.source).exists() {
         from_file(&*place.store, &args, id.as_ref()).await?

@@ -13,7 +13,7 @@ const WORDS: usize = 60;
 
 /// Lists them.
 pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let now = SystemClock.now();
     let when =
         |text: &Option<String>| text.as_deref().map(|text| time::when(text, now)).transpose();
@@ -21,7 +21,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     let named = args.store.store.is_some();
     let filter = SessionFilter {
         prefix: args.prefix.clone(),
-        cwd: (named && !args.all).then(|| place.cwd.display().to_string()),
+        cwd: (named && !args.all).then(|| place.cwd().display().to_string()),
         text: args.text.clone(),
         since: when(&args.since)?,
         until: when(&args.until)?,

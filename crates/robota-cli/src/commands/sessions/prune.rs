@@ -19,7 +19,7 @@ pub(super) async fn run(args: PruneArgs) -> anyhow::Result<Exit> {
         let text = "say which may go: --keep N, --older-than 30d, --max-size 2G";
         return Err(Usage(text.to_owned()).into());
     }
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let pruned = prune(&*place.store, policy, SystemClock.now(), args.dry_run).await?;
     let failed = pruned.iter().any(|pruned| pruned.kept.is_some());
     if args.store.json {

@@ -18,7 +18,7 @@ const ARGUMENT: usize = 72;
 
 /// Tells it.
 pub(super) async fn run(args: ShowArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store)?;
+    let place = Place::of(&args.store).await?;
     let session = find(&*place.store, &args.session).await?;
     let events = read_all(&*place.store, &session, 0).await?;
     if args.events {

@@ -187,6 +187,49 @@ pub async fn odd_errors(suite: Suite) {
     assert!(!error.to_string().contains("<html"), "a page with status 200: {error}");
 }
 
+/// Errors inside a stream that do not look as they should.
+pub async fn odd_errors_in_the_stream(suite: Suite) {
+    let odd = match suite.wire {
+        // As local servers write it.
+        Wire::Anthropic | Wire::OpenaiChat => {
+            Step::Event(json!({"error": {"message": "It broke just now.", "code": 500}}))
+        }
+        // The other of two ways.
+        Wire::OpenaiResponses => Step::Event(json!({
+            "type": "error", "code": "server_error", "message": "It broke just now.",
+            "param": null, "sequence_number": 9,
+        })),
+        // Bare JSON between the events.
+        Wire::Gemini => {
+            let error = json!({"error": {"code": 500, "message": "It broke just now.", "status": "INTERNAL"}});
+            Step::Bytes(format!("{error:#}\r\n"))
+        }
+    };
+    let error = fails(suite, Reply::new().text("Half").step(odd).step(Step::Truncate)).await;
+    assert!(error.to_string().contains("It broke just now."), "{error}");
+    assert!(error.retryable(), "{error:?}");
+}
+
+/// A prompt that the service will not look at is a refusal, and asking again does not help.
+pub async fn blocked_prompt(suite: Suite) {
+    let reply = match suite.wire {
+        Wire::Gemini => Reply::new()
+            .step(Step::Event(json!({"promptFeedback": {"blockReason": "SAFETY"}})))
+            .step(Step::Truncate),
+        Wire::Anthropic => {
+            Failure::status(400, "Output blocked by content filtering policy").into()
+        }
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            Failure::status(400, "The content is filtered.").code("content_filter").into()
+        }
+    };
+    let bench = suite.bench(reply).await;
+    match bench.hello().await {
+        Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
+        Err(error) => assert!(!error.retryable(), "{error:?}"),
+    }
+}
+
 /// The service's number of the request is told, so that its support can find it.
 pub async fn request_id(suite: Suite) {
     if !Feature::RequestId.on(suite.wire) {

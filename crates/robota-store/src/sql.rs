@@ -1,0 +1,208 @@
+//! Journals in a database. The logic is here once; a database says how to run a transaction.
+//!
+//! A *journal* holds events, a *session* is a name for one. A fork is a new journal that begins
+//! with another one up to a number: nothing is copied. A journal goes when no session and no
+//! journal needs it, so deleting a parent takes nothing from its forks.
+//!
+//! One writer: a session's row has a lease (who, until when) and a token that grows with each
+//! writer. An append checks both, and what it follows on, in its own transaction; so a writer that
+//! was away for longer than its lease is refused, whatever it believes.
+
+mod append;
+mod blobs;
+mod chain;
+mod fork;
+mod journal;
+mod lease;
+mod list;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod remove;
+mod schema;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use robota_core::clock::Clock;
+use robota_core::journal::JournalError;
+
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
+
+use crate::Level;
+
+/// How a store in a database behaves.
+#[derive(Clone)]
+pub struct SqlOptions {
+    /// How much it waits for.
+    pub level: Level,
+    /// How long a writer that gives no sign of life keeps a session. It renews this three times as
+    /// often.
+    pub lease: Duration,
+    /// The clock that leases are measured by. Without one: the database's, of which there is one
+    /// for all who use it.
+    pub clock: Option<Arc<dyn Clock>>,
+}
+
+impl Default for SqlOptions {
+    fn default() -> Self {
+        Self { level: Level::default(), lease: Duration::from_secs(30), clock: None }
+    }
+}
+
+impl std::fmt::Debug for SqlOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqlOptions")
+            .field("level", &self.level)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value of a row or a parameter.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// A row of an answer.
+type Row = Vec<Value>;
+
+/// A transaction. Statements are written for PostgreSQL; what SQLite calls differently is replaced.
+trait Tx: Send {
+    /// Asks, and returns the answer's rows.
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>>;
+
+    /// Changes something, and returns how many rows.
+    fn execute<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<u64, JournalError>>;
+
+    /// The time that leases are measured in, in milliseconds.
+    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
+
+    /// The id of a journal that is to be made.
+    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
+
+    /// Keeps others who ask for the same from going on until the end of the transaction.
+    fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>>;
+}
+
+/// What transactions exclude each other from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exclude {
+    /// Keeping blobs, together with others who do.
+    Keeping,
+    /// Sweeping blobs, alone.
+    Sweeping,
+}
+
+/// What is done in a transaction.
+type Work<T> =
+    Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
+
+/// A database.
+trait Database: Send + Sync + 'static {
+    /// Runs a transaction that changes something. All or none of it; with `durable` it survives
+    /// the loss of power when this returns.
+    fn write<T: Send + 'static>(
+        &self,
+        durable: bool,
+        work: Work<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>>;
+
+    /// Runs a transaction that only looks.
+    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>>;
+
+    /// Runs a transaction some time soon, before any other of this store.
+    fn later(&self, work: Work<()>);
+
+    /// The database, for people.
+    fn place(&self) -> String;
+}
+
+impl Value {
+    fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn opt_text(text: Option<impl Into<String>>) -> Self {
+        text.map_or(Self::Null, |text| Self::Text(text.into()))
+    }
+
+    fn seq(seq: u64) -> Self {
+        // Numbers end where JSON's do, far below.
+        Self::Int(i64::try_from(seq).unwrap_or(i64::MAX))
+    }
+
+    fn opt_int(value: Option<i64>) -> Self {
+        value.map_or(Self::Null, Self::Int)
+    }
+}
+
+/// Takes the columns of a row, in order.
+struct Columns(std::vec::IntoIter<Value>);
+
+impl Columns {
+    fn of(row: Row) -> Self {
+        Self(row.into_iter())
+    }
+
+    fn opt_int(&mut self) -> Result<Option<i64>, JournalError> {
+        match self.0.next() {
+            Some(Value::Int(value)) => Ok(Some(value)),
+            Some(Value::Null) => Ok(None),
+            other => Err(odd(other.as_ref())),
+        }
+    }
+
+    fn int(&mut self) -> Result<i64, JournalError> {
+        self.opt_int()?.ok_or_else(|| odd(None))
+    }
+
+    fn opt_text(&mut self) -> Result<Option<String>, JournalError> {
+        match self.0.next() {
+            Some(Value::Text(value)) => Ok(Some(value)),
+            Some(Value::Null) => Ok(None),
+            other => Err(odd(other.as_ref())),
+        }
+    }
+
+    fn text(&mut self) -> Result<String, JournalError> {
+        self.opt_text()?.ok_or_else(|| odd(None))
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, JournalError> {
+        match self.0.next() {
+            Some(Value::Bytes(value)) => Ok(value),
+            other => Err(odd(other.as_ref())),
+        }
+    }
+}
+
+fn odd(value: Option<&Value>) -> JournalError {
+    let found = match value {
+        None => "nothing",
+        Some(Value::Null) => "a null",
+        Some(Value::Int(_)) => "a number",
+        Some(Value::Text(_)) => "a text",
+        Some(Value::Bytes(_)) => "bytes",
+    };
+    let reason = format!("a column holds {found} where something else is due");
+    JournalError::Damaged { place: "the database".to_owned(), reason }
+}

@@ -1,0 +1,28 @@
+//! Deleting sessions, and the blobs that nobody refers to any more.
+
+use robota_core::ids::SessionId;
+use robota_core::journal::JournalError;
+
+use super::chain::drop_journal;
+use super::lease::hold;
+use super::{Exclude, Tx, Value};
+
+/// Deletes a session and the blobs only it refers to; says whether there was one.
+pub(super) async fn delete(tx: &mut dyn Tx, session: &SessionId) -> Result<bool, JournalError> {
+    let Some(held) = hold(tx, session).await? else { return Ok(false) };
+    let now = tx.now().await?;
+    held.locked(session, now)?;
+    let there = held.head.is_some();
+    let id = || vec![Value::text(session.as_str())];
+    tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;
+    drop_journal(tx, held.journal).await?;
+    tx.exclude(Exclude::Sweeping).await?;
+    let sweep = "DELETE FROM robota_blobs WHERE sha256 IN (\
+                    SELECT sha256 FROM robota_refs WHERE session = $1) \
+                 AND NOT EXISTS (\
+                    SELECT 1 FROM robota_refs other \
+                    WHERE other.sha256 = robota_blobs.sha256 AND other.session <> $1)";
+    tx.execute(sweep, id()).await?;
+    tx.execute("DELETE FROM robota_refs WHERE session = $1", id()).await?;
+    Ok(there)
+}

@@ -1,0 +1,381 @@
+//! SQLite: one thread writes, others read. The write-ahead log lets them.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use robota_core::blob::Blobs;
+use robota_core::clock::{Clock, SystemClock};
+use robota_core::event::{Cursor, Envelope};
+use robota_core::ids::SessionId;
+use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::oneshot;
+
+use super::store::{SqlStore, delegate};
+use super::{Database, Exclude, Row, SqlOptions, Tx, Value, Work, schema};
+use crate::disk::{Disk as _, RealDisk};
+
+/// How long to wait for another process that writes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Older ones can lose committed pages when the log starts anew.
+const OLDEST: i32 = 3_051_003;
+
+/// Keeps sessions in a SQLite database.
+///
+/// Several processes may use one database; one writes at a time. A session has one writer, by a
+/// lease (see [`SqlOptions::lease`]).
+#[derive(Clone)]
+pub struct SqliteStore {
+    store: SqlStore<Sqlite>,
+}
+
+impl std::fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.store.database.path).finish()
+    }
+}
+
+impl SqliteStore {
+    /// The store in that file, which is made if it is missing.
+    ///
+    /// # Errors
+    /// When the file is no database, or one that a newer version made, or cannot be written.
+    pub async fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
+        Self::open_with(path, SqlOptions::default()).await
+    }
+
+    /// The same with other options.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub async fn open_with(
+        path: impl Into<PathBuf>,
+        options: SqlOptions,
+    ) -> Result<Self, JournalError> {
+        let path = path.into();
+        let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        let database = Sqlite::open(path, Arc::clone(&clock)).await?;
+        let store = SqlStore {
+            database: Arc::new(database),
+            level: options.level,
+            ttl: options.lease,
+            clock,
+        };
+        Ok(Self { store })
+    }
+}
+
+delegate!(SqliteStore);
+
+/// Something the writing thread does.
+type Job = Box<dyn FnOnce(&mut Writer) + Send>;
+
+struct Sqlite {
+    path: PathBuf,
+    jobs: mpsc::Sender<Job>,
+    readers: Arc<Mutex<Vec<Connection>>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What the writing thread has.
+struct Writer {
+    connection: Connection,
+    /// What the connection waits for at a commit.
+    durable: Option<bool>,
+}
+
+fn failed(action: &'static str, path: &Path, error: &rusqlite::Error) -> JournalError {
+    JournalError::Io { action, place: path.display().to_string(), reason: error.to_string() }
+}
+
+impl Sqlite {
+    async fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let (ready, opened) = oneshot::channel();
+        let (file, time) = (path.clone(), Arc::clone(&clock));
+        let thread =
+            std::thread::Builder::new().name("robota-sqlite".to_owned()).spawn(move || {
+                let mut writer = match Writer::open(&file, &*time) {
+                    Ok(writer) => writer,
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                        return;
+                    }
+                };
+                let _ = ready.send(Ok(()));
+                // Ends when nobody can ask for anything any more.
+                for job in queue {
+                    job(&mut writer);
+                }
+            });
+        thread.map_err(|error| {
+            JournalError::io("start a thread for", path.display().to_string(), &error)
+        })?;
+        opened.await.map_err(|_| gone(&path))??;
+        Ok(Self { path, jobs, readers: Arc::default(), clock })
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        durable: bool,
+        work: Work<T>,
+    ) -> oneshot::Receiver<Result<T, JournalError>> {
+        let (answer, asked) = oneshot::channel();
+        let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
+        let job: Job = Box::new(move |writer| {
+            let _ = answer.send(writer.transact(&path, &*clock, durable, work));
+        });
+        // When the thread is gone, so is the sender of the answer.
+        let _ = self.jobs.send(job);
+        asked
+    }
+}
+
+fn gone(path: &Path) -> JournalError {
+    JournalError::Io {
+        action: "use",
+        place: path.display().to_string(),
+        reason: "its writing thread ended".to_owned(),
+    }
+}
+
+impl Writer {
+    fn open(path: &Path, clock: &dyn Clock) -> Result<Self, JournalError> {
+        if rusqlite::version_number() < OLDEST {
+            return Err(unsuitable(path, format!("SQLite {} is too old", rusqlite::version())));
+        }
+        let folder = path.parent().unwrap_or(Path::new(""));
+        if let Ok(Some(network)) = RealDisk.network(folder) {
+            return Err(unsuitable(
+                path,
+                format!(
+                    "it lies on a network file system ({network}), whose locks cannot be relied upon"
+                ),
+            ));
+        }
+        // Only its owner may look; what SQLite makes beside it is alike.
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|error| JournalError::io("open", path.display().to_string(), &error))?;
+        let fail = |error: &rusqlite::Error| failed("open", path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| fail(&error))?;
+        connection.busy_timeout(PATIENCE).map_err(|error| fail(&error))?;
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .map_err(|error| fail(&error))?;
+        if mode != "wal" {
+            return Err(unsuitable(path, format!("it cannot keep a write-ahead log ({mode})")));
+        }
+        let mut writer = Self { connection, durable: None };
+        let place = path.display().to_string();
+        let migrate: Work<()> =
+            Box::new(move |tx| Box::pin(async move { schema::migrate(tx, &place).await }));
+        writer.transact(path, clock, true, migrate)?;
+        Ok(writer)
+    }
+
+    fn transact<T>(
+        &mut self,
+        path: &Path,
+        clock: &dyn Clock,
+        durable: bool,
+        work: Work<T>,
+    ) -> Result<T, JournalError> {
+        if self.durable != Some(durable) {
+            // A commit waits for the log, and so for all that is in it, or for nothing.
+            let level = if durable { "FULL" } else { "NORMAL" };
+            self.connection
+                .pragma_update(None, "synchronous", level)
+                .map_err(|error| failed("set up", path, &error))?;
+            self.durable = Some(durable);
+        }
+        transact(&mut self.connection, path, clock, "BEGIN IMMEDIATE", work)
+    }
+}
+
+fn unsuitable(path: &Path, reason: String) -> JournalError {
+    JournalError::Unsuitable { place: path.display().to_string(), reason }
+}
+
+/// Runs work, which never waits here, in a transaction.
+fn transact<T>(
+    connection: &mut Connection,
+    path: &Path,
+    clock: &dyn Clock,
+    begin: &str,
+    work: Work<T>,
+) -> Result<T, JournalError> {
+    let fail = |error: &rusqlite::Error| failed("use", path, error);
+    if !connection.is_autocommit() {
+        // Work before this panicked.
+        connection.execute_batch("ROLLBACK").map_err(|error| fail(&error))?;
+    }
+    connection.execute_batch(begin).map_err(|error| fail(&error))?;
+    let mut tx = SqliteTx { connection, path, clock };
+    let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(gone(path)));
+    let done = done.and_then(|done| {
+        connection.execute_batch("COMMIT").map_err(|error| fail(&error))?;
+        Ok(done)
+    });
+    if done.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK").map_err(|error| fail(&error))?;
+    }
+    done
+}
+
+impl Database for Sqlite {
+    fn write<T: Send + 'static>(
+        &self,
+        durable: bool,
+        work: Work<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>> {
+        // Asked for at once, so that what was asked first is done first.
+        let asked = self.ask(durable, work);
+        Box::pin(async move { asked.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+    }
+
+    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>> {
+        let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
+        let readers = Arc::clone(&self.readers);
+        let read = tokio::task::spawn_blocking(move || {
+            let kept = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut connection = match kept {
+                Some(connection) => connection,
+                None => reader(&path)?,
+            };
+            let done = transact(&mut connection, &path, &*clock, "BEGIN", work);
+            readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+            done
+        });
+        Box::pin(async move { read.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+    }
+
+    fn later(&self, work: Work<()>) {
+        drop(self.ask(false, work));
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+fn reader(path: &Path) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        Ok(connection)
+    };
+    open().map_err(|error| failed("open", path, &error))
+}
+
+struct SqliteTx<'c> {
+    connection: &'c mut Connection,
+    path: &'c Path,
+    clock: &'c dyn Clock,
+}
+
+/// What SQLite calls differently.
+fn translated(sql: &str) -> String {
+    sql.replace('$', "?")
+        .replace("::TEXT", "")
+        .replace("::BIGINT", "")
+        .replace(" COLLATE \"C\"", "")
+        .replace(" FOR UPDATE", "")
+        .replace("BYTEA", "BLOB")
+}
+
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
+        Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Text(value) => ValueRef::Text(value.as_bytes()),
+            Self::Bytes(value) => ValueRef::Blob(value),
+        }))
+    }
+}
+
+fn value(found: ValueRef<'_>) -> Value {
+    match found {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(value) => Value::Int(value),
+        // None of our columns holds one.
+        ValueRef::Real(_) => Value::Null,
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+    }
+}
+
+impl SqliteTx<'_> {
+    fn rows(&self, sql: &str, values: &[Value]) -> rusqlite::Result<Vec<Row>> {
+        let mut statement = self.connection.prepare_cached(&translated(sql))?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(rusqlite::params_from_iter(values))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let row: rusqlite::Result<Row> =
+                (0..columns).map(|column| row.get_ref(column).map(value)).collect();
+            found.push(row?);
+        }
+        Ok(found)
+    }
+
+    fn change(&self, sql: &str, values: &[Value]) -> rusqlite::Result<usize> {
+        self.connection
+            .prepare_cached(&translated(sql))?
+            .execute(rusqlite::params_from_iter(values))
+    }
+}
+
+impl Tx for SqliteTx<'_> {
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
+        let found = self.rows(sql, &values).map_err(|error| failed("read", self.path, &error));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn execute<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<u64, JournalError>> {
+        let done = self.change(sql, &values).map(|count| count as u64);
+        Box::pin(std::future::ready(done.map_err(|error| failed("write", self.path, &error))))
+    }
+
+    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
+        Box::pin(std::future::ready(Ok(self.clock.now().as_millisecond())))
+    }
+
+    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
+        let sql = "SELECT COALESCE(MAX(id), 0) + 1 FROM robota_journals";
+        let found = self
+            .connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|error| failed("read", self.path, &error));
+        Box::pin(std::future::ready(found))
+    }
+
+    fn exclude(&mut self, _what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
+        // There is one writing transaction at a time.
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+#[cfg(test)]
+mod tests;

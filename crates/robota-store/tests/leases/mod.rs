@@ -1,0 +1,133 @@
+//! What a lease means, on two stores that share a database.
+#![allow(dead_code, reason = "each database needs a part of this")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::event::Durability;
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, JournalStore};
+use robota_store::SqlOptions;
+use robota_testkit::FakeClock;
+use robota_testkit::store_suite::{envelope, events};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+pub(crate) fn clock() -> FakeClock {
+    FakeClock::fixed()
+}
+
+pub(crate) fn options(clock: &FakeClock) -> SqlOptions {
+    SqlOptions { lease: LEASE, clock: Some(Arc::new(clock.clone())), ..SqlOptions::default() }
+}
+
+/// Time stands still until it is advanced: it goes on by itself only while nothing blocks.
+struct StandStill(
+    /// Ends the wait when it is dropped.
+    std::sync::mpsc::Sender<()>,
+);
+
+impl StandStill {
+    fn new() -> Self {
+        let (hold, held) = std::sync::mpsc::channel::<()>();
+        tokio::task::spawn_blocking(move || held.recv());
+        Self(hold)
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::from("s")
+}
+
+fn next(epoch: u32, seq: u64) -> [Arc<robota_core::event::Envelope>; 1] {
+    [envelope(epoch, seq, robota_core::event::Renamed { name: format!("in {epoch}") })]
+}
+
+pub(crate) async fn a_writer_that_was_away_for_too_long_is_refused(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+    clock: &FakeClock,
+) {
+    let mut away = first.create(&session()).await.unwrap();
+    away.append(&events(1..=2), Durability::Synced).await.unwrap();
+    let error = second.open(&session()).await.err().unwrap();
+    let JournalError::Locked { owner, .. } = &error else { panic!("{error}") };
+    assert!(owner.contains(&format!("pid {}", std::process::id())), "{owner}");
+
+    // Away for longer than its lease; nobody came.
+    clock.advance(LEASE + Duration::from_secs(1));
+    let error = away.append(&next(1, 3), Durability::Synced).await.unwrap_err();
+    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    assert!(away.lost().is_cancelled());
+
+    // Somebody comes, and goes again: the first one is refused all the same.
+    let mut taken = second.open(&session()).await.unwrap();
+    taken.append(&next(2, 3), Durability::Synced).await.unwrap();
+    let error = away.append(&next(1, 4), Durability::Synced).await.unwrap_err();
+    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    drop(taken);
+    let error = away.append(&next(1, 4), Durability::Synced).await.unwrap_err();
+    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    // Dropping it takes nothing from anybody.
+    let mut third = second.open(&session()).await.unwrap();
+    drop(away);
+    third.append(&next(3, 4), Durability::Synced).await.unwrap();
+    let epochs: Vec<_> =
+        first.read(&session(), 0, 9).await.unwrap().iter().map(|event| event.epoch).collect();
+    assert_eq!(epochs, [1, 1, 2, 3]);
+}
+
+pub(crate) async fn losing_a_lease_is_told(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+    clock: &FakeClock,
+) {
+    let _still = StandStill::new();
+    let mut away = first.create(&session()).await.unwrap();
+    away.append(&events(1..=1), Durability::Synced).await.unwrap();
+    let lost = away.lost();
+    clock.advance(LEASE * 2);
+    let _taken = second.open(&session()).await.unwrap();
+    assert!(!lost.is_cancelled());
+    // Nobody appends: the renewal finds out.
+    tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
+    lost.cancelled().await;
+}
+
+pub(crate) async fn a_lease_is_renewed_for_as_long_as_its_writer_lives(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+    clock: &FakeClock,
+) {
+    let _still = StandStill::new();
+    let mut writer = first.create(&session()).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    for _ in 0..12 {
+        // The clock of leases and the clock of timers go together.
+        clock.advance(LEASE / 3);
+        tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
+        // The renewal is asked for by now, and done when the next one who writes is.
+        tokio::task::yield_now().await;
+        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
+        // It has its answer, and waits for its next turn.
+        tokio::task::yield_now().await;
+    }
+    let error = second.open(&session()).await.err().unwrap();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    writer.append(&events(2..=2), Durability::Synced).await.unwrap();
+    assert!(!writer.lost().is_cancelled());
+}
+
+pub(crate) async fn two_stores_take_turns(first: &dyn JournalStore, second: &dyn JournalStore) {
+    let write = async |store: &dyn JournalStore, name: &str| {
+        let session = SessionId::from(name);
+        let mut journal = store.create(&session).await.unwrap();
+        for seq in 1..=40 {
+            journal.append(&events(seq..=seq), Durability::Written).await.unwrap();
+        }
+    };
+    tokio::join!(write(first, "a"), write(second, "b"), write(first, "c"), write(second, "d"));
+    for (store, name) in [(first, "b"), (second, "a"), (first, "d"), (second, "c")] {
+        assert_eq!(store.read(&SessionId::from(name), 0, 99).await.unwrap().len(), 40);
+    }
+}
