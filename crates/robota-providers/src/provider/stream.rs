@@ -114,6 +114,11 @@ impl Reader {
     }
 
     fn fail(&mut self, mut failure: Failure) {
+        if self.decoder.is_done() {
+            // The answer is complete: nothing after its end can spoil it.
+            self.state = State::Closed;
+            return;
+        }
         failure.request_id = failure.request_id.or_else(|| self.call.request_id.clone());
         let error = failure.into_error(&self.call.about, &self.call.scrub);
         self.state = State::Failed(Box::new(error));
