@@ -7,6 +7,10 @@ pub use robota_config::fuzzing::settings;
 pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
 use robota_core::permission::Mode;
 pub use robota_policy::fuzzing::{rules as policy_rules, shell as policy_shell};
+pub use robota_providers::fuzzing::{
+    anthropic as wire_anthropic, chat as wire_chat, gemini as wire_gemini,
+    responses as wire_responses, text_calls, tool_schemas,
+};
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -22,7 +26,13 @@ pub const TARGETS: &[Target] = &[
     ("schemas", schemas),
     ("scripts", scripts),
     ("settings", settings),
+    ("text_calls", text_calls),
+    ("tool_schemas", tool_schemas),
     ("turns", turns),
+    ("wire_anthropic", wire_anthropic),
+    ("wire_chat", wire_chat),
+    ("wire_gemini", wire_gemini),
+    ("wire_responses", wire_responses),
 ];
 
 /// Reading a permission mode: any text is a mode or an error, and a mode reads back as itself.

@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Show what this folder's settings would do, and say whether they may.
     Trust(TrustArgs),
+    /// List, show, export, import, check, fork and delete sessions.
+    Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List the models of the service that would answer.
     Models(ModelsArgs),
     /// Check that everything a run needs works: settings, sessions, shell, model.
@@ -217,6 +219,12 @@ pub(crate) struct DemoArgs {
     /// Make the throw-away project here instead of in a temporary folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
+    /// The part that dies in the middle of a command; the demonstration starts it by itself.
+    #[arg(long, hide = true, requires = "dir")]
+    pub(crate) first_act: bool,
+    /// In colour, although this is no terminal.
+    #[arg(long, hide = true)]
+    pub(crate) colour: bool,
 }
 
 /// Options of a headless run.
@@ -253,11 +261,68 @@ pub(crate) struct PrintArgs {
     pub(crate) max_turns: u32,
 
     #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
     /// Write a trace of what happens inside to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
+}
+
+/// Which session, and where it is kept.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// Go on with the newest session of this folder.
+    #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
+    pub(crate) go_on: bool,
+
+    /// Go on with a session: its id, the beginning of it, or its name.
+    #[arg(short = 'r', long, value_name = "ID|NAME", num_args = 0..=1)]
+    pub(crate) resume: Option<Option<String>>,
+
+    /// With -c or -r: go on with a copy, and leave the session as it is.
+    #[arg(long)]
+    pub(crate) fork_session: bool,
+
+    /// The id of the new session: a UUID, or a name such as agent:dev/session:main.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session_id: Option<String>,
+
+    /// What the session is called.
+    #[arg(short = 'n', long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Where sessions are kept: file[:DIR], sqlite:FILE or postgres://…
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// What a loss of power may take: strict nothing, barrier only what nobody was told is safe,
+    /// relaxed the last seconds.
+    #[arg(long, value_enum, default_value_t = Durability::Barrier, hide_possible_values = false)]
+    pub(crate) durability: Durability,
+}
+
+/// How much a store waits for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Durability {
+    /// For every event.
+    Strict,
+    /// Before anything that depends on it.
+    Barrier,
+    /// Never.
+    Relaxed,
+}
+
+impl From<Durability> for robota_store::Level {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Strict => Self::Strict,
+            Durability::Barrier => Self::Barrier,
+            Durability::Relaxed => Self::Relaxed,
+        }
+    }
 }
 
 /// What a headless run prints.

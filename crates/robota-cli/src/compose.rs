@@ -3,135 +3,105 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
-use robota_core::approve::Approver;
-use robota_core::catalogue::Catalogue;
-use robota_core::clock::SystemClock;
-use robota_core::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
-use robota_core::event::{Delivery, FORMAT, ModeChanged, Opened, SessionCreated};
-use robota_core::gate::Gate;
 use robota_core::hook::Hooks;
-use robota_core::ids::{RandomIds, SessionId};
-use robota_core::journal::JournalStore as _;
-use robota_core::message::Block;
+use robota_core::ids::CallId;
 use robota_core::permission::Mode;
-use robota_core::provider::Provider;
 use robota_core::redact::Redactor;
-use robota_core::state::State;
-use robota_core::tool::ToolSet;
-use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
-use robota_exec::{Environment, Supervisor};
-use robota_store::FileStore;
+use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
+use robota_policy::Policy;
+use robota_session::{Approvals, Evidence, PolicyGate, Session, SessionBuilder};
 
-use crate::Usage;
+use crate::provider::Chosen;
+use crate::{Usage, setup};
+
+/// The argument by which the program is its own reaper.
+pub(crate) const REAPER: &str = "__reaper";
 
 /// What a session is made of.
 pub(crate) struct Parts {
-    /// What it is called.
-    pub(crate) id: SessionId,
     /// Who answers.
-    pub(crate) provider: Arc<dyn Provider>,
-    /// Which model.
-    pub(crate) model: String,
-    /// How long the provider may be silent.
-    pub(crate) idle_timeout: Duration,
+    pub(crate) chosen: Chosen,
     /// Takes secrets out of what is said.
     pub(crate) redactor: Redactor,
     /// Where it works.
     pub(crate) cwd: PathBuf,
-    /// The mode, for the journal.
+    /// What it is called.
+    pub(crate) name: Option<String>,
+    /// The permission mode.
     pub(crate) mode: Mode,
-    /// Judges every call.
-    pub(crate) gate: Arc<dyn Gate>,
+    /// The rules.
+    pub(crate) policy: Policy,
     /// The user's hooks.
-    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) hooks: Option<Arc<dyn Hooks>>,
     /// Owns every child process.
     pub(crate) supervisor: Supervisor,
     /// What commands see of the environment.
     pub(crate) environment: Environment,
     /// Who is asked.
-    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) approvals: Approvals,
     /// At most this many model calls; zero is no limit.
     pub(crate) max_rounds: u32,
-    /// Is shown every event.
-    pub(crate) observer: Observer,
 }
 
-/// One session, open.
-pub(crate) struct Session {
-    ports: Ports,
-    config: DriveConfig,
-    recorder: Recorder,
-    /// Its id.
-    pub(crate) id: SessionId,
-    /// Where its journal lies.
-    pub(crate) folder: PathBuf,
+/// Puts a session together.
+pub(crate) fn session(parts: Parts) -> SessionBuilder {
+    let tools = robota_tools::toolset(&parts.cwd, parts.supervisor, parts.environment);
+    let gate = PolicyGate::new(parts.policy, setup::paths());
+    let mut builder = Session::builder(parts.chosen.provider, parts.chosen.model)
+        .system(system_prompt(&parts.cwd))
+        .cwd(parts.cwd.display().to_string())
+        .mode(parts.mode)
+        .gate(Arc::new(gate))
+        .tools(tools)
+        .approvals(parts.approvals)
+        .provider_timeout(parts.chosen.timeout)
+        .max_turns(parts.max_rounds)
+        .configure(|config| config.redactor = parts.redactor);
+    if let Some(name) = parts.name {
+        builder = builder.name(name);
+    }
+    if let Some(hooks) = parts.hooks {
+        builder = builder.hooks(hooks);
+    }
+    builder
 }
 
-impl Session {
-    /// Begins a session: its journal exists when this returns.
-    pub(crate) async fn create(parts: Parts) -> anyhow::Result<Self> {
-        let root = parts.cwd.join(".robota").join("sessions");
-        let store = FileStore::new(&root);
-        let id = parts.id;
-        let journal = store
-            .create(&id)
-            .await
-            .with_context(|| format!("cannot begin a session below {}", root.display()))?;
-        let folder = store.folder(&id);
-        let mut recorder = Recorder::new(journal, Arc::new(SystemClock), State::default());
-        recorder.observe(parts.observer);
-        let created = SessionCreated {
-            session: id.clone(),
-            format: FORMAT,
-            cwd: Some(parts.cwd.display().to_string()),
-            parent: None,
-        };
-        let opened =
-            Opened { epoch: recorder.epoch(), after_seq: 0, pid: Some(std::process::id()) };
-        let mode = ModeChanged { mode: parts.mode };
-        recorder.append(None, vec![created.into(), opened.into(), mode.into()]).await?;
-
-        let tools = robota_tools::toolset(&parts.cwd, parts.supervisor, parts.environment);
-        let ports = Ports {
-            provider: parts.provider,
-            tools: ToolSet::new(tools)?,
-            gate: parts.gate,
-            approver: parts.approver,
-            hooks: parts.hooks,
-            compactor: None,
-            ids: Arc::new(RandomIds),
-        };
-        let catalogue = Catalogue::builtin();
-        let mut turn = TurnConfig::new(ports.provider.name(), parts.model);
-        turn.context_window = catalogue.context_window(&turn.model);
-        turn.max_output = catalogue.max_output(&turn.model);
-        turn.max_rounds = parts.max_rounds;
-        let mut config = DriveConfig::new(turn);
-        config.idle_timeout = parts.idle_timeout;
-        config.redactor = parts.redactor;
-        config.system = Some(system_prompt(&parts.cwd).into());
-        Ok(Self { ports, config, recorder, id, folder })
+/// Owns every child process, with a reaper that outlives us. What it writes down about calls
+/// whose end we did not live to see goes to the project's `.robota/reaper`.
+pub(crate) fn supervisor(cwd: &Path) -> Supervisor {
+    #[expect(clippy::disallowed_methods, reason = "the reaper is this very program")]
+    let own = std::env::current_exe();
+    match own {
+        Ok(program) if cfg!(target_os = "linux") => Supervisor::with_reaper(
+            ReaperProgram::new(program).args([REAPER]).records(records(cwd)),
+        ),
+        _ => Supervisor::new(),
     }
+}
 
-    /// Says something and waits for the end of the turn.
-    pub(crate) async fn turn(
-        &mut self,
-        prompt: &str,
-        mailbox: &mut Mailbox,
-    ) -> anyhow::Result<TurnReport> {
-        let content = vec![Block::text(prompt)];
-        let input = self
-            .recorder
-            .accept(&*self.ports.ids, Delivery::AfterTurn, content.clone())
-            .await
-            .context("the prompt could not be saved, so nothing was done")?;
-        let input = TurnInput::Message { input: Some(input), content };
-        Ok(run_turn(&self.ports, &self.config, &mut self.recorder, input, mailbox).await)
-    }
+fn records(cwd: &Path) -> PathBuf {
+    cwd.join(".robota").join("reaper")
+}
+
+/// What is known of calls that ran when an earlier run died. What still lives of them is ended.
+pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
+    let records = reaper::collect(&records(cwd)).unwrap_or_default();
+    records
+        .into_iter()
+        .map(|record| {
+            if record.exit.is_none() {
+                let _ = reaper::end_left(&record.process());
+            }
+            let exit = record.exit.map(|exit| match exit {
+                RecordedExit::Code(code) => code,
+                RecordedExit::Signal(signal) => 128 + signal,
+            });
+            Evidence { call: CallId::from(record.call), exit, partial_output: None }
+        })
+        .collect()
 }
 
 /// The folder to work in, as the operating system knows it.

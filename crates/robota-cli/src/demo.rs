@@ -1,84 +1,69 @@
 //! `robota demo`: the main job, offline and without a key. The model is played from a script;
-//! the project, the read, the edit, the command and the journal are real.
+//! the project, the edit, the command, the crash in the middle of it, the recovery and the
+//! journal are real.
 
+mod project;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use robota_core::approve::{Answer, Approver, Question};
-use robota_core::driver::Mailbox;
-use robota_core::event::Envelope;
-use robota_core::hook::NoHooks;
-use robota_core::ids::{RandomIds, SessionId};
+use robota_core::approve::{Answer, Question};
+use robota_core::event::{Envelope, Event};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalStore, read_all};
 use robota_core::permission::Mode;
 use robota_core::redact::Redactor;
 use robota_core::scripted::{Script, ScriptedProvider};
-
-use robota_exec::Supervisor;
+use robota_exec::{CommandSpec, OutputSink, Supervisor};
 use robota_policy::{Policy, PolicySpec, Workspace};
-use robota_session::PolicyGate;
+use robota_session::{Approvals, Kinds, Resume, Session, SessionBuilder, approver_fn};
+use robota_store::FileStore;
+use show::Show;
+use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
-use crate::compose::{self, Parts, Session};
-use crate::{Exit, output, provider, setup, signals};
+use crate::compose::{self, Parts};
+use crate::provider::{self, Chosen};
+use crate::{Exit, output, setup, signals, store};
 
-const SCRIPT: &str = include_str!("demo/script.yaml");
+const FIRST: &str = include_str!("demo/first.yaml");
+const SECOND: &str = include_str!("demo/second.yaml");
 const PROMPT: &str = "check.sh fails. Find out why, fix it, and run it again.";
+const AGAIN: &str = "You were cut off. Go on.";
 
-/// The one command of the script: the demonstration approves this and nothing else.
+/// The one command of the scripts: the demonstration approves this and nothing else.
 const COMMAND: &str = "sh check.sh";
 
-const FILES: [(&str, &str); 2] = [
-    (
-        "greet.sh",
-        "#!/bin/sh\n# Greets whoever is named.\nname=${1:-world}\necho \"Helo, $name!\"\n",
-    ),
-    (
-        "check.sh",
-        "#!/bin/sh\nif [ \"$(sh greet.sh Ada)\" = \"Hello, Ada!\" ]; then\n  echo \"all checks pass\"\nelse\n  echo \"greet.sh says: $(sh greet.sh Ada)\"\n  exit 1\nfi\n",
-    ),
-];
+/// The session of the demonstration.
+const SESSION: &str = "agent:demo/session:main";
 
 /// Runs it.
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
-    let project = make_project(args.dir)?;
+    let show = Show::new(args.colour);
+    if args.first_act {
+        return first_act(args.dir.as_deref().unwrap_or(Path::new(".")), show).await;
+    }
+    let project = project::make(args.dir)?;
     let cwd = compose::working_directory(Some(&project))?;
-    let show = show::Show::new();
     show.heading("A throw-away project with a bug");
     show.plain(&format!("  {}", cwd.display()));
     show.plain("  check.sh compares what greet.sh prints; greet.sh has a typo.");
     show.heading("The prompt");
     show.plain(&format!("  {PROMPT}"));
     show.heading("The run (the model is played from a script; everything else is real)");
-
-    let script = Script::from_yaml(SCRIPT).context("the demonstration's own script is broken")?;
-    let observer = show.observer();
     let cancel = signals::cancel_on_interrupt()?;
-    let mut session = Session::create(Parts {
-        id: SessionId::mint(&RandomIds),
-        provider: Arc::new(ScriptedProvider::new(script)),
-        model: provider::scripted_model(),
-        idle_timeout: std::time::Duration::from_secs(120),
-        redactor: Redactor::default(),
-        cwd: cwd.clone(),
-        mode: Mode::AcceptEdits,
-        gate: Arc::new(gate(&cwd)),
-        hooks: Arc::new(NoHooks),
-        supervisor: Supervisor::new(),
-        environment: compose::environment(&indexmap::IndexMap::new()),
-        approver: Arc::new(ApproveTheCheck),
-        max_rounds: 0,
-        observer,
-    })
-    .await?;
-    let report = session.turn(PROMPT, &mut Mailbox::silent(cancel)).await?;
-    if output::exit(&report) != Exit::Ok {
-        output::text(&report);
-        return Ok(output::exit(&report));
+    if !play_first_act(&cwd, show, cancel.clone()).await? {
+        return Ok(Exit::Interrupted);
     }
-    journal(&show, &session.folder)?;
+    show.heading("The process was killed (SIGKILL) in the middle of the command. Another one:");
+    let report = second_act(&cwd, show, cancel).await?;
+    if report != Exit::Ok {
+        return Ok(report);
+    }
+    journal(show, &cwd).await?;
     show.heading("What to type next");
     show.plain(&format!("  cat {}/greet.sh", cwd.display()));
     show.plain("  robota -p \"…\" --provider scripted:FILE   a run of your own (docs/scripted.md)");
@@ -86,81 +71,173 @@ pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The same gate as for any run; the throw-away project has no settings.
-fn gate(cwd: &Path) -> PolicyGate {
-    let workspace = Workspace::new(cwd, "/nonexistent");
-    let spec = PolicySpec::new(workspace).mode(Mode::AcceptEdits).with_defaults();
-    let (policy, _) = Policy::new(&spec, &*setup::paths());
-    PolicyGate::new(policy, setup::paths())
+fn sessions(cwd: &Path) -> Arc<FileStore> {
+    Arc::new(FileStore::new(store::project_folder(cwd)))
 }
 
-fn make_project(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    let dir = match dir {
-        Some(dir) => {
-            std::fs::create_dir_all(&dir)
-                .with_context(|| format!("cannot make the folder {}", dir.display()))?;
-            let occupied = std::fs::read_dir(&dir)
-                .with_context(|| format!("cannot look into {}", dir.display()))?
-                .next()
-                .is_some();
-            anyhow::ensure!(!occupied, "{} is not empty; name another folder", dir.display());
-            dir
-        }
-        None => tempfile::Builder::new()
-            .prefix("robota-demo-")
-            .tempdir()
-            .context("cannot make a temporary folder")?
-            .keep(),
+fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<SessionBuilder> {
+    let script = Script::from_yaml(script).context("the demonstration's own script is broken")?;
+    let chosen = Chosen {
+        provider: Arc::new(ScriptedProvider::new(script)),
+        service: None,
+        model: provider::scripted_model(),
+        timeout: Duration::from_secs(120),
+        secrets: Vec::new(),
     };
-    for (name, text) in FILES {
-        let path = dir.join(name);
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(dir)
+    let spec = PolicySpec::new(Workspace::new(cwd, "/nonexistent"))
+        .mode(Mode::AcceptEdits)
+        .with_defaults();
+    let (policy, _) = Policy::new(&spec, &*setup::paths());
+    Ok(compose::session(Parts {
+        chosen,
+        redactor: Redactor::default(),
+        cwd: cwd.to_owned(),
+        name: Some("demonstration".to_owned()),
+        mode: Mode::AcceptEdits,
+        policy,
+        hooks: None,
+        supervisor,
+        environment: compose::environment(&indexmap::IndexMap::new()),
+        approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
+        max_rounds: 0,
+    }))
 }
 
-fn journal(show: &show::Show, folder: &Path) -> anyhow::Result<()> {
-    let mut segments: Vec<PathBuf> = std::fs::read_dir(folder)
-        .with_context(|| format!("cannot read the journal in {}", folder.display()))?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .collect();
-    segments.sort();
-    let mut lines = Vec::new();
-    for segment in &segments {
-        let text = std::fs::read_to_string(segment)
-            .with_context(|| format!("cannot read {}", segment.display()))?;
-        lines.extend(text.lines().map(str::to_owned));
+/// Plays the first act in a process of its own; whether it died as it should.
+async fn play_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<bool> {
+    #[expect(clippy::disallowed_methods, reason = "the first act is this very program")]
+    let own = std::env::current_exe().context("cannot find this program")?;
+    let mut arguments = vec!["demo".into(), "--first-act".into(), "--dir".into(), cwd.into()];
+    if show.colour() {
+        arguments.push("--colour".into());
     }
-    show.heading("The journal it left behind: the session, event by event");
-    show.plain(&format!("  {} ({} events)", folder.display(), lines.len()));
-    let interesting = ["input_accepted", "tool_started", "tool_finished", "turn_finished"];
-    for line in &lines {
-        let envelope = Envelope::decode(line.as_bytes())
-            .with_context(|| format!("the journal in {} is damaged", folder.display()))?;
-        if interesting.contains(&envelope.event.kind()) {
-            let value: serde_json::Value = serde_json::from_str(line)?;
-            let (seq, kind) = (envelope.cursor(), envelope.event.kind());
-            let data = show::cut(&value["data"].to_string(), 80);
-            show.dim(&format!("  {seq:>5}  {kind:<14}  {data}"));
+    let spec = CommandSpec::new(own, cwd)
+        .args::<std::ffi::OsString>(arguments)
+        .env(compose::environment(&indexmap::IndexMap::new()))
+        .timeout(Duration::from_secs(120))
+        .sink(OutputSink::new(output::bytes));
+    let outcome = Supervisor::new().run(spec, &cancel).await?;
+    if cancel.is_cancelled() {
+        return Ok(false);
+    }
+    anyhow::ensure!(
+        outcome.exit == robota_exec::Exit::Signal(9),
+        "the first act was to be killed, but ended otherwise: {:?}",
+        outcome.exit
+    );
+    Ok(true)
+}
+
+/// A session that is killed while its command runs.
+async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
+    let builder = builder(cwd, FIRST, compose::supervisor(cwd))?;
+    let session = builder.create(sessions(cwd), Some(SessionId::from(SESSION))).await?;
+    let started = cwd.join(project::STARTED);
+    drop(tokio::spawn(async move {
+        // The command says that it runs; then, in the middle of it, the process is gone.
+        while !started.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        robota_exec::crash();
+    }));
+    play(&session, PROMPT, show, CancellationToken::new()).await
+}
+
+/// The same session in another process.
+async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
+    // The reaper ends what the dead process left and writes down how; it needs a moment.
+    let mut evidence = compose::evidence(cwd);
+    for _ in 0..200 {
+        if evidence.iter().any(|evidence| evidence.exit.is_some()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        evidence = compose::evidence(cwd);
+    }
+    let supervisor = compose::supervisor(cwd);
+    let builder = builder(cwd, SECOND, supervisor.clone())?;
+    let (store, id) = (sessions(cwd), SessionId::from(SESSION));
+    let last = store.head(&id).await?.last;
+    let resume = Resume { evidence, ..Resume::default() };
+    let session = builder.resume(store.clone(), &id, resume).await?;
+    let mut calls = Vec::new();
+    for envelope in read_all(&*store, &id, 0).await? {
+        if let Event::ToolCalled(data) = &envelope.event {
+            calls.push(data.tool_use.clone());
+        }
+        if envelope.seq > last.seq {
+            show.event(&envelope.event, &mut calls);
+        }
+    }
+    show.heading("The prompt");
+    show.plain(&format!("  {AGAIN}"));
+    let exit = play(&session, AGAIN, show, cancel).await?;
+    session.shutdown("done").await?;
+    supervisor.shutdown().await;
+    Ok(exit)
+}
+
+/// Says something, and shows what becomes of it.
+async fn play(
+    session: &Session,
+    prompt: &str,
+    show: Show,
+    cancel: CancellationToken,
+) -> anyhow::Result<Exit> {
+    let mut chat = session.chat(prompt, Kinds::Everything).await?;
+    chat.wait_for_approvals();
+    let mut calls = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => {
+                session.interrupt(None).await?;
+                return Ok(Exit::Interrupted);
+            }
+            event = chat.next() => match event {
+                Some(event) => show.event(event?.event(), &mut calls),
+                None => break,
+            },
+        }
+    }
+    chat.finish().await?.into_text()?;
+    Ok(Exit::Ok)
+}
+
+async fn journal(show: Show, cwd: &Path) -> anyhow::Result<()> {
+    let (store, id) = (sessions(cwd), SessionId::from(SESSION));
+    let events = read_all(&*store, &id, 0).await?;
+    show.heading("The journal it left behind: the session, event by event");
+    show.plain(&format!("  {} ({} events)", store.folder(&id).display(), events.len()));
+    let interesting = [
+        "input_accepted",
+        "tool_started",
+        "tool_finished",
+        "opened",
+        "recovered",
+        "turn_finished",
+        "closed",
+    ];
+    for envelope in events.iter().filter(|event| interesting.contains(&event.event.kind())) {
+        show.dim(&journal_line(envelope)?);
     }
     Ok(())
 }
 
-/// Says yes to the one command of the script.
-struct ApproveTheCheck;
+fn journal_line(envelope: &Envelope) -> anyhow::Result<String> {
+    let value: serde_json::Value = serde_json::from_str(&envelope.to_line())?;
+    let (seq, kind) = (envelope.cursor(), envelope.event.kind());
+    Ok(format!("  {seq:>5}  {kind:<14}  {}", show::cut(&value["data"].to_string(), 80)))
+}
 
-#[async_trait::async_trait]
-impl Approver for ApproveTheCheck {
-    async fn ask(&self, question: Question) -> Answer {
-        let command = question.call.input.json().and_then(|input| input.get("command")?.as_str());
-        if question.call.name == "Bash" && command == Some(COMMAND) {
-            let note = Some("approved: the demonstration approves this one command".to_owned());
-            Answer::Allow { note }
-        } else {
-            let note = Some("the demonstration approves only its own command".to_owned());
-            Answer::Deny { note }
-        }
+/// Says yes to the one command of the scripts.
+fn approve(question: &Question) -> Answer {
+    let command = question.call.input.json().and_then(|input| input.get("command")?.as_str());
+    if question.call.name == "Bash" && command == Some(COMMAND) {
+        let note = Some("approved: the demonstration approves this one command".to_owned());
+        Answer::Allow { note }
+    } else {
+        let note = Some("the demonstration approves only its own command".to_owned());
+        Answer::Deny { note }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use robota_core::hook::{
-    EventDecision, HookContext, HookData, HookEvent, HookKind, HookNotice, HookRunner,
-    SessionSource,
-};
+use robota_core::hook::{HookContext, HookEvent, HookKind, HookNotice, HookRunner};
 use robota_core::ids::SessionId;
 use robota_exec::{CommandHooks, Environment, Supervisor};
 use robota_session::RuleCondition;
@@ -40,27 +37,6 @@ pub(crate) fn runner(
         output::complain(&problem.to_string());
     }
     runner
-}
-
-/// The session begins: what its hooks say joins the first prompt.
-pub(crate) async fn session_start(runner: &HookRunner, model: &str) -> Option<String> {
-    let data =
-        HookData::SessionStart { source: SessionSource::Startup, model: Some(model.to_owned()) };
-    match run(runner, data).await {
-        EventDecision::Continue { context } => context,
-        EventDecision::Block { .. } => None,
-    }
-}
-
-/// The session ends.
-pub(crate) async fn session_end(runner: &HookRunner, reason: &str) {
-    run(runner, HookData::SessionEnd { reason: reason.to_owned() }).await;
-}
-
-async fn run(runner: &HookRunner, data: HookData) -> EventDecision {
-    let report = runner.run_event(data).await;
-    report.notices.iter().for_each(tell);
-    report.decision
 }
 
 fn tell(notice: &HookNotice) {

@@ -16,6 +16,8 @@ mod provider;
 mod setup;
 mod signals;
 mod stdin;
+mod store;
+mod which;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -77,6 +79,14 @@ fn main() -> ExitCode {
         output::line(concat!("robota ", env!("CARGO_PKG_VERSION")));
         return Exit::Ok.into();
     }
+    if let [_, flag] = arguments.as_slice()
+        && flag == compose::REAPER
+    {
+        return match robota_exec::reaper::serve() {
+            Ok(()) => Exit::Ok.into(),
+            Err(_) => Exit::Failure.into(),
+        };
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -115,6 +125,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             .or_else(|| of::<robota_core::journal::JournalError>(cause))
             .or_else(|| of::<robota_core::resume::ResumeError>(cause))
             .or_else(|| of::<robota_exec::ExecError>(cause))
+            .or_else(|| of::<robota_session::replay::ReplayError>(cause))
+            .or_else(|| of::<robota_session::SessionError>(cause))
     })
 }
 
@@ -127,6 +139,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         },
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
+        Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
     }

@@ -17,6 +17,14 @@ pub(crate) fn line(text: &str) {
     let _ = out.flush();
 }
 
+/// Prints bytes as they are.
+#[expect(clippy::disallowed_methods, reason = "the one place that prints")]
+pub(crate) fn bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes);
+    let _ = out.flush();
+}
+
 /// Tells the user what is wrong.
 pub(crate) fn complain(text: &str) {
     note(&format!("robota: {text}"));

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use robota_core::approve::NobodyToAsk;
-use robota_core::driver::{Mailbox, Observer};
-use robota_core::ids::{RandomIds, SessionId};
-use robota_exec::Supervisor;
-use robota_session::PolicyGate;
+use robota_core::event::{Event, TurnEnd};
+use robota_core::ids::SessionId;
+use robota_core::turn::TurnReport;
+use robota_session::{Approvals, ChatEnd, Kinds, Observed, Resume, Session, Since};
+use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs};
-use crate::compose::{self, Parts, Session};
+use crate::compose::{self, Parts};
 use crate::provider::{self, Wish};
-use crate::setup::{self, Setup};
-use crate::{Exit, debug, hooks, output, signals, stdin};
+use crate::setup::Setup;
+use crate::which::{Which, which};
+use crate::{Exit, debug, hooks, output, signals, stdin, store};
 
 /// Runs it.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
@@ -32,48 +33,123 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     };
     let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
     let chosen = provider::choose(wish, &setup).await?;
-    let observer: Observer = match args.output_format {
-        OutputFormat::Events => Arc::new(|envelope| output::line(&envelope.to_line())),
-        OutputFormat::Text | OutputFormat::Json => Arc::new(|_| {}),
-    };
+    let sessions = &args.session;
+    let store = store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?;
+    let which = which(sessions, &*store, &cwd.display().to_string()).await?;
     let cancel = signals::cancel_on_interrupt()?;
-    let id = SessionId::mint(&RandomIds);
-    let model = chosen.model.clone();
-    let supervisor = Supervisor::new();
+    let supervisor = compose::supervisor(&cwd);
     let environment = compose::environment(&setup.settings.values.env);
-    let hooks = Arc::new(hooks::runner(&setup, &id, &supervisor, &environment));
-    let mut session = Session::create(Parts {
-        id,
+    let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
+    let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
-        provider: chosen.provider,
-        idle_timeout: chosen.timeout,
-        model: model.clone(),
-        cwd,
+        chosen,
+        cwd: cwd.clone(),
+        name: sessions.name.clone(),
         mode: setup.settings.permissions.mode,
-        gate: Arc::new(PolicyGate::new(setup.policy.clone(), setup::paths())),
-        hooks: hooks.clone(),
-        supervisor,
+        policy: setup.policy.clone(),
+        hooks: Some(hooks),
+        supervisor: supervisor.clone(),
         environment,
-        approver: Arc::new(NobodyToAsk),
+        approvals: Approvals::Deny,
         max_rounds: args.max_turns,
-        observer,
-    })
-    .await?;
-    let mut mailbox = Mailbox::silent(cancel);
-    let prompt = match hooks::session_start(&hooks, &model).await {
-        Some(context) => format!("{context}\n\n{prompt}"),
-        None => prompt,
+    });
+    let (session, since) = match &which {
+        Which::New(id) => (builder.create(store, Some(id.clone())).await?, Since::Start),
+        Which::Resume(id) => {
+            let since = Since::After(store.head(id).await?.last);
+            let resume = Resume { evidence: compose::evidence(&cwd), ..Resume::default() };
+            let session = builder.resume(store, id, resume).await?;
+            if let Some(name) = &sessions.name {
+                session.rename(name.clone()).await?;
+            }
+            (session, since)
+        }
     };
-    let report = session.turn(&prompt, &mut mailbox).await?;
-    hooks::session_end(&hooks, if report.interrupted() { "interrupted" } else { "other" }).await;
-    match args.output_format {
-        OutputFormat::Text => output::text(&report),
-        OutputFormat::Json => output::line(&output::json(&report, &session.id).to_string()),
+    let watcher = match args.output_format {
+        OutputFormat::Events => Some(watch(&session, since).await?),
+        OutputFormat::Text | OutputFormat::Json => None,
+    };
+    let id = session.id().clone();
+    let report = say(&session, &prompt, cancel).await;
+    let reason = match &report {
+        Ok(report) if report.interrupted() => "interrupted",
+        _ => "other",
+    };
+    // What was said is safe by now; a store that fails here has nothing more to lose.
+    if let Err(error) = session.shutdown(reason).await {
+        output::complain(&error.to_string());
+    }
+    drop(session);
+    supervisor.shutdown().await;
+    if let Some(watcher) = watcher {
+        // It ends with the session.
+        let _ = watcher.await;
+    }
+    Ok(finish(&report?, &id, args.output_format))
+}
+
+/// Says the prompt and waits for the end of its turn.
+pub(crate) async fn say(
+    session: &Session,
+    prompt: &str,
+    cancel: CancellationToken,
+) -> anyhow::Result<TurnReport> {
+    let mut chat = session.chat(prompt, Kinds::Everything).await?;
+    chat.wait_for_approvals();
+    let stop = session.clone();
+    let interrupt = tokio::spawn(async move {
+        cancel.cancelled().await;
+        stop.interrupt(None).await
+    });
+    let mut finished = None;
+    while let Some(event) = chat.next().await {
+        if let Event::TurnFinished(data) = event?.event() {
+            finished = Some(data.clone());
+        }
+    }
+    interrupt.abort();
+    let reply = chat.finish().await?;
+    let (end, error) = match reply.end {
+        ChatEnd::Ended { end, error } => (end, error),
+        ChatEnd::Blocked { reason } => {
+            output::note(&format!("robota: {reason}"));
+            (TurnEnd::Blocked, None)
+        }
+        ChatEnd::Cancelled | ChatEnd::Paused { .. } => (TurnEnd::Interrupted, None),
+    };
+    let (rounds, tools_executed, usage) =
+        finished.map(|data| (data.rounds, data.tools_executed, data.usage)).unwrap_or_default();
+    Ok(TurnReport { end, text: reply.text, rounds, tools_executed, usage, error })
+}
+
+/// Prints the journal's lines as they are written.
+async fn watch(session: &Session, since: Since) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+    use futures::StreamExt as _;
+
+    let mut events = session.subscribe(since, Kinds::Everything).await?;
+    Ok(tokio::spawn(async move {
+        while let Some(observed) = events.next().await {
+            match observed {
+                Ok(Observed::Event(event)) => output::line(&event.envelope.to_line()),
+                Ok(_) => {}
+                Err(error) => {
+                    output::complain(&error.to_string());
+                    return;
+                }
+            }
+        }
+    }))
+}
+
+fn finish(report: &TurnReport, session: &SessionId, format: OutputFormat) -> Exit {
+    match format {
+        OutputFormat::Text => output::text(report),
+        OutputFormat::Json => output::line(&output::json(report, session).to_string()),
         OutputFormat::Events => {
             if let Some(error) = &report.error {
                 output::complain(&error.message);
             }
         }
     }
-    Ok(output::exit(&report))
+    output::exit(report)
 }

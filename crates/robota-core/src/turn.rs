@@ -248,6 +248,7 @@ impl Turn {
             thinking: String::new(),
             usage: self.usage,
             tools_executed: self.tools_executed,
+            settling: None,
             calls: self
                 .calls
                 .iter()

@@ -39,6 +39,7 @@
 mod capture;
 #[cfg(target_os = "linux")]
 mod confine;
+mod crash;
 mod env;
 mod error;
 mod hook;
@@ -61,6 +62,7 @@ mod supervisor;
 mod unix;
 
 pub use capture::{Captured, Limits, Spill, Spilled};
+pub use crash::crash;
 pub use env::Environment;
 pub use error::ExecError;
 pub use hook::CommandHooks;

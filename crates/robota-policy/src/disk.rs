@@ -1,7 +1,7 @@
 //! What one judgement has seen of the disk. A file that a script names a hundred times is looked
 //! up once, and is the same file each time.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -30,11 +30,29 @@ pub(crate) struct Disk<'a> {
     /// The rule about a file, once it was looked for.
     rules: RefCell<HashMap<RuleKey, Option<&'a Rule>>>,
     fold: OnceCell<bool>,
+    /// How many scripts inside the command may still be looked into.
+    scripts: Cell<usize>,
 }
+
+/// More scripts inside one command than this are not looked into.
+const MAX_SCRIPTS: usize = 256;
 
 impl<'a> Disk<'a> {
     pub(crate) fn new(paths: &'a dyn Paths) -> Self {
-        Self { paths, files: RefCell::default(), rules: RefCell::default(), fold: OnceCell::new() }
+        Self {
+            paths,
+            files: RefCell::default(),
+            rules: RefCell::default(),
+            fold: OnceCell::new(),
+            scripts: Cell::new(MAX_SCRIPTS),
+        }
+    }
+
+    /// Whether one more script may be looked into: each can hold others.
+    pub(crate) fn may_look_into_script(&self) -> bool {
+        let left = self.scripts.get();
+        self.scripts.set(left.saturating_sub(1));
+        left > 0
     }
 
     /// Looks an absolute path up.

@@ -2,6 +2,8 @@
 //! gitignore-like one for paths ([`PathGlob`]). Both are matched in polynomial time, whatever
 //! the pattern: rules come from files that strangers may have written.
 
+use std::borrow::Cow;
+
 /// One position of text to be matched: a known character, or a stretch nobody knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ch {
@@ -137,6 +139,14 @@ impl Wild {
     }
 }
 
+/// A name as disks without case compare it.
+pub(crate) fn folded(name: &str) -> Cow<'_, str> {
+    if name.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase()) {
+        return name.into();
+    }
+    name.chars().flat_map(char::to_lowercase).collect::<String>().into()
+}
+
 fn same(a: char, b: char, fold: bool) -> bool {
     a == b || (fold && a.to_lowercase().eq(b.to_lowercase()))
 }
@@ -195,6 +205,11 @@ impl PathGlob {
     fn of(segs: Vec<Seg>) -> Self {
         let needle = segs.iter().rev().find_map(plain).unwrap_or_default();
         Self { segs, needle }
+    }
+
+    /// A name that every matched path has among its folders and files; empty when there is none.
+    pub(crate) fn needle(&self) -> &str {
+        &self.needle
     }
 
     /// The names before the first wildcard, as an absolute path.

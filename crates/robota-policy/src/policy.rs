@@ -8,8 +8,9 @@ use robota_core::paths::Paths;
 use robota_core::permission::Mode;
 
 use crate::defaults::DEFAULT_ALLOW;
+use crate::glob::folded;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
-use crate::workspace::{Roots, Workspace};
+use crate::workspace::{FileRef, Roots, Workspace};
 
 /// What a policy is made from.
 #[derive(Debug, Clone)]
@@ -89,6 +90,11 @@ pub(crate) struct Rules {
     /// of many commands is not compared with every rule.
     by_program: HashMap<String, Vec<usize>>,
     open: Vec<usize>,
+    /// File rules by a name that each of their paths has, and those without one.
+    by_name: HashMap<String, Vec<usize>>,
+    anywhere: Vec<usize>,
+    /// Some rule is about reading files.
+    reads: bool,
     /// A list that counts as well: rules are tried out without copying those that are there.
     below: Option<Arc<Rules>>,
 }
@@ -104,7 +110,17 @@ impl Rules {
                 }
                 self.commands.push(rule);
             }
-            Matcher::File { .. } => self.files.push(rule),
+            Matcher::File { pattern, reads, only } => {
+                let at = self.files.len();
+                match pattern.needles() {
+                    Some(names) => names.into_iter().for_each(|name| {
+                        self.by_name.entry(name).or_default().push(at);
+                    }),
+                    None => self.anywhere.push(at),
+                }
+                self.reads |= *reads && only.is_none();
+                self.files.push(rule);
+            }
             Matcher::Family(_)
             | Matcher::Name(_)
             | Matcher::Host(_)
@@ -139,6 +155,28 @@ impl Rules {
     /// Rules over files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Rule> {
         self.lists().flat_map(|list| &list.files)
+    }
+
+    /// Whether some rule is about reading files.
+    pub(crate) fn about_reads(&self) -> bool {
+        self.lists().any(|list| list.reads)
+    }
+
+    /// The file rules that may match this file.
+    pub(crate) fn files_for(&self, file: &FileRef) -> Vec<&Rule> {
+        let mut found = Vec::new();
+        for list in self.lists().filter(|list| !list.files.is_empty()) {
+            let mut at: Vec<usize> = list.anywhere.clone();
+            if !list.by_name.is_empty() {
+                for name in file.names().flat_map(|name| name.split('/')) {
+                    at.extend(list.by_name.get(&*folded(name)).into_iter().flatten());
+                }
+            }
+            at.sort_unstable();
+            at.dedup();
+            found.extend(at.into_iter().filter_map(|at| list.files.get(at)));
+        }
+        found
     }
 
     /// The command rules that may match one of these texts.
@@ -223,7 +261,7 @@ impl Policy {
     /// Whether Grep, Glob and the like may show this file: false when a Read deny names it.
     #[must_use]
     pub fn may_read(&self, path: &Path, paths: &dyn Paths) -> bool {
-        let file = crate::workspace::FileRef::look(&self.workspace.cwd.join(path), paths);
+        let file = FileRef::look(&self.workspace.cwd.join(path), paths);
         self.read_rule(&self.deny, &file, "Read").is_none()
     }
 

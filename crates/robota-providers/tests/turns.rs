@@ -169,13 +169,20 @@ async fn core_14_a_service_that_falls_silent_is_given_up() {
                 config.turn.retry = RetryPolicy::never();
             });
             let running = run.prompt("hello");
-            let waiting = async {
-                mock.reached("silence").await;
-                let frozen = Frozen::time();
-                tokio::time::advance(Duration::from_secs(31)).await;
-                frozen
+            tokio::pin!(running);
+            tokio::select! {
+                () = mock.reached("silence") => {}
+                ran = &mut running => panic!("{wire}: it ended before it was silent: {ran:?}"),
+            }
+            let _frozen = Frozen::time();
+            // What was sent before the silence may still be on its way, and is given time anew.
+            let ran = loop {
+                tokio::select! {
+                    biased;
+                    ran = &mut running => break ran,
+                    () = tokio::time::advance(Duration::from_secs(31)) => {}
+                }
             };
-            let (ran, _frozen) = tokio::join!(running, waiting);
             assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
             let error = ran.report.error.clone().unwrap();
             assert!(error.message.contains("30 s"), "{wire}: {error}");

@@ -53,11 +53,12 @@ impl SummaryCompactor {
         share(self.window, SUMMARY).clamp(200, MAX_SUMMARY)
     }
 
-    /// How many characters one request may carry, beside the summary so far and the answer.
+    /// How many bytes one request may carry, beside the summary so far and the answer.
     fn room(&self) -> usize {
         let reserved = self.summary_tokens() * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
-        // Two characters a token is careful for any language.
-        let room = share(self.window, 0.9).saturating_sub(reserved + 100) * 2;
+        // Three bytes a token is careful for any language: letters outside ASCII take two or
+        // three bytes each.
+        let room = share(self.window, 0.9).saturating_sub(reserved + 100) * 3;
         usize::try_from(room).unwrap_or(usize::MAX).max(1_000)
     }
 

@@ -66,7 +66,7 @@ pub enum OpenOperation {
     /// A tool call (points B to F).
     Call {
         /// The call.
-        call: OpenCall,
+        call: Box<OpenCall>,
         /// Whether it may have had effects.
         ran: Ran,
     },
@@ -88,7 +88,7 @@ pub fn open_operations(state: &State) -> Vec<OpenOperation> {
         open.push(OpenOperation::Model { turn: turn.id.clone(), text: turn.text.clone() });
     }
     let calls = turn.calls.values().map(|call| OpenOperation::Call {
-        call: call.clone(),
+        call: Box::new(call.clone()),
         ran: match &call.stage {
             CallStage::Called | CallStage::InPreHook | CallStage::Asked | CallStage::Allowed => {
                 Ran::No
@@ -137,7 +137,7 @@ pub fn recover(state: &State, known: &Known, ids: &dyn Ids) -> Vec<Event> {
     };
     events.push(Interrupted { cause: Cause::Crash, note: None }.into());
     events.extend(commit(turn, ids));
-    let (settled, sealed) = settle(turn, known, ids);
+    let (settled, sealed) = settle(state, turn, known, ids);
     events.extend(settled);
     events.push(
         TurnFinished {
@@ -172,10 +172,18 @@ fn commit(turn: &OpenTurn, ids: &dyn Ids) -> Option<Event> {
 }
 
 /// One result for every call that is owed one.
-fn settle(turn: &OpenTurn, known: &Known, ids: &dyn Ids) -> (Vec<Event>, Vec<CallId>) {
+fn settle(
+    state: &State,
+    turn: &OpenTurn,
+    known: &Known,
+    ids: &dyn Ids,
+) -> (Vec<Event>, Vec<CallId>) {
     let (mut events, mut results, mut sealed) = (Vec::new(), Vec::new(), Vec::new());
-    let message = MessageId::mint(ids);
-    let mut failed = 0;
+    // A write may have been torn between two results: they still are one message.
+    let message = turn.settling.clone().unwrap_or_else(|| MessageId::mint(ids));
+    let told = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
+    let told: Vec<_> = told.iter().flat_map(|last| last.tool_results()).collect();
+    let mut failed = told.iter().map(|result| u32::from(result.is_error)).sum();
     for (id, call) in &turn.calls {
         let mut context = call.context.clone();
         let outcome = match (&call.stage, known.choices.get(id)) {
@@ -207,8 +215,8 @@ fn settle(turn: &OpenTurn, known: &Known, ids: &dyn Ids) -> (Vec<Event>, Vec<Cal
         let message = message.clone();
         results.push(ToolResultAdded { round: turn.round, message, result }.into());
     }
-    if !results.is_empty() {
-        let added = u32::try_from(results.len()).unwrap_or(u32::MAX);
+    if !results.is_empty() || turn.settling.is_some() {
+        let added = u32::try_from(told.len() + results.len()).unwrap_or(u32::MAX);
         events.extend(results);
         events.push(ToolBatchFinished { round: turn.round, added, skipped: 0, failed }.into());
     }

@@ -587,3 +587,26 @@ async fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
     let handle: &Session = &again;
     check(&journal(&*store, &id).await, &handle.context().messages().await.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
+    let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
+    let slow = blocking_tool("slow", Class::Execute);
+    let store = Failing::new();
+    let session = builder
+        .tools(tool(slow.clone()))
+        .gate(allow())
+        .create(Arc::new(store.clone()), None)
+        .await
+        .unwrap();
+    let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+    session.send("Go").await.unwrap();
+    slow.started(1).await;
+    store.taken.store(true, std::sync::atomic::Ordering::SeqCst);
+    slow.release("done");
+    while let Some(event) = events.next_event().await {
+        event.unwrap();
+    }
+    let error = session.run("More").await.unwrap_err();
+    assert!(error.to_string().contains("taken over"), "{error}");
+}

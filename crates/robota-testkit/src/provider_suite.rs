@@ -20,7 +20,7 @@ use std::sync::Arc;
 use robota_core::blob::Blobs;
 use robota_core::provider::Provider;
 
-pub use bench::{Answered, Bench, Frozen, MODEL, SuiteBlobs};
+pub use bench::{Answered, Bench, Frozen, MODEL, SuiteBlobs, within_a_minute};
 
 use crate::mock::Wire;
 
@@ -86,11 +86,15 @@ pub enum Feature {
     RetryAfterHeader,
     /// Ids of calls are always there.
     CallIds,
+    /// The service searches the web itself.
+    WebSearch,
+    /// The answer has an end of its own, before the end of the body.
+    TerminalRecord,
 }
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::SignedThinking,
         Self::ToolErrors,
         Self::ResultImages,
@@ -105,6 +109,8 @@ impl Feature {
         Self::RequestId,
         Self::RetryAfterHeader,
         Self::CallIds,
+        Self::WebSearch,
+        Self::TerminalRecord,
     ];
 
     /// Whether a wire has it; the reason if not.
@@ -127,6 +133,8 @@ impl Feature {
             (Self::RequestId, Gemini) => Err("no header is known for it"),
             (Self::RetryAfterHeader, Gemini) => Err("the delay is in the error's details"),
             (Self::CallIds, Gemini) => Err("older models give none"),
+            (Self::TerminalRecord, Gemini) => Err("it finishes, and the body ends"),
+            (Self::WebSearch, OpenaiChat) => Err("search models search, others do not"),
             (_, Anthropic) => Ok(()),
             (
                 Self::SignedThinking
@@ -140,7 +148,9 @@ impl Feature {
                 | Self::StreamedArguments
                 | Self::RequestId
                 | Self::RetryAfterHeader
-                | Self::CallIds,
+                | Self::CallIds
+                | Self::WebSearch
+                | Self::TerminalRecord,
                 OpenaiChat | OpenaiResponses | Gemini,
             ) => Ok(()),
         }
@@ -185,7 +195,7 @@ macro_rules! provider_suite {
     };
     ($make:ident, $module:ident = $wire:ident) => {
         mod $module {
-            $crate::for_each_provider_case!($make, $wire);
+            $crate::for_each_provider_case!(provider_case, $make, $wire);
         }
     };
 }
@@ -199,7 +209,19 @@ macro_rules! provider_case {
         async fn $case() {
             let wire = $crate::mock::Wire::$wire;
             let suite = $crate::provider_suite::Suite { wire, make: super::$make };
-            Box::pin($crate::provider_suite::cases::$area::$case(suite)).await;
+            let case = Box::pin($crate::provider_suite::cases::$area::$case(suite));
+            $crate::provider_suite::within_a_minute(case).await;
         }
+    };
+}
+
+/// One row of the list of cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! provider_case_row {
+    ($all:ident, $wire:ident, $area:ident, $case:ident) => {
+        $all.push((stringify!($case), |suite| {
+            Box::pin($crate::provider_suite::cases::$area::$case(suite))
+        }));
     };
 }

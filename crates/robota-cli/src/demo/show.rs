@@ -1,9 +1,7 @@
 //! What the demonstration looks like.
 
 use std::io::IsTerminal as _;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use robota_core::driver::Observer;
 use robota_core::event::{DecidedBy, Event};
 use robota_core::message::ToolUse;
 use robota_core::tool::ToolOutcome;
@@ -24,9 +22,13 @@ const CYAN: &str = "36";
 
 impl Show {
     #[expect(clippy::disallowed_methods, reason = "the program decides about colour, once")]
-    pub(super) fn new() -> Self {
+    pub(super) fn new(forced: bool) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: wanted && std::io::stdout().is_terminal() }
+        Self { colour: forced || (wanted && std::io::stdout().is_terminal()) }
+    }
+
+    pub(super) fn colour(self) -> bool {
+        self.colour
     }
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -46,15 +48,11 @@ impl Show {
         output::line(&self.paint(DIM, text));
     }
 
-    /// Shows the run as it happens.
-    pub(super) fn observer(self) -> Observer {
-        let calls: Mutex<Vec<ToolUse>> = Mutex::default();
-        Arc::new(move |envelope| {
-            let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-            for line in self.lines(&envelope.event, &mut calls) {
-                output::line(&line);
-            }
-        })
+    /// Shows one event of the run.
+    pub(super) fn event(self, event: &Event, calls: &mut Vec<ToolUse>) {
+        for line in self.lines(event, calls) {
+            output::line(&line);
+        }
     }
 
     fn lines(self, event: &Event, calls: &mut Vec<ToolUse>) -> Vec<String> {

@@ -14,6 +14,8 @@ pub struct Expect {
     pub tools: Vec<String>,
     /// No tools are offered at all.
     pub no_tools: bool,
+    /// The conversation has this many messages.
+    pub messages: Option<usize>,
 }
 
 /// How much of a foreign text an error quotes.
@@ -49,6 +51,12 @@ impl Expect {
                     "the system prompt should contain {wanted:?}, but it is {}",
                     quote(system)
                 ));
+            }
+        }
+        if let Some(wanted) = self.messages {
+            let sent = request.messages_for_api().count();
+            if sent != wanted {
+                return Err(format!("there should be {wanted} messages, but there are {sent}"));
             }
         }
         self.check_tools(request)

@@ -316,6 +316,9 @@ async fn an_answer_can_expect_tools_and_a_system_prompt() {
     offered.system = Some(Arc::from("You are terse."));
     answered("{tools: [Read], system: terse}", offered.clone()).await;
     answered("{no_tools: true}", request("hi")).await;
+    answered("{messages: 1}", request("hi")).await;
+    let message = refused("{messages: 2}", request("hi")).await;
+    assert!(message.contains("2 messages") && message.contains("there are 1"), "{message}");
     let message = refused("{no_tools: true}", offered.clone()).await;
     assert!(message.contains("Edit, Read"), "{message}");
     let message = refused("{tools: [Bash, Read]}", offered.clone()).await;

@@ -118,14 +118,14 @@ fn compile_answer(
 }
 
 fn compile_expect(expect: Spanned<ExpectIn>) -> Result<Expect, ScriptError> {
-    let ExpectIn { last, system, tools, no_tools } = expect.value;
+    let ExpectIn { last, system, tools, no_tools, messages } = expect.value;
     if no_tools && !tools.is_empty() {
         return Err(ScriptError::at(
             place(expect.referenced),
             "`expect` has `tools` and `no_tools`: they cannot both hold",
         ));
     }
-    Ok(Expect { last, system, tools, no_tools })
+    Ok(Expect { last, system, tools, no_tools, messages })
 }
 
 fn compile_steps(

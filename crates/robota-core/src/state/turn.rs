@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::hook::HookPoint;
-use crate::ids::{CallId, InputId, TurnId};
+use crate::ids::{CallId, InputId, MessageId, TurnId};
 use crate::message::ToolUse;
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
@@ -29,6 +29,9 @@ pub struct OpenTurn {
     /// Calls of it that ran to their end.
     #[serde(default)]
     pub tools_executed: u32,
+    /// The message that holds the results told so far, when a torn write left some of them out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<MessageId>,
     /// Calls whose results are still owed, in order.
     pub calls: IndexMap<CallId, OpenCall>,
 }
@@ -74,7 +77,10 @@ impl OpenTurn {
     /// Whether it is between two rounds: nothing streamed waits, no result is owed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.text.is_empty() && self.thinking.is_empty() && self.calls.is_empty()
+        self.text.is_empty()
+            && self.thinking.is_empty()
+            && self.calls.is_empty()
+            && self.settling.is_none()
     }
 
     /// Folds one event into the turn, opening and closing it.
@@ -174,7 +180,9 @@ impl OpenTurn {
                 self.tools_executed += u32::from(data.class.is_some());
                 self.set(&data.call, CallStage::Finished(Box::new(data.outcome.clone())));
             }
+            Event::ToolBatchFinished(_) => self.settling = None,
             Event::ToolResultAdded(data) => {
+                self.settling = Some(data.message.clone());
                 self.calls.shift_remove(&data.result.call);
             }
             _ => {}

@@ -23,7 +23,7 @@ impl Policy {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
         whole.or_else(|| {
-            rules.files().find(|rule| match &rule.matcher {
+            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
                 Matcher::File { reads: true, only, pattern } => {
                     only.as_deref().is_none_or(|only| only == tool)
                         && if rule.list == List::Allow {
@@ -42,7 +42,7 @@ impl Policy {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
         whole.or_else(|| {
-            rules.files().find(|rule| match &rule.matcher {
+            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
                 Matcher::File { reads: false, pattern, .. } => {
                     if rule.list == List::Allow {
                         pattern.covers(file)
@@ -202,8 +202,23 @@ impl Policy {
         base
     }
 
-    /// Every file a call names, under every name its field may have.
+    /// Every file a call names, under every name its field may have, those of the single edits
+    /// of a call that makes several included.
     fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
+        let mut files = self.named_files(input, paths, found);
+        match input.get("edits") {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(edits)) => {
+                for edit in edits {
+                    files.extend(self.named_files(edit, paths, found));
+                }
+            }
+            Some(_) => found.add(Verdict::Ask, Source::Input, "`edits` is not a list", None),
+        }
+        files
+    }
+
+    fn named_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
         let mut files = Vec::new();
         for field in PATH_FIELDS {
             match input.get(field) {

@@ -11,12 +11,16 @@ use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::shell::expand::Scope;
 use crate::shell::removal::{self, Critical};
+use crate::shell::vars::{self, Vars};
 use crate::shell::wrappers::{self, Seen};
-use crate::shell::{Part, RedirectKind, Script, Word, scan, vars};
+use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, Source};
 
 /// Scripts inside scripts deeper than this are not looked into.
 const MAX_NESTING: usize = 4;
+
+/// More readings of a script's variables than this are not looked at.
+const MAX_READINGS: usize = 512;
 
 /// Everything known about one call while it is judged.
 pub(super) struct Shell<'a, 's> {
@@ -25,22 +29,28 @@ pub(super) struct Shell<'a, 's> {
     pub(super) script: &'s Script,
     /// What is seen of each part.
     seen: Vec<Seen>,
+    /// Its variables have more values than were looked at.
+    flooded: bool,
 }
 
 impl<'a, 's> Shell<'a, 's> {
     fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
-        let mut shell = Self { policy, disk, script, seen: Vec::new() };
-        shell.seen = script.parts.iter().map(|part| shell.see(part)).collect();
+        let mut shell = Self { policy, disk, script, seen: Vec::new(), flooded: false };
+        let mut left = MAX_READINGS;
+        shell.seen = script.parts.iter().map(|part| shell.see(part, &mut left)).collect();
+        shell.flooded = left == 0;
         shell
     }
 
     /// What is seen of a part, also once the variables are replaced that the script itself set.
-    fn see(&self, part: &Part) -> Seen {
+    fn see(&self, part: &Part, left: &mut usize) -> Seen {
         let mut seen = wrappers::see(part);
         if !part.words.iter().any(Word::has_var) {
             return seen;
         }
         for words in vars::readings(&part.words, &self.scope(part)) {
+            let Some(rest) = left.checked_sub(1) else { break };
+            *left = rest;
             let known = wrappers::see(&Part { words, hidden: true, ..part.clone() });
             seen.views.extend(known.views);
             seen.scripts.extend(known.scripts);
@@ -119,6 +129,29 @@ impl Policy {
     }
 }
 
+/// A script inside another.
+struct Nested<'n> {
+    text: &'n str,
+    /// Where it may run.
+    dirs: &'n [PathBuf],
+    /// Variables that only it gets.
+    given: &'n Vars,
+}
+
+/// What `env A=b sh -c …` gives to the script.
+fn given_vars(words: &[Word]) -> Vars {
+    let mut vars = Vars::new();
+    for word in words {
+        if let Some((name, value)) = word.raw.split_once('=')
+            && !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        {
+            vars.entry(name.to_owned()).or_default().push(vars::Value::Set(Word::parse(value)));
+        }
+    }
+    vars
+}
+
 /// The working directories that a call names.
 fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
     let fields = CWD_FIELDS.iter();
@@ -131,6 +164,10 @@ impl Shell<'_, '_> {
     /// that is found anywhere in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
         let critical = Critical { dirs: &self.policy.precious };
+        if self.flooded {
+            let why = "its variables have more values than can be looked at";
+            found.add(Verdict::Ask, Source::Unproven, why, None);
+        }
         for (part, seen) in self.parts() {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
@@ -153,35 +190,44 @@ impl Shell<'_, '_> {
                     found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
                 }
             }
+            let given = given_vars(&part.words);
             for text in &seen.scripts {
-                self.forbid_nested(text, &part.cwd.dirs, depth, found, unknown);
+                let inner = Nested { text, dirs: &part.cwd.dirs, given: &given };
+                self.forbid_nested(&inner, depth, found, unknown);
             }
         }
         let cwd = std::slice::from_ref(&self.policy.workspace.cwd);
         for text in &self.script.substitutions {
-            self.forbid_nested(text, cwd, depth, found, unknown);
+            let inner = Nested { text, dirs: cwd, given: &Vars::new() };
+            self.forbid_nested(&inner, depth, found, unknown);
         }
     }
 
     /// A script inside another.
     fn forbid_nested(
         &self,
-        text: &str,
-        dirs: &[PathBuf],
+        nested: &Nested<'_>,
         depth: usize,
         found: &mut Findings,
         unknown: &mut bool,
     ) {
+        let Nested { text, dirs, given } = nested;
         if depth >= MAX_NESTING {
             *unknown = true;
             return;
         }
         for cwd in dirs.iter().take(4) {
+            if !self.disk.may_look_into_script() {
+                let why = "it holds more scripts than can be looked into";
+                found.add(Verdict::Ask, Source::Unproven, why, None);
+                *unknown = true;
+                return;
+            }
             let mut inner = Script::parse(text, cwd, &self.policy.workspace.home);
             for part in &mut inner.parts {
                 part.hidden = true;
             }
-            for (name, values) in &self.script.vars {
+            for (name, values) in self.script.vars.iter().chain(*given) {
                 inner.vars.entry(name.clone()).or_default().extend(values.iter().cloned());
             }
             *unknown |= inner.doubts.iter().any(|doubt| doubt.hard);

@@ -235,6 +235,11 @@ impl Shell<'_, '_> {
 
     /// What a command proven to look would see; `None` when it is not proven.
     fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+        // What runs must be written down.
+        let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
+        if !words.first().is_some_and(written) {
+            return None;
+        }
         let set = |piece: &Piece| match piece {
             Piece::Var { name, quoted } if self.script.vars.contains_key(name) => {
                 Some((name.clone(), *quoted))

@@ -28,9 +28,11 @@ impl Shell<'_, '_> {
         }
         let Mentions { any, reads: read, outputs, inside, suspects } =
             mention::mentions(words, part);
-        for word in any.iter().chain(&read).chain(&outputs) {
-            for file in self.mentioned(part, word) {
-                if reads {
+        // What another machine calls that is no file of this one.
+        let local = |word: &&Word| !word.raw.contains("://") || word.raw.contains("file:");
+        if reads {
+            for word in any.iter().chain(&read).chain(&outputs).filter(local) {
+                for file in self.mentioned(part, word) {
                     self.forbid_read_of(&file, found);
                 }
             }

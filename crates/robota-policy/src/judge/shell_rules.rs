@@ -28,9 +28,7 @@ impl Policy {
     }
 
     pub(super) fn has_read_rules(&self) -> bool {
-        let about_reads =
-            |rule: &Rule| matches!(&rule.matcher, Matcher::File { reads: true, only: None, .. });
-        self.deny.files().chain(self.ask.files()).any(about_reads)
+        self.deny.about_reads() || self.ask.about_reads()
     }
 
     pub(super) fn has_edit_rules(&self) -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::List;
 use super::parse::Anchors;
-use crate::glob::PathGlob;
+use crate::glob::{PathGlob, folded};
 use crate::workspace::{FileRef, normal, text, within};
 
 /// A pattern over files, once per name its anchor goes by.
@@ -77,6 +77,15 @@ impl FilePattern {
         }
         self.globs.dedup();
         self
+    }
+
+    /// Names of which every matched path has at least one; `None` when it may have any.
+    pub(crate) fn needles(&self) -> Option<Vec<String>> {
+        let needle = |glob: &PathGlob| {
+            let needle = glob.needle();
+            (!needle.is_empty()).then(|| folded(needle).into_owned())
+        };
+        self.globs.iter().map(needle).collect()
     }
 
     fn covers_name(&self, name: &str, fold: bool) -> bool {

@@ -379,7 +379,12 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
     if pieces.is_empty() {
         return None;
     }
-    Some(Word::of("", pieces))
+    Some(Word::of(origin(word), pieces))
+}
+
+/// Where a part of a word comes from: whether it names something elsewhere is seen there.
+fn origin(word: &Word) -> &str {
+    if word.raw.contains("://") { word.raw.trim_start_matches('-') } else { "" }
 }
 
 /// Parts of a word that may be a path: between `=`, `:`, `@`, `,` and their like, and from each
@@ -416,7 +421,7 @@ fn parts(word: &Word) -> Vec<Word> {
     let mut out: Vec<Word> = stretches
         .into_iter()
         .filter(|pieces| !pieces.is_empty())
-        .map(|pieces| Word::of("", pieces))
+        .map(|pieces| Word::of(origin(word), pieces))
         .collect();
     // A name may have a mark in it.
     if let Some(Piece::Text { text, .. } | Piece::Ansi(text)) = word.pieces.first() {

@@ -635,7 +635,7 @@ pub(super) fn folders(args: &[Word]) -> Vec<Word> {
 
 /// A format that shows signatures, for which git runs another program.
 fn shows_signatures(value: &str) -> bool {
-    value.contains("%G") || value.contains("signature")
+    ["%G", "%+G", "%-G", "% G", "signature"].iter().any(|sign| value.contains(sign))
 }
 
 /// The operands of a git command that only looks; `None` when it may do more.
@@ -688,6 +688,9 @@ pub(super) fn reads(args: &[Word]) -> Option<Vec<Word>> {
         }
         if let Some(cluster) = text.strip_prefix('-').filter(|c| !c.is_empty()) {
             listing |= cluster.contains('l') && matches!(sub.name, "branch" | "tag" | "config");
+            if sub.name == "status" && matches!(cluster, "uno" | "unormal" | "uall") {
+                continue;
+            }
             // `-5`, `-U3`, `-M90%`, `-L10,20:file`
             if cluster.chars().all(|c| c.is_ascii_digit()) {
                 continue;

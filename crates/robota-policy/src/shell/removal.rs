@@ -190,7 +190,10 @@ fn rm(
     }
     given.iter().find_map(|word| target(word, recursive, scope, dirs)).or_else(|| {
         // `find ~ | xargs rm`: what is removed comes from the commands before.
-        let fed = given.iter().any(|word| word.has_unknown()) || given.is_empty();
+        let fed = given
+            .iter()
+            .any(|word| word.has_unknown() || word.pieces.iter().any(|p| risky(p, scope)))
+            || given.is_empty();
         fed.then(|| part.upstream.iter().find_map(|words| listed(words, scope, dirs))).flatten()
     })
 }
@@ -326,7 +329,9 @@ fn find(name: &str, args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Op
 /// Where find starts, when that is critical.
 fn find_from(args: &[Word], scope: &Scope<'_>, dirs: &Critical<'_>) -> Option<String> {
     let value = |word: &Word| word.value().unwrap_or_default();
-    let filtered = args.iter().any(|word| FILTERS.contains(&value(word).as_str()));
+    let negated =
+        args.iter().any(|word| matches!(value(word).as_str(), "!" | "-not" | "-o" | "-or"));
+    let filtered = !negated && args.iter().any(|word| FILTERS.contains(&value(word).as_str()));
     let mut starts: Vec<Word> = args
         .iter()
         .skip_while(|w| matches!(w.raw.as_str(), "-L" | "-H" | "-P"))

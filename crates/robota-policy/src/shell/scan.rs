@@ -25,6 +25,7 @@ const REMOVERS: &[&str] = &[
     "deltree",
     "rimraf",
     "deleteDir",
+    "delete-directory",
 ];
 
 /// Whether a critical removal may hide in this text.

@@ -79,6 +79,17 @@ pub(crate) fn see(part: &Part) -> Seen {
     }
     let program = |view: &View| view.words.first().and_then(Word::value);
     let fed = |view: &View| program(view).is_some_and(|name| RUN_STDIN.contains(&base(&name)));
+    // `echo 'rm x' | sh`: what is printed is what runs.
+    if part.piped
+        && seen.views.iter().any(|view| fed(view) || program(view).is_some_and(|p| is_shell(&p)))
+    {
+        for words in &part.upstream {
+            if matches!(words.first().and_then(Word::value).as_deref(), Some("echo" | "printf")) {
+                let texts: Vec<String> = words[1..].iter().filter_map(Word::value).collect();
+                seen.scripts.push(texts.join(" "));
+            }
+        }
+    }
     if let Some(stdin) = &part.stdin
         && seen.views.iter().any(fed)
     {

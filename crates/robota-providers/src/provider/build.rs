@@ -18,6 +18,9 @@ use crate::profile::{Auth, Profile, Quirks, Wire};
 use crate::settings::ProviderSettings;
 use crate::wire::cache::PieceCache;
 
+/// Anthropic's wire wants to be told its version, whoever speaks it.
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
 /// Makes a provider. Nothing is sent yet.
 ///
 /// # Errors
@@ -33,7 +36,7 @@ pub fn build(
     let wire = settings.wire.unwrap_or(home_wire);
     let quirks = quirks(profile, home_quirks, &settings)?;
     let base = with_usual_path(base, profile, wire);
-    host.client.check(&base)?;
+    host.client.prepare(&base)?;
     let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
     if profile.credential == CredentialRequirement::Required && key.is_none() {
         return Err(BuildError::NoKey { vendor, ways: ways_to_a_key(profile) });
@@ -43,12 +46,15 @@ pub fn build(
     for (name, value) in &profile.headers {
         put(&mut headers, &vendor, name, value, false)?;
     }
+    if wire == Wire::AnthropicMessages && !headers.contains_key(ANTHROPIC_VERSION) {
+        headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
+    }
     let mut address = base.clone();
     if let Some(key) = key {
         let key = key.expose().trim();
         match settings.auth.unwrap_or(profile.auth) {
             Auth::Bearer => {
-                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?
+                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?;
             }
             Auth::XApiKey => put(&mut headers, &vendor, "x-api-key", key, true)?,
             Auth::ApiKey => put(&mut headers, &vendor, "api-key", key, true)?,

@@ -15,8 +15,8 @@ use super::plan::{Plan, Step};
 use super::{Body, Encode, Piece, Side};
 use crate::profile::{Quirks, Wire};
 
-/// Beyond this many entries, those of messages nobody keeps any more are thrown out.
-const SWEEP: usize = 1_024;
+/// Every so many entries, those of messages nobody keeps any more are thrown out.
+const SWEEP: usize = 64;
 
 struct Entry {
     /// Holds the place in memory, so that another message cannot be taken for this one.
@@ -25,11 +25,14 @@ struct Entry {
     pieces: Arc<[Piece]>,
 }
 
+/// Tools, and their bytes.
+type WrittenTools = (Arc<[ToolSpec]>, Arc<[u8]>);
+
 /// The bytes of messages, by where the conversation keeps them.
 #[derive(Default)]
 pub(crate) struct PieceCache {
     entries: Mutex<HashMap<usize, Entry>>,
-    tools: Mutex<Option<(Arc<[ToolSpec]>, Arc<[u8]>)>>,
+    tools: Mutex<Option<WrittenTools>>,
 }
 
 impl PieceCache {
@@ -42,7 +45,7 @@ impl PieceCache {
 
     fn put(&self, message: &Arc<Message>, print: u64, pieces: &Arc<[Piece]>) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= SWEEP {
+        if entries.len() % SWEEP == SWEEP - 1 {
             entries.retain(|_, entry| entry.message.strong_count() > 0);
         }
         let entry = Entry { message: Arc::downgrade(message), print, pieces: Arc::clone(pieces) };
@@ -83,14 +86,17 @@ impl Writer<'_> {
         for (at, step) in plan.steps.iter().enumerate() {
             let pieces = match step {
                 Step::Unanswered(calls) => self.encoder.unanswered(calls, &cx).into(),
-                Step::Message { message, kept: None } => self.encoder.message(message, &cx).into(),
+                Step::Message { message, kept: None } => {
+                    self.encoder.message(&message.for_api(), &cx).into()
+                }
                 Step::Message { message, kept: Some(kept) } => {
                     let print = plan.print(message, &request.model);
                     match self.cache.get(kept, print) {
                         Some(pieces) => pieces,
                         None => {
                             let missing = lost.missing.get();
-                            let pieces: Arc<[Piece]> = self.encoder.message(message, &cx).into();
+                            let pieces: Arc<[Piece]> =
+                                self.encoder.message(&message.for_api(), &cx).into();
                             // An attachment that is missing now may be there next time.
                             if lost.missing.get() == missing {
                                 self.cache.put(kept, print, &pieces);

@@ -1,7 +1,6 @@
 //! What of a conversation is sent, before any wire writes it: every call has one result, every
 //! result its call, and every id is one the wire takes.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ pub(crate) const NO_RESULT: &str = "[No result: this call was not run to its end
 /// One step of the conversation.
 pub(crate) enum Step<'a> {
     /// A message, and the place where the conversation keeps it, if it does.
-    Message { message: Cow<'a, Message>, kept: Option<&'a Arc<Message>> },
+    Message { message: &'a Message, kept: Option<&'a Arc<Message>> },
     /// Calls that nobody answered.
     Unanswered(Vec<&'a ToolUse>),
 }
@@ -67,7 +66,7 @@ impl<'a> Plan<'a> {
                 }
                 open.push(call);
             }
-            plan.steps.push(Step::Message { message: message.for_api(), kept });
+            plan.steps.push(Step::Message { message, kept });
             if kept.is_some() {
                 plan.lasting = plan.steps.len();
             }

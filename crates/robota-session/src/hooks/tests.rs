@@ -1,1 +1,108 @@
+use std::sync::Arc;
 
+use robota_core::hook::{
+    AfterChange, HookAnswer, HookInput, HookReply, Hooks, PromptDecision, StopDecision,
+};
+use robota_core::message::{Block, ToolInput};
+use robota_core::permission::Verdict;
+use serde_json::json;
+
+use super::*;
+
+struct Pre(&'static str, PreToolDecision);
+
+#[async_trait::async_trait]
+impl CodeHook for Pre {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    async fn pre_tool(&self, _call: &ToolUse, _scope: &HookScope) -> PreToolDecision {
+        self.1.clone()
+    }
+}
+
+/// Answers every point with the same words.
+struct Reply(HookReply);
+
+#[async_trait::async_trait]
+impl Hooks for Reply {
+    fn has(&self, _point: HookPoint) -> bool {
+        true
+    }
+
+    async fn run(&self, _input: HookInput) -> HookReply {
+        self.0.clone()
+    }
+}
+
+fn chain(code: Vec<PreToolDecision>, settings: Vec<HookReply>) -> HookChain {
+    let scope = HookScope { session: "s".into(), cwd: None, files: None };
+    let code = code.into_iter().map(|said| Arc::new(Pre("pre", said)) as Arc<dyn CodeHook>);
+    let settings = settings.into_iter().map(|reply| Arc::new(Reply(reply)) as Arc<dyn Hooks>);
+    HookChain::new(scope, code.collect(), settings.collect())
+}
+
+fn call() -> HookInput {
+    let tool_use = ToolUse::new("c".into(), "id", "bash", ToolInput::Json(json!({"n": 0})));
+    HookInput::PreToolUse { tool_use, verdict: Verdict::Allow }
+}
+
+async fn pre(code: Vec<PreToolDecision>) -> PreToolDecision {
+    match chain(code, vec![]).run(call()).await.answer {
+        HookAnswer::PreToolUse(decision) => decision,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ask(reason: &str) -> PreToolDecision {
+    PreToolDecision::Ask { reason: reason.to_owned() }
+}
+
+#[tokio::test]
+async fn kode_06_the_strictest_hook_wins_whoever_comes_first() {
+    let allow = || PreToolDecision::Allow { reason: None };
+    let deny = || PreToolDecision::Deny { reason: "no".to_owned() };
+    assert_eq!(pre(vec![]).await, PreToolDecision::Continue);
+    assert_eq!(pre(vec![allow(), PreToolDecision::Continue]).await, allow());
+    assert_eq!(pre(vec![allow(), ask("why")]).await, ask("why"));
+    assert_eq!(pre(vec![ask("first"), allow(), ask("second")]).await, ask("first"));
+    assert_eq!(pre(vec![allow(), ask("why"), deny()]).await, deny());
+    let input = json!({"n": 1});
+    let change = PreToolDecision::Change { input: input.clone(), then: AfterChange::Judge };
+    let then = AfterChange::Ask { reason: "why".to_owned() };
+    let both = PreToolDecision::Change { input, then };
+    assert_eq!(pre(vec![change, ask("why")]).await, both);
+}
+
+#[tokio::test]
+async fn kode_06_hooks_of_settings_that_answer_astray_refuse() {
+    let astray = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
+    let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![astray]);
+    let reply = chain.run(call()).await;
+    assert!(matches!(reply.answer, HookAnswer::PreToolUse(PreToolDecision::Deny { .. })));
+    let content = vec![Block::text("Hi")];
+    let reply = chain.run(HookInput::UserPromptSubmit { content }).await;
+    assert!(matches!(reply.answer, HookAnswer::UserPromptSubmit(PromptDecision::Block { .. })));
+    let HookInput::PreToolUse { tool_use, .. } = call() else { panic!() };
+    let outcome = ToolOutcome::ok("secret");
+    let reply = chain.run(HookInput::PostToolUse { tool_use, outcome }).await;
+    assert!(matches!(reply.answer, HookAnswer::PostToolUse(PostToolDecision::Block { .. })));
+}
+
+#[tokio::test]
+async fn sess_15_words_of_several_hooks_are_joined() {
+    let says = |words: &str| {
+        let context = Some(words.to_owned());
+        HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
+    };
+    let chain = chain(vec![], vec![says("one"), says("two")]);
+    chain.started_with(Some("started".to_owned()));
+    let prompt = || HookInput::UserPromptSubmit { content: vec![] };
+    let told = |reply: HookReply| match reply.answer {
+        HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => context,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("started\none\ntwo"));
+    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("one\ntwo"), "started once");
+}

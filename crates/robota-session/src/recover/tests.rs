@@ -1,1 +1,345 @@
+use robota_core::event::{
+    CompactionStarted, CompactionTrigger, Cursor, Delivery, Envelope, HookStarted, InputAccepted,
+    ModelRequested, PermissionAsked, PermissionDecided, Purpose, SessionCreated, TextChunk,
+    ToolCalled, ToolStarted, TurnStarted, UserMessage,
+};
+use robota_core::ids::CountingIds;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::permission::{Class, Verdict};
+use robota_core::usage::Usage;
+use serde_json::json;
 
+use super::*;
+
+struct Journal {
+    lines: Vec<Envelope>,
+    ids: CountingIds,
+}
+
+impl Journal {
+    /// A session in whose first turn the user said something and the model was asked.
+    fn new() -> Self {
+        let mut journal = Self { lines: Vec::new(), ids: CountingIds::default() };
+        let session = "s".into();
+        journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+        journal.add(TurnStarted {
+            input: None,
+            provider: "p".to_owned(),
+            model: "m".to_owned(),
+            max_rounds: 0,
+        });
+        let message = Message::user(&journal.ids, "Go");
+        journal.add(UserMessage { message, input: None, author: Default::default() });
+        journal.add(ModelRequested {
+            round: 1,
+            attempt: 1,
+            purpose: Purpose::Answer,
+            messages: 1,
+            prompt: None,
+            tools: None,
+            instruction: None,
+        });
+        journal
+    }
+
+    fn add(&mut self, event: impl Into<Event>) -> &mut Self {
+        let seq = self.lines.len() as u64 + 1;
+        let ts = "2026-01-02T03:04:05Z".parse().unwrap();
+        let turn = Some("t".into());
+        let event = event.into();
+        self.lines.push(Envelope { seq, epoch: 1, ts, turn, event, min_reader: None });
+        self
+    }
+
+    fn call(&mut self, call: &str) -> &mut Self {
+        let tool_use = ToolUse::new(call.into(), "id", "bash", ToolInput::Json(json!({})));
+        self.add(ToolCalled { round: 1, index: 0, tool_use })
+    }
+
+    /// The answer that asks for the calls so far is committed.
+    fn commit(&mut self) -> &mut Self {
+        let state = self.state();
+        let calls = state.turn.iter().flat_map(|turn| turn.calls.values());
+        let blocks: Vec<_> = calls.map(|call| Block::ToolUse(call.tool_use.clone())).collect();
+        let message = Message::assistant(&self.ids, blocks, MessageState::Complete)
+            .with_usage(Some(Usage::new(10, 5)));
+        self.add(AssistantMessage { round: 1, message })
+    }
+
+    fn state(&self) -> State {
+        State::fold(&self.lines).unwrap()
+    }
+
+    /// Recovers, and checks what must hold whatever was open.
+    fn recover(&mut self, known: &Known) -> State {
+        let events = recover(&self.state(), known, &self.ids);
+        for event in events {
+            self.add(event);
+        }
+        let state = self.state();
+        assert_eq!(state.turn, None, "nothing is open any more");
+        assert!(!state.compacting && open_operations(&state).is_empty());
+        assert_eq!(recover(&state, known, &self.ids), [], "twice is safe");
+        let mut owed: Vec<CallId> = Vec::new();
+        for message in state.view.messages.iter() {
+            let results: Vec<_> =
+                message.tool_results().map(|result| result.call.clone()).collect();
+            assert_eq!(results, owed, "one result each, in order, in one message");
+            owed = message.tool_uses().map(|tool_use| tool_use.call.clone()).collect();
+        }
+        assert!(owed.is_empty());
+        state
+    }
+
+    fn results(&mut self, known: &Known) -> Vec<String> {
+        let state = self.recover(known);
+        let last = state.view.messages.last().unwrap();
+        last.tool_results().map(robota_core::message::ToolResult::as_text).collect()
+    }
+
+    fn sealed(&self) -> Vec<CallId> {
+        match &self.lines.last().unwrap().event {
+            Event::Recovered(data) => data.sealed.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn started() -> ToolStarted {
+    ToolStarted { call: "c1".into(), class: Class::Execute, input: None }
+}
+
+fn finished(outcome: ToolOutcome) -> ToolFinished {
+    ToolFinished { call: "c1".into(), class: Some(Class::Execute), outcome, duration_ms: 1 }
+}
+
+fn hook(point: HookPoint) -> HookStarted {
+    HookStarted { point, call: Some("c1".into()) }
+}
+
+fn allowed() -> PermissionDecided {
+    PermissionDecided {
+        call: "c1".into(),
+        verdict: Verdict::Allow,
+        by: robota_core::event::DecidedBy::Gate,
+        class: Some(Class::Execute),
+        reason: String::new(),
+        scope: None,
+        rules: vec![],
+    }
+}
+
+#[test]
+fn kode_05_nothing_open_is_nothing_to_do() {
+    assert_eq!(recover(&State::default(), &Known::default(), &CountingIds::default()), []);
+}
+
+#[test]
+fn kode_05_a_before_the_model_request_nothing_enters_the_conversation() {
+    let mut journal = Journal::new();
+    let open = open_operations(&journal.state());
+    assert!(matches!(&open[..], [OpenOperation::Model { text, .. }] if text.is_empty()));
+    let state = journal.recover(&Known::default());
+    assert_eq!(state.view.messages.len(), 1, "the user's words alone");
+    assert_eq!(journal.sealed(), []);
+}
+
+#[test]
+fn kode_05_g_while_streaming_the_half_answer_is_committed_as_interrupted() {
+    let mut journal = Journal::new();
+    journal.add(TextChunk { round: 1, text: "Half an".to_owned() });
+    let state = journal.recover(&Known::default());
+    let last = state.view.messages.last().unwrap();
+    assert_eq!(last.state(), MessageState::Interrupted(Cause::Crash));
+    assert_eq!(last.text(), "Half an");
+}
+
+#[test]
+fn kode_05_g_complete_calls_of_a_half_answer_are_kept_and_paired() {
+    let mut journal = Journal::new();
+    journal.add(TextChunk { round: 1, text: "I look.".to_owned() });
+    journal.call("c1").add(allowed()).add(started());
+    journal.call("c2");
+    let state = journal.recover(&Known::default());
+    let answer = &state.view.messages[1];
+    assert_eq!((answer.text().as_str(), answer.tool_uses().count()), ("I look.", 2));
+    let told: Vec<_> = state.view.messages[2].tool_results().map(|r| r.as_text()).collect();
+    assert!(told[0].contains("may have had effects") && told[1].contains("did not run"));
+}
+
+#[test]
+fn kode_05_b_d_c_and_allowed_did_not_run() {
+    let asked = PermissionAsked { call: "c1".into(), reason: String::new(), rules: vec![] };
+    let points: [(&str, Vec<Event>); 4] = [
+        ("called", vec![]),
+        ("in_pre_hook", vec![hook(HookPoint::PreToolUse).into()]),
+        ("asked", vec![asked.into()]),
+        ("allowed", vec![allowed().into()]),
+    ];
+    for (word, events) in points {
+        let mut journal = Journal::new();
+        journal.call("c1").commit();
+        for event in events {
+            journal.add(event);
+        }
+        let told = journal.results(&Known::default());
+        assert!(told[0].contains("did not run"), "{word}: {told:?}");
+        assert_eq!(journal.sealed(), ["c1".into()]);
+        let outcome = journal.lines.iter().find_map(|line| match &line.event {
+            Event::ToolFinished(data) => Some(data.outcome.clone()),
+            _ => None,
+        });
+        let outcome = outcome.unwrap();
+        assert_eq!(
+            (outcome.ran, outcome.ok, &outcome.metadata["sealed"]),
+            (Ran::No, false, &json!(word))
+        );
+    }
+}
+
+#[test]
+fn kode_05_e_running_may_have_had_effects_and_says_what_is_known() {
+    let mut journal = Journal::new();
+    journal.call("c1").commit().add(allowed()).add(started());
+    let call = CallId::from("c1");
+    let partial_output = Some("compiling".to_owned());
+    let evidence = vec![Evidence { call, exit: Some(137), partial_output }];
+    let told = journal.results(&Known { evidence, ..Known::default() });
+    assert!(told[0].contains("may have had effects"), "{told:?}");
+    assert!(told[0].contains("code 137") && told[0].ends_with("compiling"), "{told:?}");
+}
+
+#[test]
+fn kode_05_f_a_hook_that_was_run_again_decides_about_the_recorded_outcome() {
+    let decisions = [
+        (PostToolDecision::Continue, "built"),
+        (PostToolDecision::Replace { outcome: ToolOutcome::ok("other") }, "other"),
+        (PostToolDecision::Block { reason: "secret".to_owned() }, "Blocked by hook: secret"),
+    ];
+    for (decision, told) in decisions {
+        let mut journal = Journal::new();
+        journal.call("c1").commit().add(allowed()).add(started());
+        journal.add(finished(ToolOutcome::ok("built"))).add(hook(HookPoint::PostToolUse));
+        assert_eq!(awaiting_post_hook(&journal.state(), false).len(), 1);
+        let reply = HookAnswer::PostToolUse(decision).into();
+        let post_hooks = HashMap::from([("c1".into(), reply)]);
+        assert_eq!(journal.results(&Known { post_hooks, ..Known::default() }), [told]);
+        assert_eq!(journal.sealed(), [], "it ended, so nothing is sealed");
+        let ends = journal.lines.iter().filter(|line| line.event.kind() == "tool_finished");
+        assert_eq!(ends.count(), 1, "a recorded outcome stays what it is");
+    }
+}
+
+#[test]
+fn kode_05_f_a_hook_that_is_gone_withholds_the_result() {
+    let mut journal = Journal::new();
+    journal.call("c1").commit().add(allowed()).add(started());
+    journal.add(finished(ToolOutcome::ok("a secret"))).add(hook(HookPoint::PostToolUse));
+    let told = journal.results(&Known::default());
+    assert!(told[0].contains("withheld") && !told[0].contains("secret"), "{told:?}");
+}
+
+#[test]
+fn kode_05_f_an_outcome_that_no_hook_has_seen_yet_is_shown_to_it() {
+    let mut journal = Journal::new();
+    journal.call("c1").commit().add(allowed()).add(started());
+    journal.add(finished(ToolOutcome::ok("built")));
+    let state = journal.state();
+    assert_eq!(awaiting_post_hook(&state, true).len(), 1, "the write was torn before the hook");
+    assert_eq!(awaiting_post_hook(&state, false).len(), 0);
+    assert_eq!(journal.results(&Known::default()), ["built"]);
+}
+
+#[test]
+fn kode_05_finished_calls_keep_their_real_results_with_what_hooks_said() {
+    let mut journal = Journal::new();
+    journal.call("c1").call("c2").commit().add(allowed()).add(started());
+    journal.add(finished(ToolOutcome::ok("built"))).add(hook(HookPoint::PostToolUse));
+    journal.add(HookFinished {
+        point: HookPoint::PostToolUse,
+        call: Some("c1".into()),
+        decision: "continue".to_owned(),
+        reason: None,
+        input: None,
+        outcome: None,
+        context: Some(" (slowly)".to_owned()),
+        stop: None,
+    });
+    assert!(awaiting_post_hook(&journal.state(), true).is_empty());
+    let told = journal.results(&Known::default());
+    assert_eq!(told[0], "built (slowly)");
+    assert!(told[1].contains("did not run"));
+    assert_eq!(journal.sealed(), ["c2".into()]);
+    let Event::TurnFinished(end) = &journal.lines[journal.lines.len() - 2].event else { panic!() };
+    assert_eq!((end.tools_executed, end.usage.total()), (1, 15), "what was paid stays paid");
+}
+
+#[test]
+fn kode_05_the_caller_may_know_better_but_not_about_what_is_recorded() {
+    let mut journal = Journal::new();
+    journal.call("c1").call("c2").commit().add(allowed()).add(started());
+    journal.add(finished(ToolOutcome::ok("recorded")));
+    let said = |text: &str| Choice::Outcome(ToolOutcome::ok(text));
+    let choices =
+        HashMap::from([("c1".into(), said("other")), ("c2".into(), said("done by hand"))]);
+    let told = journal.results(&Known { choices, ..Known::default() });
+    assert_eq!(told, ["recorded", "done by hand"]);
+    assert_eq!(journal.sealed(), []);
+}
+
+#[test]
+fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
+    let mut journal = Journal { lines: Vec::new(), ids: CountingIds::default() };
+    let session = "s".into();
+    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+    let content = vec![Block::text("Hi")];
+    let metadata = serde_json::Map::new();
+    let delivery = Delivery::AfterTurn;
+    journal.add(InputAccepted { input: "i1".into(), delivery, content, metadata });
+    journal.add(TurnStarted {
+        input: Some("i1".into()),
+        provider: "p".to_owned(),
+        model: "m".to_owned(),
+        max_rounds: 0,
+    });
+    journal.add(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
+    let open = open_operations(&journal.state());
+    assert_eq!(open, [OpenOperation::Input("i1".into())]);
+    let state = journal.recover(&Known::default());
+    assert!(state.inputs.contains_key(&InputId::from("i1")) && state.view.messages.is_empty());
+}
+
+#[test]
+fn kode_05_a_compaction_that_had_begun_never_happened() {
+    let mut journal = Journal { lines: Vec::new(), ids: CountingIds::default() };
+    let session = "s".into();
+    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+    let before = State::default().context(0);
+    journal.add(CompactionStarted { trigger: CompactionTrigger::Manual, before });
+    assert_eq!(open_operations(&journal.state()), [OpenOperation::Compaction]);
+    journal.recover(&Known::default());
+    let kinds: Vec<_> = journal.lines.iter().skip(2).map(|line| line.event.kind()).collect();
+    assert_eq!(kinds, ["compaction_failed", "recovered"]);
+    assert_eq!(journal.state().cursor, Some(Cursor { epoch: 1, seq: 4 }));
+}
+
+#[test]
+fn kode_05_results_that_a_torn_write_parted_are_one_message() {
+    for told in 1..=2 {
+        let mut journal = Journal::new();
+        journal.call("c1").call("c2").commit().add(allowed()).add(started());
+        journal.add(finished(ToolOutcome::failed("exit", "broken")));
+        let calls: Vec<_> = journal.state().turn.unwrap().calls.into_values().collect();
+        for call in &calls[..told] {
+            let result = ToolOutcome::failed("exit", "told").to_result(&call.tool_use);
+            journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
+        }
+        let state = journal.recover(&Known::default());
+        assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 2, "{told}");
+        let batch = journal.lines.iter().find_map(|line| match &line.event {
+            Event::ToolBatchFinished(data) => Some((data.added, data.failed)),
+            _ => None,
+        });
+        assert_eq!(batch, Some((2, 2)), "the batch is whole, and a safe point");
+    }
+}

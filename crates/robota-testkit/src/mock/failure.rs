@@ -146,9 +146,9 @@ impl Failure {
             Looks::Html => (
                 "text/html; charset=utf-8",
                 format!(
-                    "<!DOCTYPE html>\n<html><head><title>{status}</title></head>\n<body><h1>{status} \
-                     {}</h1><hr><center>nginx</center></body></html>\n",
-                    self.message
+                    "<!DOCTYPE html>\n<html><head><title>{status} {message}</title></head>\n\
+                     <body><h1>{status} {message}</h1><hr><center>nginx</center></body></html>\n",
+                    message = self.message
                 ),
             ),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use robota_core::blob::Blobs;
@@ -261,5 +262,21 @@ impl Frozen {
 impl Drop for Frozen {
     fn drop(&mut self) {
         tokio::time::resume();
+    }
+}
+
+/// Fails what hangs instead of hanging with it. A minute is far beyond anything a case takes, and
+/// of real time: it passes while time is frozen too.
+///
+/// # Panics
+/// When it takes longer.
+pub async fn within_a_minute<T>(case: impl Future<Output = T>) -> T {
+    let (_over, waiting) = std::sync::mpsc::channel::<()>();
+    let minute = Duration::from_secs(60);
+    let watchdog = tokio::task::spawn_blocking(move || waiting.recv_timeout(minute));
+    tokio::select! {
+        biased;
+        done = case => done,
+        _ = watchdog => panic!("it waits for something that does not come"),
     }
 }

@@ -50,6 +50,7 @@ pub(super) struct ExpectIn {
     pub(super) system: Option<String>,
     pub(super) tools: Vec<String>,
     pub(super) no_tools: bool,
+    pub(super) messages: Option<usize>,
 }
 
 /// One step: a word, or a mapping with one main key and what belongs to it.

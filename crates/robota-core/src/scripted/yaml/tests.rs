@@ -65,6 +65,7 @@ fn the_documented_example_means_what_it_says() {
             system: Some("You are".to_owned()),
             tools: vec!["Read".to_owned(), "Glob".to_owned()],
             no_tools: false,
+            messages: Some(3),
         }
     );
     assert!(

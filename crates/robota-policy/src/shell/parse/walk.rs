@@ -1,5 +1,6 @@
 //! The walk over the grammar's tree.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
@@ -58,8 +59,36 @@ fn tree(text: &str) -> Option<Tree> {
     tree
 }
 
+/// The text with every character beyond ASCII replaced by letters of the same length: the
+/// grammar's scanner must not see them (it looks them up in a table that ends at 255), and to the
+/// shell they are letters. The letter occurs nowhere else, so that no line becomes the end of a
+/// here-document; `None` when every letter does, or when such an end is spelled with them.
+fn masked(text: &str) -> Option<Cow<'_, str>> {
+    if text.is_ascii() {
+        return Some(text.into());
+    }
+    let ends = text.split("<<").skip(1).filter_map(|rest| rest.split_whitespace().next());
+    if ends.into_iter().any(|word| !word.is_ascii()) {
+        return None;
+    }
+    let letter = "QZXJKVWYqzxjkvwy".chars().find(|letter| !text.contains(*letter))?;
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            out.push(c);
+        } else {
+            out.extend(std::iter::repeat_n(letter, c.len_utf8()));
+        }
+    }
+    Some(out.into())
+}
+
 pub(super) fn walk(text: &str, cwd: &Path, home: &Path, script: &mut Script) {
-    let Some(tree) = tree(text) else {
+    let Some(plain) = masked(text) else {
+        script.doubt("the command could not be parsed", true);
+        return;
+    };
+    let Some(tree) = tree(&plain) else {
         script.doubt("the command could not be parsed", true);
         return;
     };
@@ -405,6 +434,9 @@ impl<'t> Walker<'t, '_> {
         if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
             self.script.doubt("a word of the language stands where a command should", true);
         }
+        if at(0) == "sleep" && self.rounds > 60 {
+            self.script.doubt("its loop waits too long", false);
+        }
         if matches!(at(0), "read" | "mapfile" | "readarray" | "getopts" | "printf" | "select") {
             // Words that these builtins may take for the names of variables.
             for name in part.words.iter().skip(1).filter_map(Word::literal) {
@@ -416,11 +448,36 @@ impl<'t> Walker<'t, '_> {
                 }
             }
         }
+        self.split_lines(&mut part);
         // A `cd` itself is judged where it stands.
         part.cwd = self.cwd.clone();
         self.change_dir(&part);
         part.hidden = self.hidden;
         self.script.parts[index] = part;
+    }
+
+    /// The grammar takes a line that begins with a backslash for more of the line before. To the
+    /// shell it is a command of its own.
+    fn split_lines(&mut self, part: &mut Part) {
+        let broken = |word: &Word| {
+            word.pieces.iter().any(
+                |piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('\n')),
+            )
+        };
+        while let Some(at) = part.words.iter().rposition(broken) {
+            self.script.doubt("two readings of the command differ", true);
+            let mut words = part.words.split_off(at);
+            words[0] = Word::parse(words[0].raw.trim_start());
+            if broken(&words[0]) {
+                words[0] = Word::unknown();
+            }
+            self.script.parts.push(Part {
+                words,
+                hidden: true,
+                cwd: self.cwd.clone(),
+                ..Part::default()
+            });
+        }
     }
 
     fn word(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
@@ -483,6 +540,9 @@ impl<'t> Walker<'t, '_> {
             // The shell takes it for a command.
             self.script.doubt("an assignment has no proper name", true);
         }
+        if bomb::count(&Word::parse(self.raw(node))) > bomb::MAX_WORDS {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         if name.contains('[') || value.as_ref().is_some_and(indexes) {
             self.script.doubt("an array index can run commands", false);
         }
@@ -544,6 +604,9 @@ impl<'t> Walker<'t, '_> {
                 || indexes(w)
                 || (doubled && arithmetic.contains(&w.raw.as_str()))
         });
+        if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
+            self.script.doubt("a brace list stands for too many words", false);
+        }
         let numbers = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
         if risky && !words.iter().all(|w| numbers(w) || arithmetic.contains(&w.raw.as_str())) {
             self.script.doubt("it computes, which can run commands", false);
@@ -671,7 +734,12 @@ impl<'t> Walker<'t, '_> {
         let there = match part.program().as_deref() {
             Some("cd") => self.cd_target(part),
             Some("pushd" | "popd") => {
-                Some(Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true })
+                // Where the stack leads is not followed; where `pushd` goes first is.
+                let mut there = self.cwd.clone();
+                if let Some(target) = self.cd_target(part) {
+                    there.join(&target);
+                }
+                Some(Cwd { lost: true, moved: true, ..there })
             }
             _ => None,
         };

@@ -1,1 +1,128 @@
+use robota_core::env_ref::Secret;
+use robota_core::error::Diagnose as _;
+use robota_core::provider::{NativeWeb, Provider as _, WebSupport};
+use serde_json::json;
+
 use super::*;
+use crate::profile::Vendors;
+use crate::wire::encoder;
+
+fn settings(base_url: Option<&str>) -> ProviderSettings {
+    ProviderSettings {
+        api_key: Some(Secret::new("sk-test")),
+        base_url: base_url.map(str::to_owned),
+        ..ProviderSettings::default()
+    }
+}
+
+fn make(vendor: &str, settings: ProviderSettings) -> Result<Arc<HttpProvider>, BuildError> {
+    build(Vendors::builtin().find(vendor).unwrap(), settings, &Host::default())
+}
+
+#[test]
+fn addresses_as_people_write_them() {
+    #[rustfmt::skip]
+    let cases = [
+        ("anthropic", None, "https://api.anthropic.com/v1/messages"),
+        ("anthropic", Some("http://proxy:1/v1/"), "http://proxy:1/v1/messages"),
+        ("anthropic", Some("http://proxy:1"), "http://proxy:1/v1/messages"),
+        ("openai", None, "https://api.openai.com/v1/responses"),
+        ("openai", Some("http://localhost:1"), "http://localhost:1/v1/chat/completions"),
+        ("openai", Some("http://localhost:1/v1"), "http://localhost:1/v1/chat/completions"),
+        ("gemini", None, "https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse"),
+        ("gemini", Some("http://localhost:1"), "http://localhost:1/v1beta/models/m:streamGenerateContent?alt=sse"),
+        ("deepseek", None, "https://api.deepseek.com/chat/completions"),
+        ("custom", Some("http://gpu:8000"), "http://gpu:8000/v1/chat/completions"),
+        ("azure", Some("https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=v"),
+            "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=v"),
+        ("ollama", None, "http://localhost:11434/v1/chat/completions"),
+    ];
+    for (vendor, base, expected) in cases {
+        let provider = make(vendor, settings(base)).unwrap();
+        let url = encoder(provider.wire).call_url(&provider.base, "m");
+        assert_eq!(url.as_str(), expected, "{vendor}");
+    }
+}
+
+#[test]
+fn every_vendor_can_be_built() {
+    for profile in Vendors::builtin().iter() {
+        let given = profile.base_url.is_none().then_some("http://localhost:1/v1");
+        let provider = build(profile, settings(given), &Host::default()).unwrap();
+        assert_eq!(provider.name(), profile.vendor);
+    }
+}
+
+#[test]
+fn settings_that_cannot_work_say_what_to_do() {
+    let hint = |error: BuildError| error.hint().unwrap();
+    let no_key = ProviderSettings { api_key: None, ..settings(None) };
+    let text = hint(make("anthropic", no_key).unwrap_err());
+    assert!(text.contains("ANTHROPIC_API_KEY") && text.contains("https://"), "{text}");
+    assert!(hint(make("custom", settings(None)).unwrap_err()).contains("baseURL"));
+    for odd in ["ftp://x", "localhost:1234", "not a url"] {
+        assert!(make("openai", settings(Some(odd))).is_err(), "{odd}");
+    }
+    let broken = ProviderSettings { api_key: Some(Secret::new("sk-a\nb")), ..settings(None) };
+    let error = make("anthropic", broken).unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("sk-a"), "{error:?}");
+    let wrong = serde_json::from_value(json!({"unknown": 1})).unwrap();
+    assert!(make("openai", ProviderSettings { quirks: wrong, ..settings(None) }).is_err());
+}
+
+#[test]
+fn network_settings_that_cannot_work_are_told_at_once() {
+    use crate::http::Transport;
+    let vendors = Vendors::builtin();
+    let secret = "pass-word-1";
+    let odd = [
+        Transport { proxy: Some(format!("http://user:{secret}@bad host")), ..Transport::default() },
+        Transport {
+            certificates: vec![
+                b"-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n".to_vec(),
+            ],
+            ..Transport::default()
+        },
+    ];
+    for transport in odd {
+        let host = Host::new(transport);
+        let error = build(vendors.find("openai").unwrap(), settings(None), &host).unwrap_err();
+        assert!(matches!(error, BuildError::Transport { .. }), "{error:?}");
+        assert!(!format!("{error:?} {host:?}").contains(secret));
+    }
+}
+
+#[test]
+fn core_04_native_web_tools_are_switched_where_there_are_any() {
+    let claude = make("anthropic", settings(None)).unwrap();
+    assert_eq!(claude.capabilities().web_search, WebSupport::Supported);
+    claude.configure_native_web(NativeWeb { search: true, fetch: false }).unwrap();
+    assert_eq!(claude.capabilities().web_search, WebSupport::Enabled);
+    assert!(claude.configure_native_web(NativeWeb { search: false, fetch: true }).is_err());
+    let local = make("ollama", settings(None)).unwrap();
+    assert_eq!(local.capabilities().web_search, WebSupport::Unsupported);
+    assert!(local.configure_native_web(NativeWeb { search: true, fetch: false }).is_err());
+}
+
+#[test]
+fn no_debug_print_shows_a_key() {
+    let secret = "sk-very-secret";
+    let given = ProviderSettings {
+        api_key: Some(Secret::new(secret)),
+        base_url: Some(format!("https://user:{secret}@host.test/v1?key={secret}")),
+        headers: vec![("x-token".into(), Secret::new(secret))],
+        options: serde_json::from_value(json!({"extra": secret})).unwrap(),
+        ..ProviderSettings::default()
+    };
+    let host = Host::default();
+    let provider = make("openai", given.clone()).unwrap();
+    let shown = format!(
+        "{given:?} {provider:?} {host:?} {:?} {:?} {}",
+        provider.headers,
+        provider.scrub,
+        provider.place()
+    );
+    assert!(!shown.contains(secret), "{shown}");
+    assert_eq!(provider.place(), "https://host.test/v1");
+    assert_eq!(provider.scrub.text(&format!("at {secret}")), "at [REDACTED]");
+}

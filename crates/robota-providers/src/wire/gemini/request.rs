@@ -10,7 +10,7 @@ use crate::json::{merge, push_json};
 use crate::profile::{GeminiSchema, MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+    Cx, Encode, Frame, Lost, Media, OPENING, Object, Piece, Side, arguments, below, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -33,9 +33,15 @@ impl Encode for Encoder {
         };
         let mut parts = Vec::new();
         let mut signed = false;
+        // All calls are answered together: what results cannot hold comes after them.
+        let mut pictures = Vec::new();
         for block in &message.content {
-            part(block, cx, &mut signed, &mut parts);
+            match block {
+                Block::ToolResult(result) => tool_result(result, cx, &mut parts, &mut pictures),
+                block => part(block, cx, &mut signed, &mut parts),
+            }
         }
+        parts.append(&mut pictures);
         Piece::new(side, &parts).into_iter().collect()
     }
 
@@ -143,7 +149,7 @@ fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
             *signed = true;
             out.push(part);
         }
-        Block::ToolResult(result) => tool_result(result, cx, out),
+        Block::ToolResult(_) => {}
         Block::Opaque(opaque) => out.extend(cx.own(opaque, false).cloned()),
         Block::Unknown(_) => Lost::count(&cx.lost.opaque),
     }
@@ -162,11 +168,10 @@ fn media(image: &Image, cx: &Cx<'_>) -> Value {
     }
 }
 
-fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>) {
+fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>, pictures: &mut Vec<Value>) {
     if !cx.plan.has_call(result) {
         return;
     }
-    let mut pictures = Vec::new();
     let mut texts = Vec::new();
     for part in &result.content {
         match part {
@@ -183,7 +188,6 @@ fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>) {
     let key = if result.is_error { "error" } else { "output" };
     out.push(json!({"functionResponse": {
         "name": tool_name(&result.name), "response": {key: texts.join("\n")}}}));
-    out.extend(pictures);
 }
 
 fn write_tools(frame: &Frame<'_>, body: &mut Object) {
@@ -211,6 +215,10 @@ fn write_tools(frame: &Frame<'_>, body: &mut Object) {
 
 fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
     out.push(b'[');
+    if pieces.first().is_some_and(|piece| piece.side == Side::Model) {
+        push_json(out, &json!({"role": "user", "parts": [{"text": OPENING}]}));
+        out.push(b',');
+    }
     let mut side = None;
     for piece in pieces {
         if side == Some(piece.side) {

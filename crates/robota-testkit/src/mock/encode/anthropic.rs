@@ -162,6 +162,11 @@ impl Encoder for Anthropic {
     }
 
     fn event(&mut self, sse: &mut Sse, event: &Value) {
+        // A block that is told by hand takes its place among the others.
+        if event["type"] == "content_block_start" {
+            self.close(sse);
+            self.blocks += 1;
+        }
         Self::send(sse, event.clone());
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::sent;
 use super::super::{Feature, Suite};
 use super::size;
-use crate::mock::{Quirk, Reply, Step, Tokens, Wire};
+use crate::mock::{Quirk, Reply, Search, Step, Tokens, Wire};
 
 /// Text comes in order, piece by piece, and the request asks for it as it should.
 pub async fn text(suite: Suite) {
@@ -182,4 +182,63 @@ pub async fn activity(suite: Suite) {
         }
     }
     assert_eq!(rest, ", yes");
+}
+
+/// Blocks that only the service can read go back as they came.
+pub async fn hidden_blocks_go_back(suite: Suite) {
+    if suite.wire != Wire::Anthropic {
+        // The other wires hide what they hide inside of reasoning.
+        return;
+    }
+    let block = json!({"type": "redacted_thinking", "data": "aGlkZGVu"});
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": block});
+    let reply = Reply::new()
+        .step(Step::Event(start))
+        .step(Step::Event(json!({"type": "content_block_stop", "index": 0})))
+        .tool("list", json!({}));
+    let bench = suite.bench(reply).await;
+    bench.mock.push("done");
+    let user = bench.user("hello");
+    let first = bench.ask(vec![user.clone()]).await.unwrap();
+    let result = robota_core::message::ToolResult::text(&first.calls()[0], "a.txt", false);
+    bench.ask(vec![user, first.message.clone(), bench.results(vec![result])]).await.unwrap();
+    assert_eq!(bench.sent(2).json["messages"][1]["content"][0], block);
+}
+
+/// The service's own search is asked for, its answer is an answer, and what it found goes back.
+pub async fn web_search(suite: Suite) {
+    use robota_core::provider::WebSupport;
+
+    let search = Search {
+        query: "crabs".to_owned(),
+        url: "https://e.test/crabs".to_owned(),
+        title: "Crabs".to_owned(),
+    };
+    let bench = suite.bench(Reply::new().step(Step::Search(search)).text("They walk.")).await;
+    bench.mock.push("Sideways.");
+    let can = bench.provider.capabilities().web_search != WebSupport::Unsupported;
+    if !can {
+        assert!(!Feature::WebSearch.on(suite.wire), "the wire could search");
+        return;
+    }
+    let user = bench.user("hello");
+    let mut request = bench.request(vec![user.clone()]);
+    request.native_web.search = true;
+    let first = bench.send(request).await.unwrap();
+    assert_eq!(first.text(), "They walk.");
+    assert!(first.calls().is_empty(), "it is not ours to run: {:?}", first.calls());
+    let tools = bench.sent(1).json["tools"].to_string().to_lowercase();
+    assert!(tools.contains("search"), "{tools}");
+    let view = vec![user, first.message.clone(), bench.user("how?")];
+    assert_eq!(bench.ask(view).await.unwrap().text(), "Sideways.");
+    let again = bench.sent(2).json.clone();
+    let found = match suite.wire {
+        Wire::Anthropic => Some("https://e.test/crabs"),
+        Wire::OpenaiResponses => Some("crabs"),
+        // What was found is told beside the answer, not in it.
+        Wire::OpenaiChat | Wire::Gemini => None,
+    };
+    if let Some(found) = found {
+        assert!(sent::contains(&again, found), "{again}");
+    }
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorKind};
-use robota_core::provider::ProviderError;
+use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::json;
 
 use super::super::bench::SuiteBlobs;
 use super::super::{Feature, Suite};
-use crate::mock::{Failure, Looks, MockServer, Reply, Step, Wire};
+use crate::mock::{Ended, Failure, Looks, MockServer, Quirk, Reply, Step, Wire};
 
 async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
     let bench = suite.bench(reply.into()).await;
@@ -31,6 +31,48 @@ pub async fn truncation(suite: Suite) {
             assert!(error.retryable(), "{end:?}: {error}");
             let kind = error.kind();
             assert!(matches!(kind, ErrorKind::Network | ErrorKind::Provider), "{kind:?}: {error}");
+        }
+    }
+}
+
+/// Wherever an answer breaks off, even inside an event, it is a failure or the whole answer.
+pub async fn truncation_anywhere(suite: Suite) {
+    let reply = || {
+        Reply::new()
+            .thinking("Hm.", Some("c2ln"))
+            .text("I look.")
+            .tool("read", json!({"path": "a.txt"}))
+            .tool("list", json!({}))
+    };
+    let whole = suite.bench(reply()).await.hello().await.unwrap();
+    for size in [super::size(4096), super::size(61)] {
+        let (mut broken, mut complete) = (0, 0);
+        loop {
+            let quirks = [Quirk::Bytes(size), Quirk::DropAt(broken + complete)];
+            let bench = suite.bench(reply().quirks(quirks)).await;
+            let result = bench.hello().await;
+            let ended = bench.sent(1).ended().await;
+            match result {
+                Err(error) => {
+                    assert!(error.retryable(), "{error:?}");
+                    assert_eq!(complete, 0, "more of it makes it no worse");
+                    broken += 1;
+                }
+                Ok(answered) => {
+                    assert_eq!(answered.text(), whole.text());
+                    assert_eq!(answered.called(), whole.called());
+                    assert_eq!(answered.stop, whole.stop);
+                    complete += 1;
+                }
+            }
+            if ended == Ended::Whole {
+                break;
+            }
+            assert!(broken < 1000, "it ends some day");
+        }
+        assert!(broken > 2 && complete > 0, "{broken} {complete}");
+        if matches!(suite.wire, Wire::Anthropic | Wire::OpenaiResponses) && size.get() == 4096 {
+            assert_eq!(complete, 1, "the last event is what completes it");
         }
     }
 }
@@ -81,6 +123,15 @@ pub async fn statuses(suite: Suite) {
         let text = error.to_string();
         assert!(text.contains("The service says no."), "{status}: {text}");
         assert!(text.contains(&status.to_string()), "{status}: {text}");
+        let reason = match status {
+            401 => Some(FailureReason::BadKey),
+            404 => Some(FailureReason::UnknownModel),
+            413 => Some(FailureReason::TooLarge),
+            429 => Some(FailureReason::RateLimit),
+            503 | 529 => Some(FailureReason::Overloaded),
+            _ => None,
+        };
+        assert!(reason.is_none() || error.reason == reason, "{status}: {:?}", error.reason);
         if matches!(status, 401 | 403 | 404 | 413) {
             assert!(error.hint().is_some(), "{status}: there is something to be done");
         }
@@ -125,6 +176,9 @@ pub async fn final_failures(suite: Suite) {
     let error = fails(suite, quota).await;
     assert!(!error.retryable(), "a quota that is used up: {error:?}");
     assert_eq!(error.kind(), ErrorKind::RateLimit);
+    if matches!(suite.wire, Wire::OpenaiChat | Wire::OpenaiResponses) {
+        assert_eq!(error.reason, Some(FailureReason::Quota));
+    }
 
     let words = match suite.wire {
         Wire::Anthropic => "prompt is too long: 210000 tokens > 200000 maximum",
@@ -139,6 +193,7 @@ pub async fn final_failures(suite: Suite) {
     assert_eq!(error.kind(), ErrorKind::Validation);
     let hint = error.hint().expect("there is something to be done");
     assert!(hint.contains("compact"), "{hint}");
+    assert_eq!(error.reason, Some(FailureReason::ContextTooLong));
 
     if suite.wire != Wire::Gemini {
         let told = Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
@@ -187,6 +242,49 @@ pub async fn odd_errors(suite: Suite) {
     assert!(!error.to_string().contains("<html"), "a page with status 200: {error}");
 }
 
+/// Errors inside a stream that do not look as they should.
+pub async fn odd_errors_in_the_stream(suite: Suite) {
+    let odd = match suite.wire {
+        // As local servers write it.
+        Wire::Anthropic | Wire::OpenaiChat => {
+            Step::Event(json!({"error": {"message": "It broke just now.", "code": 500}}))
+        }
+        // The other of two ways.
+        Wire::OpenaiResponses => Step::Event(json!({
+            "type": "error", "code": "server_error", "message": "It broke just now.",
+            "param": null, "sequence_number": 9,
+        })),
+        // Bare JSON between the events.
+        Wire::Gemini => {
+            let error = json!({"error": {"code": 500, "message": "It broke just now.", "status": "INTERNAL"}});
+            Step::Bytes(format!("{error:#}\r\n"))
+        }
+    };
+    let error = fails(suite, Reply::new().text("Half").step(odd).step(Step::Truncate)).await;
+    assert!(error.to_string().contains("It broke just now."), "{error}");
+    assert!(error.retryable(), "{error:?}");
+}
+
+/// A prompt that the service will not look at is a refusal, and asking again does not help.
+pub async fn blocked_prompt(suite: Suite) {
+    let reply = match suite.wire {
+        Wire::Gemini => Reply::new()
+            .step(Step::Event(json!({"promptFeedback": {"blockReason": "SAFETY"}})))
+            .step(Step::Truncate),
+        Wire::Anthropic => {
+            Failure::status(400, "Output blocked by content filtering policy").into()
+        }
+        Wire::OpenaiChat | Wire::OpenaiResponses => {
+            Failure::status(400, "The content is filtered.").code("content_filter").into()
+        }
+    };
+    let bench = suite.bench(reply).await;
+    match bench.hello().await {
+        Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
+        Err(error) => assert!(!error.retryable(), "{error:?}"),
+    }
+}
+
 /// The service's number of the request is told, so that its support can find it.
 pub async fn request_id(suite: Suite) {
     if !Feature::RequestId.on(suite.wire) {
@@ -194,6 +292,9 @@ pub async fn request_id(suite: Suite) {
     }
     let error = fails(suite, Failure::status(500, "It broke.")).await;
     assert!(error.to_string().contains("req_0"), "{error}");
+    assert_eq!(error.request_id.as_deref(), Some("req_0"));
+    let broken = Reply::new().text("Half").step(Step::Drop);
+    assert_eq!(fails(suite, broken).await.request_id.as_deref(), Some("req_0"));
 }
 
 /// The key is in no error, no hint, no debug print and no payload, even if the service says it.

@@ -11,6 +11,7 @@ fn every_case_is_run() {
         include_str!("failures.rs"),
         include_str!("framing.rs"),
         include_str!("life.rs"),
+        include_str!("requests.rs"),
     ];
     let cases: Vec<&str> = sources
         .iter()

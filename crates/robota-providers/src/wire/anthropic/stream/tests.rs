@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
 use proptest::prelude::*;
 use robota_core::message::{Block, ToolUse};
 use serde_json::json;

@@ -1,0 +1,99 @@
+//! Where sessions are kept: `--store file[:DIR] | sqlite:FILE | postgres://…`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use robota_core::ids::{Ids as _, RandomIds};
+use robota_core::journal::JournalStore;
+use robota_store::{FileStore, Level};
+
+use crate::Usage;
+use crate::setup::Setup;
+
+/// The folder of a project's sessions.
+pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
+    cwd.join(".robota").join("sessions")
+}
+
+/// Opens the store that the user names; without a name, files of the project.
+pub(crate) async fn open(
+    name: Option<&str>,
+    level: Level,
+    setup: &Setup,
+) -> anyhow::Result<Arc<dyn JournalStore>> {
+    let unknown = |name: &str| {
+        Usage(format!(
+            "--store {name}: known are file, file:DIR, sqlite:FILE and postgres://USER@HOST/DATABASE"
+        ))
+    };
+    match name {
+        None | Some("file") => {
+            Ok(Arc::new(files(project_folder(&setup.places.cwd), level, setup)?))
+        }
+        Some(name) => match name.split_once(':') {
+            Some(("file", folder)) if !folder.is_empty() => {
+                Ok(Arc::new(files(PathBuf::from(folder), level, setup)?))
+            }
+            Some(("sqlite", file)) if !file.is_empty() => sqlite(Path::new(file), level).await,
+            Some(("postgres" | "postgresql", _)) => postgres(name).await,
+            _ => Err(unknown(name).into()),
+        },
+    }
+}
+
+/// Files below a folder, sealed by the user's key: a session that came with a checkout is not
+/// the user's, whoever its files belong to.
+pub(crate) fn files(folder: PathBuf, level: Level, setup: &Setup) -> anyhow::Result<FileStore> {
+    let store = FileStore::new(folder).with_level(level);
+    Ok(match &setup.places.home {
+        Some(home) => store.with_owner_key(owner_key(&home.join(".robota").join("owner-key"))?),
+        None => store,
+    })
+}
+
+/// The user's key: made once, kept from others.
+fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let read = |file: &Path| std::fs::read(file).ok().filter(|key| key.len() >= 32);
+    if let Some(key) = read(file) {
+        return Ok(key);
+    }
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let fail = || format!("cannot make {}, by which your sessions are known", file.display());
+    std::fs::create_dir_all(folder).with_context(fail)?;
+    let key = format!("{}{}", RandomIds.next(), uuid_v4()).into_bytes();
+    // Two programs may start at once: the first to be there wins, and the file is never half.
+    let mut fresh = tempfile::NamedTempFile::new_in(folder).with_context(fail)?;
+    std::io::Write::write_all(&mut fresh, &key).with_context(fail)?;
+    fresh.as_file().sync_all().with_context(fail)?;
+    match fresh.persist_noclobber(file) {
+        Ok(_) => Ok(key),
+        Err(_) => read(file).with_context(fail),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a key must be chance, not an injected id")]
+fn uuid_v4() -> uuid::Uuid {
+    uuid::Uuid::new_v4()
+}
+
+#[cfg(feature = "sqlite")]
+async fn sqlite(file: &Path, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+    let options = robota_store::SqlOptions { level, ..robota_store::SqlOptions::default() };
+    Ok(Arc::new(robota_store::SqliteStore::open_with(file, options).await?))
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str) -> anyhow::Result<Arc<dyn JournalStore>> {
+    Ok(Arc::new(robota_store::PostgresStore::connect(url).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn sqlite(_file: &Path, _level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+    Err(Usage("--store sqlite: this program was built without SQLite".to_owned()).into())
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn postgres(_url: &str) -> anyhow::Result<Arc<dyn JournalStore>> {
+    Err(Usage("--store postgres: this program was built without PostgreSQL".to_owned()).into())
+}
