@@ -77,7 +77,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Option<(Index, u32)> {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(file: impl std::io::Read) -> Option<T> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(2048);
     file.take(LIMIT).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }

@@ -172,7 +172,11 @@ impl Marker {
             _ => rebuild(disk, segment, true),
         };
         let tail = marks.ok().and_then(|marks| {
-            save(disk, segment, &marks).ok()?;
+            // Written anew unless it is what it should be: half a mark would shift all others.
+            let len = disk.open_read(&path(segment)).and_then(|file| file.look());
+            if !len.is_ok_and(|look| look.len == (marks.len() * RECORD) as u64) {
+                save(disk, segment, &marks).ok()?;
+            }
             let due = marks.last().map_or(APART, |mark| mark.offset + APART);
             Some((disk.open_append(&path(segment), Make::Never).ok()?, due))
         });
