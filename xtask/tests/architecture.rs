@@ -73,7 +73,7 @@ fn third_party() -> Vec<Row> {
         row("reqwest", &["robota-providers", "robota-tools", "robota-sdk", "robota-server"]),
         row("rmcp", &["robota-mcp"]),
         row("rusqlite", &["robota-store"]),
-        row("rustix", &["robota-exec", "robota-store"]),
+        row("rustix", &["robota-exec", "robota-store", "robota-tools"]),
         row("rustls*", &["robota-providers", "robota-tools", "robota-cli"]),
         row("seccompiler", &["robota-exec"]),
         row("serde-saphyr", &["robota-core", "robota-config", "robota-testkit"]),

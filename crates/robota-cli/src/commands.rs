@@ -4,4 +4,5 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod permissions;
+pub(crate) mod sessions;
 pub(crate) mod trust;

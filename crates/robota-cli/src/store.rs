@@ -77,6 +77,17 @@ fn uuid_v4() -> uuid::Uuid {
     uuid::Uuid::new_v4()
 }
 
+#[cfg(feature = "sqlite")]
+async fn sqlite(file: &Path, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+    let options = robota_store::SqlOptions { level, ..robota_store::SqlOptions::default() };
+    Ok(Arc::new(robota_store::SqliteStore::open_with(file, options).await?))
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str) -> anyhow::Result<Arc<dyn JournalStore>> {
+    Ok(Arc::new(robota_store::PostgresStore::connect(url).await?))
+}
+
 #[cfg(not(feature = "sqlite"))]
 async fn sqlite(_file: &Path, _level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
     Err(Usage("--store sqlite: this program was built without SQLite".to_owned()).into())

@@ -1,17 +1,15 @@
 //! Which session a run is part of: a new one, an earlier one, or a fork of one.
 
-use std::sync::Arc;
-
 use anyhow::Context as _;
-use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::event::{Envelope, FORMAT, Parent, SessionCreated};
+use robota_core::clock::SystemClock;
 use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, SessionHead};
-use robota_core::resume;
-use robota_session::check_id;
+use robota_session::replay::fork::fork;
+use robota_session::{Selector, check_id};
 
 use crate::Usage;
 use crate::args::SessionArgs;
+use crate::commands::sessions::find::find;
 
 /// The session of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +43,7 @@ pub(crate) async fn which(
         Some(newest(store, cwd).await?)
     } else {
         match &args.resume {
-            Some(Some(name)) => Some(find(store, name).await?),
+            Some(Some(name)) => Some(store.head(&find(store, name).await?).await?),
             Some(None) => return Err(Usage(recent(store, cwd).await?).into()),
             None => None,
         }
@@ -60,7 +58,8 @@ pub(crate) async fn which(
         (Some(head), false) => Ok(Which::Resume(own_session(head)?)),
         (Some(head), true) => {
             let child = own.unwrap_or_else(|| SessionId::mint(&RandomIds));
-            fork(store, &own_session(head)?, &child).await?;
+            let parent = own_session(head)?;
+            fork(store, &parent, &Selector::Latest, &child, &SystemClock).await?;
             Ok(Which::Resume(child))
         }
     }
@@ -83,29 +82,6 @@ async fn newest(store: &dyn JournalStore, cwd: &str) -> anyhow::Result<SessionHe
     })
 }
 
-/// By its id, its name, or the beginning of its id.
-pub(crate) async fn find(store: &dyn JournalStore, name: &str) -> anyhow::Result<SessionHead> {
-    match store.head(&SessionId::from(name)).await {
-        Ok(head) => return Ok(head),
-        Err(JournalError::NotFound(_) | JournalError::BadId { .. }) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let sessions = store.list(&SessionFilter::default()).await?.sessions;
-    if let Some(head) = sessions.iter().find(|head| head.name.as_deref() == Some(name)) {
-        return Ok(head.clone());
-    }
-    let begin: Vec<_> =
-        sessions.into_iter().filter(|head| head.session.as_str().starts_with(name)).collect();
-    match <[SessionHead; 1]>::try_from(begin) {
-        Ok([head]) => Ok(head),
-        Err(none) if none.is_empty() => Err(JournalError::NotFound(SessionId::from(name)).into()),
-        Err(several) => {
-            let ids: Vec<_> = several.iter().map(|head| head.session.to_string()).collect();
-            Err(Usage(format!("`{name}` begins several ids: {}", ids.join(", "))).into())
-        }
-    }
-}
-
 /// What can be resumed, for somebody who did not say.
 async fn recent(store: &dyn JournalStore, cwd: &str) -> anyhow::Result<String> {
     let filter =
@@ -116,32 +92,4 @@ async fn recent(store: &dyn JournalStore, cwd: &str) -> anyhow::Result<String> {
         text.push_str(&format!("\n  {}  {title}", head.session));
     }
     Ok(text)
-}
-
-/// A session that goes on from the last place of another where every call has its result. The
-/// other one is not touched, and may be open elsewhere.
-async fn fork(
-    store: &dyn JournalStore,
-    parent: &SessionId,
-    child: &SessionId,
-) -> anyhow::Result<()> {
-    let state = resume::load(store, parent).await?;
-    let at = if state.turn.is_none() { state.cursor } else { state.safe_points.last };
-    let at = at.with_context(|| format!("`{parent}` has no place to be forked at yet"))?;
-    let created = SessionCreated {
-        session: child.clone(),
-        format: FORMAT,
-        cwd: state.cwd.clone(),
-        parent: Some(Parent { session: parent.clone(), at }),
-    };
-    let first = Envelope {
-        seq: at.seq + 1,
-        epoch: at.epoch + 1,
-        ts: SystemClock.now(),
-        turn: None,
-        event: created.into(),
-        min_reader: None,
-    };
-    drop(store.fork(parent, at, child, &[Arc::new(first)]).await?);
-    Ok(())
 }

@@ -20,6 +20,8 @@
 //! | [`compact::Compactor`] | summarises a conversation that grows too long |
 //! | [`journal::Journal`], [`journal::JournalStore`] | where events go |
 //! | [`blob::Blobs`] | where large things go |
+//! | [`checkpoint::Checkpoints`] | is handed every file before a tool changes it |
+//! | [`sandbox::Sandbox`] | where tools work: files and commands within boundaries |
 //! | [`paths::Paths`] | what files are called, for those who may not look |
 //! | [`clock::Clock`], [`ids::Ids`] | time and chance, given and never taken |
 //!
@@ -59,6 +61,7 @@ pub mod agent;
 pub mod approve;
 pub mod blob;
 pub mod catalogue;
+pub mod checkpoint;
 pub mod clock;
 pub mod compact;
 pub mod context;
@@ -83,6 +86,7 @@ pub mod project;
 pub mod provider;
 pub mod redact;
 pub mod resume;
+pub mod sandbox;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod state;

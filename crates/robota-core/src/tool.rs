@@ -18,6 +18,7 @@ pub use validate::{InvalidInput, validate};
 
 use crate::ids::CallId;
 use crate::permission::Class;
+use crate::process::ProcessWatch;
 
 /// What a model is told about a tool, and what it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,6 +66,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Where it can show output while it runs.
     pub progress: Progress,
+    /// Is told which processes it starts.
+    pub processes: ProcessWatch,
 }
 
 impl ToolContext {
@@ -75,6 +78,7 @@ impl ToolContext {
             call: CallId::from("direct"),
             cancel: CancellationToken::new(),
             progress: Progress::none(),
+            processes: ProcessWatch::none(),
         }
     }
 }

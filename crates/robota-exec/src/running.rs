@@ -44,10 +44,8 @@ impl Link {
 }
 
 impl Running {
-    pub(crate) fn new(
-        mut spec: CommandSpec,
-        stop: CancellationToken,
-    ) -> (Beginning, CommandSpec, Link, oneshot::Receiver<Option<ProcessIdentity>>) {
+    /// Connects a program that is about to be started.
+    pub(crate) fn connect(spec: &mut CommandSpec, stop: CancellationToken) -> (Beginning, Link) {
         let log = Arc::new(Log::new(KEPT));
         let (tell, started) = oneshot::channel();
         let (input, fed) = mpsc::unbounded_channel();
@@ -59,7 +57,7 @@ impl Running {
             }
         }));
         let link = Link { started: Some(tell), input: fed };
-        (Beginning { log, input, stop }, spec, link, started)
+        (Beginning { log, input, stop, started }, link)
     }
 
     /// Which process it is, where the system tells.
@@ -117,25 +115,22 @@ pub(crate) struct Beginning {
     log: Arc<Log>,
     input: mpsc::UnboundedSender<Vec<u8>>,
     stop: CancellationToken,
+    started: oneshot::Receiver<Option<ProcessIdentity>>,
 }
 
 impl Beginning {
     pub(crate) async fn begin(
         self,
         mut answer: oneshot::Receiver<Result<Outcome, ExecError>>,
-        started: oneshot::Receiver<Option<ProcessIdentity>>,
     ) -> Result<Running, ExecError> {
         // Ended with this future, should nobody wait for the start.
         let guard = self.stop.clone().drop_guard();
-        let process = match started.await {
-            Ok(process) => process,
+        let Ok(process) = self.started.await else {
             // It never ran, so the answer is why.
-            Err(_) => {
-                return match answer.await {
-                    Ok(Err(error)) => Err(error),
-                    Ok(Ok(_)) | Err(_) => Err(ExecError::ShutDown),
-                };
-            }
+            return match answer.await {
+                Ok(Err(error)) => Err(error),
+                Ok(Ok(_)) | Err(_) => Err(ExecError::ShutDown),
+            };
         };
         let (tell, end) = watch::channel(None);
         tokio::spawn(async move {

@@ -42,7 +42,9 @@ impl Default for TerminalSize {
 
 /// Is shown output as it comes: both streams, every byte.
 #[derive(Clone)]
-pub struct OutputSink(Arc<dyn Fn(&[u8]) + Send + Sync>);
+pub struct OutputSink(Arc<Show>);
+
+type Show = dyn Fn(&[u8]) + Send + Sync;
 
 impl OutputSink {
     /// Hands output to `sink`, which must not block.

@@ -94,12 +94,12 @@ impl Supervisor {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub async fn start(&self, spec: CommandSpec) -> Result<Running, ExecError> {
+    pub async fn start(&self, mut spec: CommandSpec) -> Result<Running, ExecError> {
         let (reply, answer) = oneshot::channel();
         let stop = CancellationToken::new();
-        let (running, spec, link, started) = Running::new(spec, stop.clone());
+        let (running, link) = Running::connect(&mut spec, stop.clone());
         self.submit(Job { spec, stop, link, reply })?;
-        running.begin(answer, started).await
+        running.begin(answer).await
     }
 
     /// Ends every child, and returns when they are gone. Nothing can be started afterwards.

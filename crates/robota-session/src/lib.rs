@@ -61,6 +61,7 @@ mod live;
 mod open;
 mod parts;
 mod recover;
+pub mod replay;
 mod session;
 mod spill;
 mod subscribe;

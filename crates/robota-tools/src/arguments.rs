@@ -21,6 +21,7 @@ fn slim(schema: &mut Value) {
             // Keywords only: an argument of that name has a schema for a value.
             object.retain(|key, value| match key.as_str() {
                 "$schema" | "title" | "format" => !value.is_string(),
+                "description" => value.as_str() != Some(""),
                 "minimum" => !value.is_number(),
                 "default" => !value.is_null(),
                 _ => true,

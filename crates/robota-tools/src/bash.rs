@@ -1,19 +1,21 @@
 //! Bash: runs a command line.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use robota_core::error::Diagnose as _;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_exec::{
-    Environment, ExecError, Exit, Limits, Outcome, ShellCommand, Streams, Supervisor,
+    CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Stdin, Streams,
+    TerminalSize,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::bash_cd::Follow;
+use crate::workplace::Workplace;
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MOST_TIMEOUT_MS: u64 = 600_000;
@@ -21,9 +23,9 @@ const MOST_TIMEOUT_MS: u64 = 600_000;
 const LIMITS: Limits = Limits { head: 15_000, tail: 15_000 };
 
 const DESCRIPTION: &str = "Runs a command line with bash and returns its output (both streams, in \
-    order) and its exit code. Each call starts in the working directory; directory changes and \
-    variables do not last. Input is closed. Of long output the start and the end are returned. \
-    When the command ends, so do all processes it left behind.";
+    order) and its exit code. Variables do not last from call to call{cd}. Input is closed. Of \
+    long output the start and the end are returned. When the command ends, so do all processes it \
+    left behind; for a server or a long job set run_in_background, then use BashOutput.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,29 +35,36 @@ struct Input {
     /// When to end it, in milliseconds: 120000 if absent, 600000 at most.
     #[serde(default, deserialize_with = "whole_number")]
     timeout: Option<u64>,
-    /// What the command does, in a few words, for the user.
+    /// What it does, in a few words, for the user.
     #[serde(default)]
     description: Option<String>,
+    /// Return at once and let it run.
+    #[serde(default)]
+    run_in_background: Option<bool>,
+    /// Give it a terminal.
+    #[serde(default)]
+    terminal: Option<bool>,
 }
 
 /// Runs command lines.
 pub struct Bash {
     spec: ToolSpec,
-    cwd: PathBuf,
-    supervisor: Supervisor,
-    env: Environment,
+    place: Workplace,
 }
 
 impl Bash {
-    /// A tool that runs commands in `cwd` with exactly this environment.
-    pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
+    /// A tool that runs commands in a workplace.
+    #[must_use]
+    pub fn new(place: &Workplace) -> Self {
+        let cd =
+            if place.follows_cd() { "; the working directory does" } else { ", nor does `cd`" };
         let spec = ToolSpec {
             name: "Bash".to_owned(),
-            description: DESCRIPTION.to_owned(),
+            description: DESCRIPTION.replace("{cd}", cd),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Self { spec, cwd: cwd.into(), supervisor, env }
+        Self { spec, place: place.clone() }
     }
 
     async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
@@ -66,24 +75,90 @@ impl Bash {
         if context.cancel.is_cancelled() {
             return Err(ToolOutcome::not_run("interrupted", "interrupted before it started").into());
         }
-        let timeout = match input.timeout {
-            None | Some(0) => DEFAULT_TIMEOUT_MS,
-            Some(timeout) => timeout.min(MOST_TIMEOUT_MS),
+        let report = if input.run_in_background == Some(true) {
+            self.start(&input, context).await?
+        } else {
+            self.run_to_end(&input, context).await?
         };
-        let spec = ShellCommand::new(&input.command, &self.cwd)
-            .env(self.env.clone())
-            .into_spec()
-            .map_err(|error| not_run(&error))?
-            .streams(Streams::Merged)
-            .limits(LIMITS)
-            .timeout(Duration::from_millis(timeout));
-        let outcome =
-            self.supervisor.run(spec, &context.cancel).await.map_err(|error| not_run(&error))?;
-        let report = report(&outcome, timeout);
         Ok(match input.description {
             Some(description) => report.with_metadata("description", description),
             None => report,
         })
+    }
+
+    async fn run_to_end(&self, input: &Input, context: &ToolContext) -> Result<ToolOutcome, Early> {
+        let timeout = match input.timeout {
+            None | Some(0) => DEFAULT_TIMEOUT_MS,
+            Some(timeout) => timeout.min(MOST_TIMEOUT_MS),
+        };
+        let follow = if self.place.follows_cd() { Follow::of(&input.command) } else { None };
+        let spec = self.spec(input, context, follow.as_ref())?;
+        let progress = context.progress.clone();
+        let hidden = follow.as_ref().map(Follow::mark);
+        let spec =
+            spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(move |bytes| {
+                let text = String::from_utf8_lossy(bytes);
+                let shown = match hidden.as_deref().and_then(|mark| text.find(mark)) {
+                    Some(at) => &text[..at],
+                    None => &text,
+                };
+                if !shown.is_empty() {
+                    progress.show(shown);
+                }
+            }));
+        let mut outcome = self
+            .place
+            .supervisor
+            .run(spec, &context.cancel)
+            .await
+            .map_err(|error| not_run(&error))?;
+        let went = follow.and_then(|follow| follow.take(&mut outcome.stdout));
+        let told = went.filter(|dir| *dir != self.place.shell_cwd()).map(|dir| {
+            if self.place.went_to(&dir) {
+                return format!("[working directory: {}]\n", dir.display());
+            }
+            let stays = self.place.shell_cwd();
+            format!("[outside the workspace; the working directory stays {}]\n", stays.display())
+        });
+        let report = report(&outcome, timeout, told.as_deref());
+        Ok(report.with_metadata("cwd", self.place.shell_cwd().display().to_string()))
+    }
+
+    async fn start(&self, input: &Input, context: &ToolContext) -> Result<ToolOutcome, Early> {
+        let mut spec = self.spec(input, context, None)?;
+        spec.stdin = Stdin::Open;
+        let running = self.place.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
+        let pid = running.process().map(|process| process.pid);
+        let id = self.place.shells.add(&input.command, running);
+        let text = format!(
+            "Runs in the background as {id}. BashOutput shows what it writes, KillShell ends it.\n"
+        );
+        Ok(ToolOutcome::ok(text).with_metadata("bash_id", id).with_metadata("pid", pid))
+    }
+
+    fn spec(
+        &self,
+        input: &Input,
+        context: &ToolContext,
+        follow: Option<&Follow>,
+    ) -> Result<CommandSpec, Early> {
+        let command = ShellCommand::new(&input.command, self.place.shell_cwd());
+        let command = command.env(self.place.env.clone());
+        let spec = match follow {
+            Some(follow) => follow.wrap(&input.command, command),
+            None => command.into_spec(),
+        };
+        let mut spec = spec
+            .map_err(|error| not_run(&error))?
+            .streams(Streams::Merged)
+            .limits(LIMITS)
+            .call(context.call.to_string(), context.processes.clone());
+        spec.spill = self.place.spill.clone();
+        spec.confinement = self.place.confinement.clone();
+        if input.terminal == Some(true) {
+            spec.terminal = Some(TerminalSize::default());
+        }
+        Ok(spec)
     }
 }
 
@@ -98,7 +173,7 @@ impl Tool for Bash {
     }
 }
 
-fn report(outcome: &Outcome, timeout_ms: u64) -> ToolOutcome {
+fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome {
     let mut text = outcome.stdout.text();
     let mut note = |note: &str| {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -109,8 +184,27 @@ fn report(outcome: &Outcome, timeout_ms: u64) -> ToolOutcome {
     if outcome.stdout.total_bytes() == 0 {
         note("[no output]\n");
     }
+    if let Some(spilled) = &outcome.stdout.spilled {
+        let whole = spilled.bytes == outcome.stdout.total_bytes();
+        let what = if whole {
+            "all of it".to_owned()
+        } else {
+            format!("its first {} bytes", spilled.bytes)
+        };
+        note(&format!("[{what} is in {}]\n", spilled.path.display()));
+    }
     if outcome.left_open {
         note("[a process it left behind still holds the output; what that writes is not shown]\n");
+    }
+    if let Some(told) = told {
+        note(told);
+    }
+    // Libraries knock at local sockets all the time and take no for an answer.
+    let loud = outcome.denied.iter().filter(|denial| denial.action != "local socket");
+    let denied: Vec<_> =
+        loud.map(|denial| format!("{} ({})", denial.action, denial.subject)).collect();
+    if !denied.is_empty() {
+        note(&format!("[the sandbox refused: {}]\n", denied.join(", ")));
     }
     // A command that ran to its end did what it was asked, whatever it says: its exit code is
     // for the reader to judge (`grep` finds nothing with 1).
@@ -142,6 +236,8 @@ fn report(outcome: &Outcome, timeout_ms: u64) -> ToolOutcome {
         .with_metadata("duration_ms", millis)
         .with_metadata("output_bytes", outcome.stdout.total_bytes())
         .with_metadata("truncated", !outcome.stdout.is_complete());
+    let report =
+        if denied.is_empty() { report } else { report.with_metadata("sandbox_denied", denied) };
     match outcome.exit {
         Exit::Code(code) => report.with_metadata("exit_code", code),
         Exit::Signal(signal) => report.with_metadata("signal", signal),

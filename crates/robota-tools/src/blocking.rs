@@ -21,11 +21,18 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-fn failed(error: &FileError) -> ToolOutcome {
+pub(crate) fn failed(error: &FileError) -> ToolOutcome {
     use robota_core::error::Diagnose as _;
     let text = match error.hint() {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
     };
     ToolOutcome::failed(error.code(), text)
+}
+
+/// Runs work that fails in its own way elsewhere. A panic in it goes on here.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Early> {
+    blocking(move || Ok(work())).await
 }

@@ -1,8 +1,5 @@
 //! Edit: replaces text in a file that was read.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -10,20 +7,20 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::arguments::{Early, parse, resolve, schema_of};
-use crate::blocking::blocking;
+use crate::diff::unified;
 use crate::error::FileError;
-use crate::file::{Replacement, edit_file};
-use crate::read_log::ReadLog;
+use crate::file::{Replacement, plan_edit};
+use crate::workplace::Workplace;
 
 const DESCRIPTION: &str = "Replaces text in a file. Read the file first. old_string must be \
-    exactly as in the file, white space included, without the line numbers that Read shows, and \
-    must occur once: give as many lines around it as that needs, or set replace_all. Line endings \
-    of the file are kept. Returns a diff.";
+    exactly as in the file, white space included, without Read's line numbers, and must occur \
+    once: give as many lines around it as that needs, or set replace_all. The file keeps its line \
+    endings. Returns a diff.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The file: absolute, or relative to the working directory.
+    /// Absolute, or relative to the working directory.
     file_path: String,
     /// The text to replace.
     old_string: String,
@@ -37,30 +34,27 @@ struct Input {
 /// Edits text files.
 pub struct Edit {
     spec: ToolSpec,
-    cwd: PathBuf,
-    log: Arc<ReadLog>,
+    place: Workplace,
 }
 
 impl Edit {
-    /// A tool that resolves paths against `cwd` and edits only what `log` knows as read.
-    pub fn new(cwd: impl Into<PathBuf>, log: Arc<ReadLog>) -> Self {
+    /// A tool that edits only what was read in the same workplace.
+    #[must_use]
+    pub fn new(place: &Workplace) -> Self {
         let spec = ToolSpec {
             name: "Edit".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, cwd: cwd.into(), log }
+        Self { spec, place: place.clone() }
     }
 
-    async fn edit(&self, input: Value) -> Result<ToolOutcome, Early> {
+    async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
         let input: Input = parse(input)?;
-        let path = resolve(&self.cwd, &input.file_path)?;
-        let log = self.log.clone();
-        let name = path.strip_prefix(&self.cwd).unwrap_or(&path).display().to_string();
-        let shown = name.clone();
-        let edited = blocking(move || {
-            let _one_at_a_time = log.one_edit();
+        let path = resolve(&self.place.cwd, &input.file_path)?;
+        let name = self.place.shown(&path);
+        let plan = move |log: &crate::read_log::ReadLog| {
             let seen = log.seen(&path);
             if seen.is_none() && path.exists() {
                 return Err(FileError::NotRead { path });
@@ -70,22 +64,23 @@ impl Edit {
                 new: &input.new_string,
                 all: input.replace_all.unwrap_or(false),
             };
-            let edited = edit_file(&path, &name, replacement, seen.as_ref())?;
-            // Who wrote it knows what is there.
-            log.record(&edited.path, edited.stamp);
-            Ok(edited)
-        })
-        .await?;
-        let places = match edited.count {
-            1 => String::new(),
-            count => format!(", {count} places"),
+            let (planned, places) = plan_edit(&path, &[replacement], seen.as_ref())?;
+            Ok((vec![planned], places))
         };
-        let text = format!("Edited {shown} (line {}{places})\n{}", edited.start_line, edited.diff);
-        Ok(ToolOutcome::ok(text)
-            .with_metadata("file_path", shown)
-            .with_metadata("start_line", edited.start_line)
-            .with_metadata("replacements", edited.count)
-            .with_metadata("diff", edited.diff))
+        let (made, places) = self.place.change(context, plan).await?;
+        let diff: String = made
+            .iter()
+            .map(|(change, _)| {
+                unified(change.before.as_deref().unwrap_or_default(), &change.after, &name)
+            })
+            .collect();
+        let (line, count) = places.first().map_or((0, 0), |place| (place.start_line, place.count));
+        let more = if count == 1 { String::new() } else { format!(", {count} places") };
+        Ok(ToolOutcome::ok(format!("Edited {name} (line {line}{more})\n{diff}"))
+            .with_metadata("file_path", name)
+            .with_metadata("start_line", line)
+            .with_metadata("replacements", count)
+            .with_metadata("diff", diff))
     }
 }
 
@@ -95,8 +90,8 @@ impl Tool for Edit {
         &self.spec
     }
 
-    async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.edit(input).await.unwrap_or_else(|Early(outcome)| *outcome)
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.edit(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
     }
 }
 

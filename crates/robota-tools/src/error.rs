@@ -30,6 +30,38 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// It is a picture that cannot be shown.
+    #[error("{} is a picture of {len} bytes; pictures over {most} bytes are not shown", path.display())]
+    LargePicture {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        len: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The text cannot be written in the encoding the file has.
+    #[error("{} is written in {encoding}, which has not all characters of the new text", path.display())]
+    Unencodable {
+        /// The file.
+        path: PathBuf,
+        /// Its encoding.
+        encoding: &'static str,
+    },
+    /// A rule keeps it from being read.
+    #[error("{} may not be read: a permission rule denies it", path.display())]
+    Denied {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was there could not be kept, so it was not changed.
+    #[error("{} was not changed: what is there could not be saved first ({message})", path.display())]
+    NoCheckpoint {
+        /// The file.
+        path: PathBuf,
+        /// What was said.
+        message: String,
+    },
     /// The first line asked for lies behind the last one.
     #[error("{} has {lines} lines; offset {offset} is past its end", path.display())]
     PastEnd {
@@ -127,6 +159,10 @@ impl FileError {
             Self::Missing { .. } => "not_found",
             Self::NotAFile { .. } => "not_a_file",
             Self::Binary { .. } => "binary_file",
+            Self::LargePicture { .. } => "too_large",
+            Self::Unencodable { .. } => "unencodable",
+            Self::Denied { .. } => "denied",
+            Self::NoCheckpoint { .. } => "no_checkpoint",
             Self::PastEnd { .. } => "past_end",
             Self::TooLarge { .. } => "too_large",
             Self::NotRead { .. } => "not_read",
@@ -166,6 +202,10 @@ impl Diagnose for FileError {
             Self::NotAFile { .. } => "give the path of a file",
             Self::Binary { .. } => "use a command that understands its format",
             Self::TooLarge { .. } => "change it with a command, such as sed",
+            Self::LargePicture { .. } => "make a smaller copy with a command",
+            Self::Unencodable { .. } => {
+                "use characters it has, or convert the file first, with iconv for example"
+            }
             _ => return None,
         };
         Some(hint.to_owned())

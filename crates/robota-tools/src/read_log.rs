@@ -11,7 +11,6 @@ use crate::file::FileStamp;
 #[derive(Debug, Default)]
 pub struct ReadLog {
     seen: Mutex<HashMap<PathBuf, FileStamp>>,
-    editing: Mutex<()>,
 }
 
 impl ReadLog {
@@ -32,11 +31,6 @@ impl ReadLog {
     #[must_use]
     pub fn seen(&self, path: &Path) -> Option<FileStamp> {
         self.entries().get(&path.canonicalize().ok()?).copied()
-    }
-
-    /// Held while a file is edited: two edits at once could each replace what the other wrote.
-    pub(crate) fn one_edit(&self) -> MutexGuard<'_, ()> {
-        self.editing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn entries(&self) -> MutexGuard<'_, HashMap<PathBuf, FileStamp>> {

@@ -1,31 +1,71 @@
 //! The set of tools as a session gets it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::sync::Arc;
+
 use robota_core::permission::Class;
-use robota_core::tool::{ToolContext, ToolSet};
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSet};
 use robota_exec::{Environment, Supervisor};
-use robota_tools::toolset;
-use serde_json::json;
+use robota_tools::{Hit, SearchError, Searcher, Workplace, tools};
+use serde_json::{Value, json};
+
+struct Nowhere;
+
+#[async_trait::async_trait]
+impl Searcher for Nowhere {
+    async fn search(&self, query: &str, _limit: usize) -> Result<Vec<Hit>, SearchError> {
+        let hit = |url: &str| Hit {
+            title: format!("About {query}"),
+            url: url.to_owned(),
+            snippet: "...".to_owned(),
+        };
+        Ok(vec![hit("https://a.example/"), hit("https://b.example/")])
+    }
+}
+
+fn workplace(dir: &std::path::Path) -> Workplace {
+    let env = Environment::new().with("PATH", "/usr/bin:/bin");
+    Workplace::new(dir, Supervisor::new(), env).searcher(Arc::new(Nowhere))
+}
+
+fn all() -> ToolSet {
+    ToolSet::new(tools(&workplace("/".as_ref()))).unwrap()
+}
 
 #[test]
-fn names_arguments_and_classes_are_contract() {
-    let tools = ToolSet::new(toolset("/", Supervisor::new(), Environment::new())).unwrap();
-    let said: Vec<_> = tools
+fn tool_01_names_arguments_and_classes_are_contract() {
+    let said: Vec<_> = all()
         .iter()
         .map(|tool| {
             let spec = tool.spec();
             let arguments = spec.input_schema["properties"].as_object().unwrap();
             let arguments: Vec<_> = arguments.keys().map(String::as_str).collect();
             assert_eq!(spec.input_schema["additionalProperties"], false);
-            format!("{} {:?} {}", spec.name, spec.class, arguments.join(" "))
+            let class = match spec.class {
+                Class::Inspect => "inspect",
+                Class::Modify => "modify",
+                Class::Execute => "execute",
+            };
+            format!("{} {class} {}", spec.name, arguments.join(" "))
         })
         .collect();
     assert_eq!(
         said,
         [
-            format!("Bash {:?} command timeout description", Class::Execute),
-            format!("Edit {:?} file_path old_string new_string replace_all", Class::Modify),
-            format!("Read {:?} file_path offset limit", Class::Inspect),
+            "AskUserQuestion inspect questions",
+            "Bash execute command timeout description run_in_background terminal",
+            "BashInput execute bash_id input",
+            "BashOutput inspect bash_id",
+            "Edit modify file_path old_string new_string replace_all",
+            "Glob inspect pattern path limit",
+            "Grep inspect pattern path glob type output_mode -i -A -B -C multiline head_limit",
+            "KillShell inspect bash_id",
+            "MultiEdit modify edits",
+            "Read inspect file_path offset limit",
+            "TodoWrite inspect todos",
+            "WebFetch execute url headers offset",
+            "WebSearch execute query limit",
+            "Write modify file_path content",
         ]
     );
 }
@@ -33,9 +73,8 @@ fn names_arguments_and_classes_are_contract() {
 /// What every first request pays for.
 #[test]
 fn the_tools_describe_themselves_briefly() {
-    let tools = ToolSet::new(toolset("/", Supervisor::new(), Environment::new())).unwrap();
-    let bytes = serde_json::to_vec(&tools.specs()).unwrap().len();
-    assert!(bytes < 3_000, "{bytes} bytes");
+    let bytes = serde_json::to_vec(&all().specs()).unwrap().len();
+    assert!(bytes < 8 * 1024, "{bytes} bytes");
 }
 
 /// The main job: look, change, run.
@@ -43,16 +82,54 @@ fn the_tools_describe_themselves_briefly() {
 #[tokio::test]
 async fn tool_05_the_tools_work_together_without_a_session() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("run.sh"), "echo helo\n").unwrap();
-    let env = Environment::new().with("PATH", "/usr/bin:/bin");
-    let tools = ToolSet::new(toolset(dir.path(), Supervisor::new(), env)).unwrap();
-    let run = async |name: &str, input| {
-        let outcome = tools.get(name).unwrap().run(input, ToolContext::detached()).await;
+    let root = dir.path().canonicalize().unwrap();
+    let tools = ToolSet::new(tools(&workplace(&root))).unwrap();
+    let run = async |name: &str, input: Value| {
+        let tool = tools.get(name).unwrap();
+        tool.check(&input).unwrap();
+        let outcome: ToolOutcome = tool.run(input, ToolContext::detached()).await;
         assert!(outcome.ok, "{}", outcome.text());
         outcome.text()
     };
+    run("Write", json!({"file_path": "run.sh", "content": "echo helo\n"})).await;
+    assert_eq!(run("Glob", json!({"pattern": "*.sh"})).await, "run.sh\n");
+    assert_eq!(run("Grep", json!({"pattern": "hel+o"})).await, "run.sh\n");
     assert_eq!(run("Read", json!({"file_path": "run.sh"})).await, "     1\techo helo\n");
     let input = json!({"file_path": "run.sh", "old_string": "helo", "new_string": "hello"});
     run("Edit", input).await;
+    let edits = json!([
+        {"file_path": "run.sh", "old_string": "hello", "new_string": "hello; cat"},
+    ]);
+    run("MultiEdit", json!({"edits": edits})).await;
     assert_eq!(run("Bash", json!({"command": "bash run.sh"})).await, "hello\n");
+    let found = run("WebSearch", json!({"query": "rust", "limit": 1})).await;
+    assert_eq!(found, "1. About rust\n   https://a.example/\n   ...\n");
+
+    // In the background: it echoes what it is told, and is ended.
+    let started =
+        run("Bash", json!({"command": "bash run.sh; sleep 3600", "run_in_background": true})).await;
+    assert!(started.starts_with("Runs in the background as bash_1."), "{started}");
+    run("BashInput", json!({"bash_id": "bash_1", "input": "typed\n"})).await;
+    let mut seen = String::new();
+    while !seen.contains("typed") {
+        let news = run("BashOutput", json!({"bash_id": "bash_1"})).await;
+        assert!(news.ends_with("[it runs]\n"), "{news}");
+        seen.push_str(&news);
+    }
+    assert!(seen.contains("hello\n"), "{seen}");
+    let end = run("KillShell", json!({"bash_id": "bash_1"})).await;
+    assert!(end.ends_with("[it was ended]\n"), "{end}");
+    let ended = tools.get("BashInput").unwrap();
+    let outcome =
+        ended.run(json!({"bash_id": "bash_1", "input": "x"}), ToolContext::detached()).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("ended"));
+    let outcome =
+        ended.run(json!({"bash_id": "bash_9", "input": "x"}), ToolContext::detached()).await;
+    assert!(outcome.text().contains("known: bash_1"), "{}", outcome.text());
+}
+
+#[test]
+fn without_a_searcher_there_is_no_search() {
+    let place = Workplace::new("/", Supervisor::new(), Environment::new());
+    assert!(tools(&place).iter().all(|tool: &Arc<dyn Tool>| tool.spec().name != "WebSearch"));
 }

@@ -186,7 +186,8 @@ impl Tasks {
         let progress = Progress::new(move |text| {
             shown(piece.lock().unwrap_or_else(PoisonError::into_inner).push(&text));
         });
-        let context = ToolContext { call: call.clone(), cancel: token, progress };
+        let context =
+            ToolContext { call: call.clone(), cancel: token, progress, ..ToolContext::detached() };
         let limits = Limits { time: tool.timeout().or(timeout), grace: self.grace };
         let fallback = Input::ToolFinished {
             call: call.clone(),

@@ -202,8 +202,23 @@ impl Policy {
         base
     }
 
-    /// Every file a call names, under every name its field may have.
+    /// Every file a call names, under every name its field may have, those of the single edits
+    /// of a call that makes several included.
     fn given_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
+        let mut files = self.named_files(input, paths, found);
+        match input.get("edits") {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(edits)) => {
+                for edit in edits {
+                    files.extend(self.named_files(edit, paths, found));
+                }
+            }
+            Some(_) => found.add(Verdict::Ask, Source::Input, "`edits` is not a list", None),
+        }
+        files
+    }
+
+    fn named_files(&self, input: &Value, paths: &dyn Paths, found: &mut Findings) -> Vec<FileRef> {
         let mut files = Vec::new();
         for field in PATH_FIELDS {
             match input.get(field) {

@@ -95,9 +95,10 @@ impl Reader {
             decoder.event(name, data, queue)
         });
         let failure = match bare {
-            // An event that was cut off cannot be read, which is no wonder.
+            // An event that was cut off cannot be read, which is no wonder; the answer may have
+            // been complete before it.
             Err(failure) if was_mid_event && failure.reason == Some(FailureReason::Unreadable) => {
-                Some(Failure::truncated())
+                decoder.finish(queue).err()
             }
             Err(failure) => Some(failure),
             Ok(Some(bare)) if !decoder.is_done() => Some(no_stream(&bare)),

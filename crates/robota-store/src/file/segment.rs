@@ -85,6 +85,16 @@ impl Reader {
         from: Mark,
         last: bool,
     ) -> Result<Self, JournalError> {
+        Self::open_with(disk, segment, from, last, 64 * 1024)
+    }
+
+    fn open_with(
+        disk: &dyn Disk,
+        segment: &Segment,
+        from: Mark,
+        last: bool,
+        buffer: usize,
+    ) -> Result<Self, JournalError> {
         let fail = |action, error: &io::Error| {
             JournalError::io(action, segment.path.display().to_string(), error)
         };
@@ -94,7 +104,7 @@ impl Reader {
         }
         Ok(Self {
             path: segment.path.clone(),
-            input: BufReader::with_capacity(64 * 1024, file),
+            input: BufReader::with_capacity(buffer, file),
             last,
             line: 0,
             from_start: from.offset == 0,
@@ -103,6 +113,16 @@ impl Reader {
             torn: false,
             buffer: Vec::new(),
         })
+    }
+
+    /// The same for one event, or few: reads no more at once than lies between two marks.
+    pub(super) fn open_small(
+        disk: &dyn Disk,
+        segment: &Segment,
+        from: Mark,
+        last: bool,
+    ) -> Result<Self, JournalError> {
+        Self::open_with(disk, segment, from, last, 8 * 1024)
     }
 
     /// The number the event after those read must have.

@@ -1,12 +1,18 @@
 #![cfg(unix)]
 
+use robota_exec::{Environment, Spill, Supervisor};
 use serde_json::json;
 
 use super::*;
 
 fn tool() -> Bash {
     let env = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
-    Bash::new("/", Supervisor::new(), env)
+    Bash::new(&Workplace::new("/", Supervisor::new(), env))
+}
+
+fn place(dir: &std::path::Path) -> Workplace {
+    let env = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
+    Workplace::new(dir.canonicalize().unwrap(), Supervisor::new(), env)
 }
 
 async fn run(input: Value) -> ToolOutcome {
@@ -84,8 +90,73 @@ async fn interrupted_before_and_while_running() {
 async fn what_cannot_run_says_so() {
     let outcome = bash("  \n").await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
-    let lost = Bash::new("/no/such/dir", Supervisor::new(), Environment::new());
+    let lost = Bash::new(&Workplace::new("/no/such/dir", Supervisor::new(), Environment::new()));
     let outcome = lost.run(json!({"command": "true"}), ToolContext::detached()).await;
     assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::No, Some("cannot_run")));
     assert!(outcome.text().contains("/no/such/dir"), "{}", outcome.text());
+}
+
+#[tokio::test]
+async fn the_working_directory_lasts_when_it_is_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
+    let place = place(dir.path()).follow_cd();
+    let root = place.shell_cwd();
+    let bash = Bash::new(&place);
+    let run = async |command: &str| {
+        let outcome = bash.run(json!({"command": command}), ToolContext::detached()).await;
+        (outcome.text(), outcome.metadata["cwd"].as_str().unwrap().to_owned())
+    };
+    let (text, cwd) = run("cd a && printf one").await;
+    assert_eq!(text, format!("one\n[working directory: {}/a]\n", root.display()));
+    assert_eq!(cwd, format!("{}/a", root.display()));
+    assert_eq!(run("pwd").await.0, format!("{}/a\n", root.display()));
+    // Also when the command fails, in a subshell not.
+    let (text, _) = run("(cd b); cd b; exit 7").await;
+    assert!(text.contains("[exit code 7]") && text.contains("/a/b]"), "{text}");
+    assert_eq!(place.shell_cwd(), root.join("a/b"));
+    // Not out of the workplace.
+    let (text, cwd) = run("cd /; pwd").await;
+    assert!(text.starts_with("/\n[outside the workspace"), "{text}");
+    assert_eq!(cwd, format!("{}/a/b", root.display()));
+    // What looks like an argument is one.
+    assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0"));
+}
+
+#[tokio::test]
+async fn without_following_each_call_starts_where_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("a")).unwrap();
+    let place = place(dir.path());
+    let bash = Bash::new(&place);
+    for _ in 0..2 {
+        let outcome = bash.run(json!({"command": "cd a; pwd"}), ToolContext::detached()).await;
+        assert_eq!(outcome.text(), format!("{}/a\n", place.shell_cwd().display()));
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_shown_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = place(dir.path()).spill(Spill::new(dir.path().join("out")));
+    let input = json!({"command": "seq 100000"});
+    let outcome = Bash::new(&place).run(input, ToolContext::detached()).await;
+    let text = outcome.text();
+    let file = text.lines().last().unwrap().strip_prefix("[all of it is in ").unwrap();
+    let file = std::fs::read_to_string(file.strip_suffix(']').unwrap()).unwrap();
+    assert_eq!(file.lines().count(), 100_000);
+}
+
+#[tokio::test]
+async fn output_is_shown_while_it_comes() {
+    let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let into = shown.clone();
+    let context = ToolContext {
+        progress: robota_core::tool::Progress::new(move |text| {
+            into.lock().unwrap().push_str(&text);
+        }),
+        ..ToolContext::detached()
+    };
+    tool().run(json!({"command": "echo one; echo two >&2"}), context).await;
+    assert_eq!(*shown.lock().unwrap(), "one\ntwo\n");
 }

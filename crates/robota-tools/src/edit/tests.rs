@@ -1,3 +1,4 @@
+use robota_exec::{Environment, Supervisor};
 use serde_json::json;
 
 use super::*;
@@ -12,8 +13,8 @@ struct Place {
 impl Place {
     fn new(content: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let log = Arc::new(ReadLog::new());
-        let (read, edit) = (Read::new(dir.path(), log.clone()), Edit::new(dir.path(), log));
+        let work = Workplace::new(dir.path(), Supervisor::new(), Environment::new());
+        let (read, edit) = (Read::new(&work), Edit::new(&work));
         let place = Self { dir, read, edit };
         place.write(content);
         place

@@ -1,14 +1,9 @@
-//! Editing a file: read, check, replace, write.
+//! Editing one file, in one go.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::atomic::Prepared;
-use super::is_binary;
-use super::nearest::nearest;
-use super::open::open_file;
-use super::replace::{Replacement, Unreplaced, replace};
+use super::change::{commit, plan_edit};
+use super::replace::Replacement;
 use super::stamp::FileStamp;
 use crate::diff::unified;
 use crate::error::FileError;
@@ -32,8 +27,8 @@ pub struct Edited {
 }
 
 /// Replaces text in a file. The file has the old or the new content at any time; its mode, line
-/// endings, byte order mark and every byte outside the edit stay. With `seen`, it is refused if
-/// the content is not the one that was seen. `name` is what the diff calls the file.
+/// endings, byte order mark, encoding and every byte outside the edit stay. With `seen`, it is
+/// refused if the content is not the one that was seen. `name` is what the diff calls the file.
 ///
 /// # Errors
 /// If it is no text file, was changed, cannot be written, or the text is not there once.
@@ -43,60 +38,19 @@ pub fn edit_file(
     replacement: Replacement<'_>,
     seen: Option<&FileStamp>,
 ) -> Result<Edited, FileError> {
-    // Through links: the file they lead to is replaced, not the link.
-    let target = path.canonicalize().map_err(FileError::io("find", path))?;
-    let (file, metadata) = open_file(&target)?;
-    let old = content(file, &target, &metadata)?;
-    let changed = || FileError::Changed { path: path.to_owned() };
-    if seen.is_some_and(|seen| !seen.same_content(&FileStamp::of(&old, &metadata))) {
-        return Err(changed());
-    }
-    let replaced = replace(&old, replacement).map_err(|why| match why {
-        Unreplaced::NothingToFind => FileError::NothingToFind,
-        Unreplaced::NoChange => FileError::NoChange,
-        Unreplaced::Absent => {
-            let nearest = nearest(&old, replacement.old);
-            FileError::Absent { path: path.to_owned(), nearest }
-        }
-        Unreplaced::Ambiguous { count, lines } => {
-            FileError::Ambiguous { path: path.to_owned(), count, lines }
-        }
-    })?;
-
-    // A rename would replace a file we may not write; asking to write it tells.
-    OpenOptions::new().write(true).open(&target).map_err(FileError::io("write", path))?;
-    let prepared = Prepared::new(&target, &replaced.content, &metadata)
-        .map_err(FileError::io("write", path))?;
-    // Once more, as late as possible: another program may have written meanwhile.
-    let (file, now) = open_file(&target)?;
-    if content(file, &target, &now)? != old {
-        return Err(changed());
-    }
-    let metadata = prepared.commit(&target).map_err(FileError::io("write", path))?;
+    let (planned, places) = plan_edit(path, &[replacement], seen)?;
+    let stamps = commit(std::slice::from_ref(&planned))?;
+    let (Some(place), Some(stamp)) = (places.first(), stamps.first()) else {
+        return Err(FileError::NoChange);
+    };
+    let before = planned.before.as_deref().unwrap_or_default();
     Ok(Edited {
-        diff: unified(&old, &replaced.content, name),
-        start_line: replaced.start_line,
-        count: replaced.count,
-        stamp: FileStamp::of(&replaced.content, &metadata),
-        path: target,
+        diff: unified(before, &planned.after, name),
+        start_line: place.start_line,
+        count: place.count,
+        stamp: *stamp,
+        path: planned.target,
     })
-}
-
-fn content(file: File, path: &Path, metadata: &Metadata) -> Result<Vec<u8>, FileError> {
-    let too_large = |len| FileError::TooLarge { path: path.to_owned(), len, most: MOST_EDITED };
-    if metadata.len() > MOST_EDITED {
-        return Err(too_large(metadata.len()));
-    }
-    let mut content = Vec::new();
-    // Not all files are as long as they say.
-    file.take(MOST_EDITED + 1).read_to_end(&mut content).map_err(FileError::io("read", path))?;
-    if content.len() as u64 > MOST_EDITED {
-        return Err(too_large(content.len() as u64));
-    }
-    if is_binary(&content) {
-        return Err(FileError::Binary { path: path.to_owned() });
-    }
-    Ok(content)
 }
 
 #[cfg(test)]

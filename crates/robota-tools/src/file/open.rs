@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::FileError;
 
-pub(super) fn open_file(path: &Path) -> Result<(File, Metadata), FileError> {
+pub(crate) fn open_file(path: &Path) -> Result<(File, Metadata), FileError> {
     must_be_file(path, &path.metadata().map_err(FileError::io("read", path))?)?;
     let file = File::open(path).map_err(FileError::io("read", path))?;
     // Of the thing that was opened, should somebody have put another in its place.

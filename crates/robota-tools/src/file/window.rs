@@ -6,10 +6,11 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
+use super::BOM;
 use super::edit::MOST_EDITED;
+use super::encoding::Encoding;
 use super::open::open_file;
 use super::stamp::FileStamp;
-use super::{BOM, is_binary};
 use crate::error::FileError;
 
 /// Lines shown when nothing is said.
@@ -60,6 +61,19 @@ pub fn read_window(path: &Path, range: Range) -> Result<Window, FileError> {
     read_from(file, path, &metadata, range, MOST_EDITED)
 }
 
+/// Reads lines of a text file that is open.
+///
+/// # Errors
+/// If it is not text, cannot be read, or has no such lines.
+pub(crate) fn read_open(
+    file: std::fs::File,
+    path: &Path,
+    metadata: &Metadata,
+    range: Range,
+) -> Result<Window, FileError> {
+    read_from(file, path, metadata, range, MOST_EDITED)
+}
+
 /// Files up to `most_hashed` bytes are read to their end, for their hash and number of lines.
 fn read_from(
     mut source: impl Read,
@@ -72,18 +86,23 @@ fn read_from(
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK];
     let mut read = 0;
+    let mut text = Text::default();
     let complete = loop {
         let filled = fill(&mut source, &mut chunk).map_err(FileError::io("read", path))?;
         let bytes = &chunk[..filled];
-        if read == 0 && is_binary(bytes) {
-            return Err(FileError::Binary { path: path.to_owned() });
+        if read == 0 {
+            let encoding =
+                Encoding::of(bytes).ok_or_else(|| FileError::Binary { path: path.to_owned() })?;
+            text = Text::new(encoding);
         }
         if read <= most_hashed {
             hash.update(bytes);
         }
-        scan.feed(if read == 0 { bytes.strip_prefix(BOM).unwrap_or(bytes) } else { bytes });
+        let last = filled < chunk.len();
+        let decoded = text.decode(bytes, last);
+        scan.feed(if read == 0 { decoded.strip_prefix(BOM).unwrap_or(decoded) } else { decoded });
         read += filled as u64;
-        if filled < chunk.len() {
+        if last {
             break true;
         }
         // What cannot be edited anyway needs no hash, so nothing more of it is read.
@@ -110,7 +129,33 @@ fn read_from(
         return Err(FileError::PastEnd { path: path.to_owned(), offset: range.offset, lines: 0 });
     }
     let lines = scan.shown;
-    Ok(Window { text: scan.into_text(total), lines, total, stamp })
+    let mut shown = scan.into_text(total);
+    if let Some(name) = text.encoding.and_then(Encoding::name) {
+        shown.push_str(&format!("[encoding: {name}; edits keep it]\n"));
+    }
+    Ok(Window { text: shown, lines, total, stamp })
+}
+
+/// The bytes of a file as UTF-8, chunk by chunk.
+#[derive(Default)]
+struct Text {
+    encoding: Option<Encoding>,
+    decoder: Option<encoding_rs::Decoder>,
+    decoded: Vec<u8>,
+}
+
+impl Text {
+    fn new(encoding: Encoding) -> Self {
+        Self { encoding: Some(encoding), decoder: encoding.decoder(), decoded: Vec::new() }
+    }
+
+    fn decode<'a>(&'a mut self, bytes: &'a [u8], last: bool) -> &'a [u8] {
+        let Some(decoder) = &mut self.decoder else { return bytes };
+        let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len() * 4);
+        self.decoded.resize(room, 0);
+        let (_, _, written, _) = decoder.decode_to_utf8(bytes, &mut self.decoded, last);
+        &self.decoded[..written]
+    }
 }
 
 /// Reads until the buffer is full or the source ends.

@@ -1,13 +1,23 @@
+use std::sync::Arc;
+
+use robota_core::blob::Blobs;
+use robota_core::journal::JournalError;
+use robota_core::message::BlobRef;
+use robota_exec::{Environment, Supervisor};
 use serde_json::json;
 
 use super::*;
 
-fn tool() -> (tempfile::TempDir, Read, Arc<ReadLog>) {
+fn workplace(dir: &Path) -> Workplace {
+    Workplace::new(dir, Supervisor::new(), Environment::new())
+}
+
+fn tool() -> (tempfile::TempDir, Read, Arc<crate::ReadLog>) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("f.txt"), "one\ntwo\nthree\n").unwrap();
-    let log = Arc::new(ReadLog::new());
-    let read = Read::new(dir.path(), log.clone());
-    (dir, read, log)
+    let place = workplace(dir.path());
+    let read = Read::new(&place);
+    (dir, read, place.log)
 }
 
 async fn run(read: &Read, input: Value) -> ToolOutcome {
@@ -48,4 +58,81 @@ fn wrong_arguments_are_named() {
     let error = read.check(&json!({"filePath": "f.txt"})).unwrap_err().to_string();
     assert!(error.contains("`file_path` is required"), "{error}");
     assert!(error.contains("known: file_path, offset, limit"), "{error}");
+}
+
+struct OneBlob;
+
+#[async_trait::async_trait]
+impl Blobs for OneBlob {
+    async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
+        Ok(BlobRef::of(bytes))
+    }
+
+    async fn get(&self, _: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
+        Ok(None)
+    }
+}
+
+#[tokio::test]
+async fn pictures_are_shown_where_there_is_a_place_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes = b"\x89PNG\r\n\x1a\n and more";
+    std::fs::write(dir.path().join("p.txt"), bytes).unwrap();
+    let input = json!({"file_path": "p.txt"});
+    let blind = Read::new(&workplace(dir.path()));
+    let outcome = run(&blind, input.clone()).await;
+    assert!(outcome.text().contains("[a picture: image/png, 17 bytes]"), "{}", outcome.text());
+    let seeing = Read::new(&workplace(dir.path()).blobs(Arc::new(OneBlob)));
+    let outcome = run(&seeing, input).await;
+    let Some(ResultBlock::Image(image)) = outcome.content.last() else { panic!("{outcome:?}") };
+    assert_eq!((image.media_type.as_str(), &image.blob), ("image/png", &BlobRef::of(bytes)));
+    std::fs::write(dir.path().join("b"), b"\x7fELF\0\0").unwrap();
+    let outcome = run(&seeing, json!({"file_path": "b"})).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("binary_file"));
+    let large = [&bytes[..], &vec![0; 6 << 20]].concat();
+    std::fs::write(dir.path().join("large.png"), large).unwrap();
+    let outcome = run(&seeing, json!({"file_path": "large.png"})).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("too_large"));
+}
+
+#[tokio::test]
+async fn other_encodings_are_read_and_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let read = Read::new(&workplace(dir.path()));
+    std::fs::write(dir.path().join("f"), b"gr\xf6\xdfe\r\nzwei\r\n").unwrap();
+    let text = run(&read, json!({"file_path": "f"})).await.text();
+    assert_eq!(
+        text,
+        "     1\tgröße\n     2\tzwei\n[encoding: Windows-1252 (Latin-1); edits keep it]\n"
+    );
+    let utf16: Vec<u8> =
+        "\u{feff}größe\n日本\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(dir.path().join("f"), utf16).unwrap();
+    let text = run(&read, json!({"file_path": "f"})).await.text();
+    assert_eq!(text, "     1\tgröße\n     2\t日本\n[encoding: UTF-16LE; edits keep it]\n");
+}
+
+struct NotSecret;
+
+impl crate::Grant for NotSecret {
+    fn may_read(&self, path: &Path) -> bool {
+        !path.ends_with("secret")
+    }
+
+    fn may_fetch_private(&self, _: &str) -> bool {
+        false
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_opened_is_what_is_judged() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("secret"), "s").unwrap();
+    std::os::unix::fs::symlink("secret", dir.path().join("harmless")).unwrap();
+    let read = Read::new(&workplace(dir.path()).grant(Arc::new(NotSecret)));
+    for name in ["secret", "harmless", "./secret"] {
+        let outcome = run(&read, json!({"file_path": name})).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("denied"), "{name}");
+    }
 }

@@ -130,6 +130,6 @@ fn what_is_no_text_file_is_refused() {
     let dir = place.dir.path();
     assert_eq!(edit_file(dir, "f", once("a", "b"), None).unwrap_err().code(), "not_a_file");
     let large = place.dir.path().join("large");
-    File::create(&large).unwrap().set_len(MOST_EDITED + 1).unwrap();
+    std::fs::File::create(&large).unwrap().set_len(MOST_EDITED + 1).unwrap();
     assert_eq!(edit_file(&large, "f", once("a", "b"), None).unwrap_err().code(), "too_large");
 }

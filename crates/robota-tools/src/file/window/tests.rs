@@ -74,8 +74,8 @@ fn long_lines_are_cut_by_characters() {
 
 #[test]
 fn what_is_not_utf8_is_shown_with_a_note() {
-    let shown = text(b"caf\xe9\nok\n", 1, 9);
-    assert!(shown.starts_with("     1\tcaf\u{fffd}\n     2\tok\n[not UTF-8"), "{shown}");
+    let shown = text(b"caf\xe9\n\xc3\xb6k\n", 1, 9);
+    assert!(shown.starts_with("     1\tcaf\u{fffd}\n     2\t\u{f6}k\n[not UTF-8"), "{shown}");
     // A multi-byte character that our own cut splits is no such thing.
     let long = "x".to_owned() + &"€".repeat(MOST_KEPT);
     assert!(!text(long.as_bytes(), 1, 1).contains("not UTF-8"));

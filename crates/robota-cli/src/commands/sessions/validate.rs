@@ -1,0 +1,156 @@
+//! `robota sessions validate`: all that is missing or does not fit. Exit code 1 when something
+//! is wrong.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, SessionFilter};
+use robota_session::replay::Record;
+use robota_session::replay::validate::{self, Finding, JournalCheck, Report, Severity};
+use robota_store::FileStore;
+use serde_json::{Value, json};
+
+use super::args::{ImportFormat, ValidateArgs};
+use super::find::find;
+use super::{Place, files};
+use crate::{Exit, output};
+
+/// Looks at all of them, and reports each.
+pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
+    let place = Place::of(&args.store).await?;
+    let mut reports = Vec::new();
+    if args.sources.is_empty() {
+        for head in place.store.list(&SessionFilter::default()).await?.sessions {
+            let report = session(&place, &head.session).await?;
+            reports.push((head.session.to_string(), report));
+        }
+    }
+    for source in &args.sources {
+        let report = if source == "-" || Path::new(source).exists() {
+            file(source, args.format)?
+        } else {
+            session(&place, &find(&*place.store, source).await?).await?
+        };
+        reports.push((source.clone(), report));
+    }
+    let wrong = |report: &Report| !report.ok() || (args.strict && !report.findings.is_empty());
+    let all_well = !reports.iter().any(|(_, report)| wrong(report));
+    if args.store.json {
+        let list: Vec<Value> = reports
+            .iter()
+            .map(|(source, report)| {
+                json!({"source": source, "ok": !wrong(report), "report": report})
+            })
+            .collect();
+        output::line(&json!({"ok": all_well, "reports": list}).to_string());
+    } else {
+        for (source, report) in &reports {
+            tell(source, report);
+        }
+    }
+    Ok(if all_well { Exit::Ok } else { Exit::Failure })
+}
+
+/// A session of the store; the bytes themselves where they can be had, so that everything is
+/// found and not the first damage only.
+async fn session(place: &Place, session: &SessionId) -> anyhow::Result<Report> {
+    let store = &*place.store;
+    let Some(segments) = place.folder().map(|root| segments(&root, session)).transpose()?.flatten()
+    else {
+        return Ok(validate::session(store, session).await?);
+    };
+    let mut check = JournalCheck::new(Some(session.clone()));
+    let mut bytes = Vec::new();
+    for (index, segment) in segments.iter().enumerate() {
+        bytes.clear();
+        let text =
+            std::fs::read(segment).with_context(|| format!("cannot read {}", segment.display()))?;
+        bytes.extend_from_slice(&text);
+        lines(&mut check, &segment.display().to_string(), &bytes, index + 1 == segments.len());
+    }
+    match validate::stored(store, session, check).await {
+        Err(JournalError::NotFound(_)) if segments.is_empty() => {
+            anyhow::bail!("there is no session `{session}`")
+        }
+        other => Ok(other?),
+    }
+}
+
+/// The segments of a journal: the bytes themselves, which a store that finds damage does not
+/// hand out.
+fn segments(root: &Path, session: &SessionId) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    let folder = FileStore::new(root).folder(session);
+    let describe = || format!("cannot look into {}", folder.display());
+    let entries = match std::fs::read_dir(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.with_context(describe)?,
+    };
+    let mut segments = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(describe)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+        segments.extend(number.map(|number| (number, path)));
+    }
+    segments.sort();
+    Ok(Some(segments.into_iter().map(|(_, path)| path).collect()))
+}
+
+fn lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: bool) {
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
+    while let Some((index, line)) = lines.next() {
+        let last = last_file && lines.peek().is_none();
+        check.line(&format!("{place}, line {}", index + 1), line, last);
+    }
+}
+
+fn file(name: &str, format: ImportFormat) -> anyhow::Result<Report> {
+    let source = files::read(name, format)?;
+    Ok(match source.format {
+        ImportFormat::Journal => {
+            let mut check = JournalCheck::new(None);
+            lines(&mut check, name, &source.bytes, true);
+            let (mut report, blobs) = check.finish();
+            for (blob, at) in blobs {
+                report.references += 1;
+                let bytes = source.blobs.get(&blob.sha256).map(Vec::as_slice);
+                validate::blob_fits(&mut report, &blob, &at, bytes);
+            }
+            report
+        }
+        ImportFormat::Record => {
+            validate::record(&Record::parse(&String::from_utf8_lossy(&source.bytes))?)
+        }
+        // What it looks like was found out when it was read.
+        ImportFormat::Log | ImportFormat::Auto => validate::log(&source.bytes, &source.payloads),
+    })
+}
+
+fn tell(source: &str, report: &Report) {
+    let counts = format!(
+        "{} {}, {} messages, {} calls",
+        report.events,
+        match report.format {
+            "journal" => "events",
+            "log" => "lines",
+            _ => "entries",
+        },
+        report.messages,
+        report.calls
+    );
+    let verdict = match (report.count(Severity::Error), report.count(Severity::Warning)) {
+        (0, 0) => "nothing is wrong".to_owned(),
+        (0, warnings) => format!("nothing is wrong, {warnings} warnings"),
+        (errors, 0) => format!("{errors} errors"),
+        (errors, warnings) => format!("{errors} errors, {warnings} warnings"),
+    };
+    output::line(&format!("{source} ({}): {verdict} ({counts})", report.format));
+    for Finding { severity, code, at, message } in &report.findings {
+        let mark = match severity {
+            Severity::Error => "✗",
+            Severity::Warning => "!",
+        };
+        output::line(&format!("  {mark} {code} at {at}: {message}"));
+    }
+}

@@ -1,0 +1,233 @@
+//! This machine, behind a fence.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use robota_core::paths::Paths as _;
+use robota_core::sandbox::{
+    Boundaries, Exec, ExecEnd, Executed, Fence, Level, Sandbox, SandboxError, Stat,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::probe::Support;
+use super::{Confinement, watch};
+use crate::env::Environment;
+use crate::outcome::Exit;
+use crate::paths::OsPaths;
+use crate::shell::ShellCommand;
+use crate::supervisor::Supervisor;
+
+/// Files and commands of this machine, kept behind a fence. Commands are kept by the kernel;
+/// files that are read and written through here are judged by where they really lie.
+pub struct LocalSandbox {
+    confinement: Arc<Confinement>,
+    supervisor: Supervisor,
+    env: Environment,
+}
+
+impl LocalSandbox {
+    /// Behind that fence, with commands in that environment.
+    ///
+    /// # Errors
+    /// If the system cannot keep the fence.
+    pub fn new(
+        fence: Fence,
+        support: &Support,
+        supervisor: Supervisor,
+        env: Environment,
+    ) -> Result<Self, SandboxError> {
+        let confinement = Arc::new(Confinement::new(fence, support)?);
+        Ok(Self { confinement, supervisor, env })
+    }
+
+    /// What commands are kept behind, for those who start them themselves.
+    #[must_use]
+    pub fn confinement(&self) -> &Arc<Confinement> {
+        &self.confinement
+    }
+
+    fn fence(&self) -> &Fence {
+        &self.confinement.boundaries().fence
+    }
+
+    fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
+        let real = self.real("read", path)?;
+        if self.fence().hidden.iter().any(|hidden| real.starts_with(hidden)) {
+            return Err(self.denied("read", path));
+        }
+        Ok(real)
+    }
+
+    fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+        let real = self.real(action, path)?;
+        let fence = self.fence();
+        let hidden = fence.hidden.iter().any(|hidden| real.starts_with(hidden));
+        let allowed = match fence.level {
+            Level::Off => true,
+            Level::WorkspaceWrite => fence.writable.iter().any(|root| real.starts_with(root)),
+            Level::ReadOnly => false,
+        };
+        if allowed && !hidden { Ok(real) } else { Err(self.denied(action, path)) }
+    }
+
+    /// Where it really lies, links followed.
+    fn real(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+        OsPaths.canonical(path).ok_or_else(|| SandboxError::Failed {
+            action,
+            path: path.to_owned(),
+            message: "where it leads cannot be known".to_owned(),
+        })
+    }
+
+    fn denied(&self, action: &'static str, path: &Path) -> SandboxError {
+        SandboxError::Denied { action, path: path.to_owned(), level: self.fence().level }
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SandboxError {
+    let path = path.to_owned();
+    move |error| match error.kind() {
+        std::io::ErrorKind::NotFound => SandboxError::Missing { path },
+        _ => SandboxError::Failed { action, path, message: error.to_string() },
+    }
+}
+
+/// File work off the threads that drive everything else.
+async fn blocking<T: Send + 'static>(
+    action: &'static str,
+    path: &Path,
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, SandboxError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(std::io::Error::other(error))).map_err(failed(action, path))
+}
+
+#[async_trait::async_trait]
+impl Sandbox for LocalSandbox {
+    fn kind(&self) -> &'static str {
+        "local"
+    }
+
+    fn boundaries(&self) -> &Boundaries {
+        self.confinement.boundaries()
+    }
+
+    async fn read(&self, path: &Path) -> Result<Vec<u8>, SandboxError> {
+        let real = self.readable(path)?;
+        blocking("read", path, move || read(&real)).await
+    }
+
+    async fn write(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
+        let real = self.writable("write", path)?;
+        let content = content.to_vec();
+        blocking("write", path, move || write(&real, &content)).await
+    }
+
+    async fn remove(&self, path: &Path) -> Result<(), SandboxError> {
+        // What a link leads to is not what is removed.
+        let parent = path.parent().unwrap_or(path);
+        let name = path.file_name().unwrap_or_default();
+        let real = self.writable("remove", parent)?.join(name);
+        blocking("remove", path, move || remove(&real)).await
+    }
+
+    async fn stat(&self, path: &Path) -> Result<Option<Stat>, SandboxError> {
+        let real = self.readable(path)?;
+        let found = blocking("look at", path, move || std::fs::symlink_metadata(real)).await;
+        match found {
+            Ok(found) => Ok(Some(Stat { dir: found.is_dir(), len: found.len() })),
+            Err(SandboxError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn list(&self, dir: &Path) -> Result<Vec<String>, SandboxError> {
+        let real = self.readable(dir)?;
+        blocking("list", dir, move || {
+            let mut names = Vec::new();
+            for entry in std::fs::read_dir(real)? {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+            names.sort();
+            Ok(names)
+        })
+        .await
+    }
+
+    async fn exec(&self, exec: Exec, cancel: &CancellationToken) -> Result<Executed, SandboxError> {
+        let told = |error: crate::error::ExecError| SandboxError::Failed {
+            action: "run a command in",
+            path: exec.cwd.clone(),
+            message: error.to_string(),
+        };
+        let shell = ShellCommand::new(&exec.command, &exec.cwd).env(self.env.clone());
+        let mut spec = shell.into_spec().map_err(told)?.stdin(exec.stdin.clone());
+        spec.timeout = exec.timeout;
+        spec.confinement = Some(self.confinement.clone());
+        let outcome = self.supervisor.run(spec, cancel).await.map_err(told)?;
+        let end = match outcome.exit {
+            Exit::Code(code) => ExecEnd::Code(code),
+            Exit::Signal(signal) => ExecEnd::Signal(signal),
+            Exit::TimedOut => ExecEnd::TimedOut,
+            Exit::Cancelled => ExecEnd::Cancelled,
+        };
+        let cut = !outcome.stdout.is_complete() || !outcome.stderr.is_complete();
+        let whole = |captured: crate::capture::Captured| [captured.head, captured.tail].concat();
+        Ok(Executed {
+            end,
+            stdout: whole(outcome.stdout),
+            stderr: whole(outcome.stderr),
+            cut,
+            denied: outcome.denied,
+        })
+    }
+
+    async fn watch(&self, paths: &[PathBuf]) -> Result<mpsc::Receiver<PathBuf>, SandboxError> {
+        for path in paths {
+            self.readable(path)?;
+        }
+        watch::watch(paths)
+    }
+
+    async fn dispose(&self) -> Result<(), SandboxError> {
+        self.supervisor.shutdown().await;
+        Ok(())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn read(real: &Path) -> std::io::Result<Vec<u8>> {
+    super::beneath::Spot::open(real, false)?.read()
+}
+
+#[cfg(target_os = "linux")]
+fn write(real: &Path, content: &[u8]) -> std::io::Result<()> {
+    super::beneath::Spot::open(real, true)?.write(content)
+}
+
+#[cfg(target_os = "linux")]
+fn remove(real: &Path) -> std::io::Result<()> {
+    super::beneath::Spot::open(real, false)?.remove()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read(real: &Path) -> std::io::Result<Vec<u8>> {
+    std::fs::read(real)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn write(real: &Path, content: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let dir = real.parent().ok_or(std::io::ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(real).map(drop).map_err(|error| error.error)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn remove(real: &Path) -> std::io::Result<()> {
+    std::fs::remove_file(real)
+}

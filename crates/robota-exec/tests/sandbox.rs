@@ -1,0 +1,468 @@
+//! Sandboxes: one suite for every driver, and real attempts to get out of the local one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+use std::path::{Path, PathBuf};
+
+use robota_core::sandbox::{Exec, ExecEnd, Fence, Level, SandboxError};
+use robota_exec::sandbox::{LocalSandbox, Sandbox, Support, VfsSandbox, probe};
+use robota_exec::{Environment, Supervisor};
+use tokio_util::sync::CancellationToken;
+
+fn environment() -> Environment {
+    #[expect(clippy::disallowed_methods, reason = "bubblewrap lies where the tester has it")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Environment::new().with("PATH", path)
+}
+
+fn fence(level: Level, root: &Path) -> Fence {
+    Fence { level, writable: vec![root.to_owned()], hidden: Vec::new(), network: false }
+}
+
+/// What every driver must do.
+async fn suite(sandbox: &dyn Sandbox, root: &Path) {
+    let file = root.join("a/b/file");
+    assert!(matches!(sandbox.read(&file).await, Err(SandboxError::Missing { .. })));
+    assert_eq!(sandbox.stat(&file).await.unwrap(), None);
+    sandbox.write(&file, b"one").await.unwrap();
+    sandbox.write(&root.join("a/other"), b"").await.unwrap();
+    assert_eq!(sandbox.read(&file).await.unwrap(), b"one");
+    assert_eq!(sandbox.read(&root.join("a/./b/../b/file")).await.unwrap(), b"one");
+    assert_eq!(sandbox.list(&root.join("a")).await.unwrap(), ["b", "other"]);
+    let stat = sandbox.stat(&file).await.unwrap().unwrap();
+    assert_eq!((stat.dir, stat.len), (false, 3));
+    assert!(sandbox.stat(&root.join("a/b")).await.unwrap().unwrap().dir);
+    let mut changes = sandbox.watch(std::slice::from_ref(&file)).await.unwrap();
+    sandbox.write(&file, b"another").await.unwrap();
+    assert_eq!(changes.recv().await.unwrap(), file);
+    sandbox.remove(&file).await.unwrap();
+    assert_eq!(changes.recv().await.unwrap(), file);
+    assert!(matches!(sandbox.remove(&file).await, Err(SandboxError::Missing { .. })));
+    let outside = sandbox.write(Path::new("/outside-of-it"), b"x").await;
+    assert!(matches!(outside, Err(SandboxError::Denied { action: "write", .. })), "{outside:?}");
+    let hidden = sandbox.read(&root.join("hidden/key")).await;
+    assert!(matches!(hidden, Err(SandboxError::Denied { action: "read", .. })), "{hidden:?}");
+    sandbox.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn kode_13_the_vfs_driver_passes_the_suite() {
+    let root = PathBuf::from("/place");
+    let fence = Fence { hidden: vec![root.join("hidden")], ..fence(Level::WorkspaceWrite, &root) };
+    let sandbox = VfsSandbox::with(fence).file("/place/hidden/key", "k");
+    let exec = Exec { command: "true".into(), cwd: root.clone(), stdin: Vec::new(), timeout: None };
+    let refused = sandbox.exec(exec, &CancellationToken::new()).await;
+    assert!(matches!(refused, Err(SandboxError::Unsupported { kind: "vfs", .. })));
+    suite(&sandbox, &root).await;
+    assert!(sandbox.read(&root).await.is_err(), "it is disposed of");
+}
+
+#[tokio::test]
+async fn kode_13_a_vfs_that_is_read_only_is() {
+    let sandbox = VfsSandbox::with(fence(Level::ReadOnly, Path::new("/"))).file("/f", "x");
+    assert_eq!(sandbox.read(Path::new("/f")).await.unwrap(), b"x");
+    assert!(matches!(
+        sandbox.write(Path::new("/f"), b"y").await,
+        Err(SandboxError::Denied { level: Level::ReadOnly, .. })
+    ));
+    assert!(sandbox.read(Path::new("/../f")).await.is_err(), "there is nothing above the root");
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::ErrorKind;
+    use std::net::TcpListener;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A workspace, and beside it what must not be reached.
+    struct Place {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+        outside: PathBuf,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let real = dir.path().canonicalize().unwrap();
+            let (root, outside) = (real.join("work"), real.join("outside"));
+            std::fs::create_dir_all(&root).unwrap();
+            std::fs::create_dir_all(&outside).unwrap();
+            std::fs::write(outside.join("file"), "untouched").unwrap();
+            Self { _dir: dir, root, outside }
+        }
+
+        /// Nothing outside was changed.
+        fn untouched(&self) {
+            assert_eq!(std::fs::read_to_string(self.outside.join("file")).unwrap(), "untouched");
+            assert_eq!(self.outside.read_dir().unwrap().count(), 1);
+        }
+    }
+
+    /// What there is, or why a test is left out.
+    async fn support() -> Option<Support> {
+        let mut support = probe(&environment()).await;
+        support.bubblewrap = None;
+        if support.landlock == 0 || !support.seccomp {
+            println!("SKIPPED: this kernel has no Landlock or no seccomp filters ({support:?})");
+            return None;
+        }
+        Some(support)
+    }
+
+    fn local(fence: Fence, support: &Support) -> LocalSandbox {
+        LocalSandbox::new(fence, support, Supervisor::new(), environment()).unwrap()
+    }
+
+    async fn run(sandbox: &LocalSandbox, cwd: &Path, command: &str) -> (i32, String, String) {
+        let exec = Exec {
+            command: command.to_owned(),
+            cwd: cwd.to_owned(),
+            stdin: Vec::new(),
+            timeout: None,
+        };
+        let done = sandbox.exec(exec, &CancellationToken::new()).await.unwrap();
+        let ExecEnd::Code(code) = done.end else { panic!("{done:?}") };
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (code, text(done.stdout), text(done.stderr))
+    }
+
+    #[tokio::test]
+    async fn kode_13_the_local_driver_passes_the_suite() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        std::fs::create_dir(place.root.join("hidden")).unwrap();
+        std::fs::write(place.root.join("hidden/key"), "k").unwrap();
+        let hidden = vec![place.root.join("hidden")];
+        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let sandbox = local(fence, &support);
+        assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("bubblewrap")));
+        suite(&sandbox, &place.root).await;
+    }
+
+    #[tokio::test]
+    async fn honest_work_is_not_hindered() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let work = "mkdir -p d/e && echo hi > d/e/f && mv d/e/f d/g && ln d/g d/h && ln -s g d/s \
+            && cat d/s | tr a-z A-Z && rm d/h && echo x > /dev/null && (sleep 0 & wait) \
+            && cat /etc/hostname > /dev/null && echo $((1+1)) | cat && test ! -e d/e/f";
+        let (code, out, err) = run(&sandbox, &place.root, work).await;
+        assert_eq!((code, out.as_str()), (0, "HI\n2\n"), "{err}");
+    }
+
+    /// Each line is one attempt; each must fail and leave nothing.
+    #[tokio::test]
+    async fn nothing_outside_can_be_written() {
+        let Some(support) = support().await else { return };
+        for level in [Level::WorkspaceWrite, Level::ReadOnly] {
+            let place = Place::new();
+            let sandbox = local(fence(level, &place.root), &support);
+            symlink(&place.outside, place.root.join("link")).unwrap();
+            let o = place.outside.display();
+            let attempts = [
+                format!("echo x > {o}/file"),
+                format!("echo x >> {o}/file"),
+                format!("echo x > {o}/new"),
+                format!("mkdir {o}/dir"),
+                format!("rm {o}/file"),
+                format!("mv {o}/file {o}/moved"),
+                format!("mv {o}/file ./stolen"),
+                format!("ln -s x {o}/link"),
+                format!("mkfifo {o}/pipe"),
+                format!("truncate -s 0 {o}/file"),
+                "echo x > link/file".to_owned(),
+                "echo x > ../outside/file".to_owned(),
+                format!("echo x > /proc/self/root{o}/file"),
+                "echo x > /proc/self/cwd/../outside/file".to_owned(),
+                format!("echo x > /proc/$PPID/root{o}/file"),
+                format!("exec 9< {o}/file; echo x > /proc/self/fd/9"),
+                format!("exec 9< {o}/file; echo x > /dev/fd/9"),
+                format!("ln {o}/file hard && echo x > hard"),
+                format!("ln {o}/file {o}/hard"),
+                format!("cp /bin/true {o}/new"),
+                format!("dd if=/dev/zero of={o}/file bs=1 count=1"),
+                "echo x > /etc/robota-was-here".to_owned(),
+                "echo x > ~/.robota-was-here".to_owned(),
+                "echo 1 > /proc/sys/kernel/panic".to_owned(),
+            ];
+            for attempt in attempts {
+                let (code, out, err) = run(&sandbox, &place.root, &attempt).await;
+                assert_ne!(code, 0, "{level:?}: {attempt}: {out} {err}");
+                place.untouched();
+            }
+            if level == Level::ReadOnly {
+                let (code, ..) = run(&sandbox, &place.root, "echo x > inside").await;
+                assert_ne!(code, 0);
+                assert!(!place.root.join("inside").exists());
+            }
+        }
+    }
+
+    /// A link that changes while it is followed: whoever wins, nothing outside is written.
+    #[tokio::test]
+    async fn racing_links_lead_nowhere() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let race = "mkdir in
+            (for ((i = 0; i < 300; i++)); do ln -sfn ../outside spin; ln -sfn in spin; done) &
+            for ((i = 0; i < 300; i++)); do
+                echo x > spin/file; ln ../outside/file in/hard; echo x > in/hard; rm -f in/hard
+            done 2> /dev/null; wait";
+        run(&sandbox, &place.root, race).await;
+        place.untouched();
+        // The same against what we write ourselves.
+        let spin = place.root.join("spin2");
+        std::fs::create_dir(place.root.join("in2")).unwrap();
+        // There from the start: else the first write would make a folder of that name.
+        symlink("in2", &spin).unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (spin, stop, outside) = (&spin, &stop, &place.outside);
+            scope.spawn(move || {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    for target in [outside.as_path(), Path::new("in2")] {
+                        let temp = spin.with_extension("new");
+                        symlink(target, &temp).unwrap();
+                        std::fs::rename(&temp, spin).unwrap();
+                    }
+                }
+            });
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let sandbox = &sandbox;
+            scope.spawn(move || {
+                runtime.unwrap().block_on(async {
+                    for _ in 0..300 {
+                        let _ = sandbox.write(&spin.join("file"), b"x").await;
+                    }
+                });
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+        });
+        place.untouched();
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_hidden_cannot_be_read() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        std::fs::create_dir(place.outside.join("keys")).unwrap();
+        std::fs::write(place.outside.join("keys/id"), "s3cret").unwrap();
+        symlink(place.outside.join("keys"), place.root.join("link")).unwrap();
+        symlink("keys", place.outside.join("beside")).unwrap();
+        let hidden = vec![place.outside.join("keys")];
+        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let sandbox = local(fence, &support);
+        let o = place.outside.display();
+        for attempt in [
+            format!("cat {o}/keys/id"),
+            "cat link/id".to_owned(),
+            format!("cat {o}/beside/id"),
+            format!("cat /proc/self/root{o}/keys/id"),
+            format!("cp -r {o}/keys stolen && cat stolen/id"),
+            format!("ln {o}/keys/id stolen2 && cat stolen2"),
+            format!("grep -r . {o}/keys"),
+            format!("mv {o}/keys stolen3 && cat stolen3/id"),
+            format!("tar c {o}/keys | grep -a s3cret"),
+        ] {
+            let (code, out, _) = run(&sandbox, &place.root, &attempt).await;
+            assert!(code != 0 && !out.contains("s3cret"), "{attempt}: {out}");
+        }
+        let (code, out, err) = run(&sandbox, &place.root, &format!("cat {o}/file")).await;
+        assert_eq!((code, out.as_str()), (0, "untouched"), "what lies beside it is seen: {err}");
+    }
+
+    #[tokio::test]
+    async fn without_network_nobody_is_reached() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let unix = place.root.join("socket");
+        let door = std::os::unix::net::UnixListener::bind(&unix).unwrap();
+        door.set_nonblocking(true).unwrap();
+        let off = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let connect = format!("exec 9<> /dev/tcp/127.0.0.1/{port}");
+        assert_ne!(run(&off, &place.root, &connect).await.0, 0);
+        let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
+        assert_ne!(run(&off, &place.root, &udp).await.0, 0);
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        denials_are_told(&off, &place.root, &connect).await;
+        for what in ["inet", "inet6", "unix", "netlink", "packet"] {
+            assert_eq!(attempt(&off, &place.root, what).await, "EPERM", "{what}");
+        }
+        assert_eq!(attempt(&off, &place.root, "pair").await, "ok");
+        assert_eq!(door.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let fence = Fence { network: true, ..fence(Level::WorkspaceWrite, &place.root) };
+        let on = local(fence, &support);
+        assert_eq!(run(&on, &place.root, &connect).await.0, 0);
+        assert!(listener.accept().is_ok());
+    }
+
+    /// A refusal is seen, with who was refused; what merely fails is none.
+    async fn denials_are_told(sandbox: &LocalSandbox, cwd: &Path, connect: &str) {
+        let denied = async |command: &str| {
+            let exec = Exec {
+                command: command.to_owned(),
+                cwd: cwd.to_owned(),
+                stdin: Vec::new(),
+                timeout: None,
+            };
+            sandbox.exec(exec, &CancellationToken::new()).await.unwrap().denied
+        };
+        let network = |found: &[robota_core::sandbox::Denial]| {
+            found.iter().any(|denial| denial.action == "network" && denial.subject == "bash")
+        };
+        assert!(network(&denied(connect).await));
+        assert!(network(&denied(&format!("({connect}) 2> /dev/null; true")).await));
+        assert!(!network(&denied("echo permission denied: operation not permitted; exit 1").await));
+    }
+
+    /// System calls that a shell cannot make, made by a copy of this program.
+    #[tokio::test]
+    async fn other_processes_and_the_kernel_are_out_of_reach() {
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        for what in [
+            "ptrace",
+            "vm_read",
+            "io_uring",
+            "unshare",
+            "clone_user",
+            "mount",
+            "chroot",
+            "bpf",
+            "tiocsti",
+        ] {
+            assert_eq!(attempt(&sandbox, &place.root, what).await, "EPERM", "{what}");
+        }
+        assert_eq!(attempt(&sandbox, &place.root, "clone3").await, "ENOSYS");
+        // Our own memory, through the file system.
+        let pid = std::process::id();
+        for command in [
+            format!("exec 9< /proc/{pid}/mem"),
+            format!("cat /proc/{pid}/environ"),
+            format!("readlink /proc/{pid}/fd/0"),
+            format!("cat /proc/{pid}/maps"),
+            "unshare -Ur true".to_owned(),
+            "mount -t tmpfs none .".to_owned(),
+        ] {
+            let (code, out, _) = run(&sandbox, &place.root, &command).await;
+            // Some kernels show such files, with nothing in them.
+            assert!(code != 0 || out.is_empty(), "{command}: {out}");
+        }
+        if support.landlock >= 6 {
+            let (code, ..) = run(&sandbox, &place.root, &format!("kill -0 {pid}")).await;
+            assert_ne!(code, 0, "a signal to us");
+        } else {
+            println!("SKIPPED in part: signals outside need Landlock 6 ({support:?})");
+            assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("signals")));
+        }
+    }
+
+    /// One forbidden thing, by name: `ok`, or the error.
+    async fn attempt(sandbox: &LocalSandbox, cwd: &Path, what: &str) -> String {
+        let own = std::env::current_exe().unwrap();
+        let command = format!(
+            "WHAT={what} {} --exact linux::helper_that_attempts --ignored --nocapture | grep '^RESULT'",
+            own.display()
+        );
+        let (_, out, err) = run(sandbox, cwd, &command).await;
+        out.strip_prefix("RESULT ").unwrap_or_else(|| panic!("{out}{err}")).trim().to_owned()
+    }
+
+    #[test]
+    #[ignore = "started inside a sandbox"]
+    fn helper_that_attempts() {
+        #[expect(clippy::disallowed_methods, reason = "it is told by those who start it")]
+        let Ok(what) = std::env::var("WHAT") else { return };
+        let call = |number: libc::c_long, args: [libc::c_long; 4]| {
+            // SAFETY: numbers and null pointers only; what the kernel would do with them is
+            // refuse, which is what is asked.
+            #[expect(unsafe_code, reason = "bare system calls are the point")]
+            unsafe {
+                libc::syscall(number, args[0], args[1], args[2], args[3])
+            }
+        };
+        let ppid = libc::c_long::from(std::os::unix::process::parent_id());
+        let done = match what.as_str() {
+            "inet" => call(libc::SYS_socket, [2, 1, 0, 0]),
+            "inet6" => call(libc::SYS_socket, [10, 1, 0, 0]),
+            "unix" => call(libc::SYS_socket, [1, 1, 0, 0]),
+            "netlink" => call(libc::SYS_socket, [16, 3, 0, 0]),
+            "packet" => call(libc::SYS_socket, [17, 3, 0, 0]),
+            "pair" => std::os::unix::net::UnixStream::pair().map_or(-1, |_| 0),
+            // PTRACE_ATTACH
+            "ptrace" => call(libc::SYS_ptrace, [16, ppid, 0, 0]),
+            "vm_read" => call(libc::SYS_process_vm_readv, [ppid, 0, 0, 0]),
+            "io_uring" => call(libc::SYS_io_uring_setup, [1, 0, 0, 0]),
+            "unshare" => call(libc::SYS_unshare, [libc::CLONE_NEWUSER.into(), 0, 0, 0]),
+            "clone_user" => {
+                let flags = libc::c_long::from(libc::CLONE_NEWUSER | libc::SIGCHLD);
+                call(libc::SYS_clone, [flags, 0, 0, 0])
+            }
+            "clone3" => call(libc::SYS_clone3, [0, 0, 0, 0]),
+            "mount" => call(libc::SYS_mount, [0, 0, 0, 0]),
+            "chroot" => call(libc::SYS_chroot, [0, 0, 0, 0]),
+            "bpf" => call(libc::SYS_bpf, [0, 0, 0, 0]),
+            "tiocsti" => call(libc::SYS_ioctl, [0, 0x5412, 0, 0]),
+            other => panic!("{other}"),
+        };
+        if done == 0 && what == "clone_user" {
+            // The child that should not be.
+            return;
+        }
+        let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        let said = match error {
+            _ if done >= 0 => "ok".to_owned(),
+            libc::EPERM => "EPERM".to_owned(),
+            libc::ENOSYS => "ENOSYS".to_owned(),
+            other => other.to_string(),
+        };
+        println!("\nRESULT {said}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_kept_is_not_promised() {
+        let place = Place::new();
+        let nothing = Support::default();
+        let fence = fence(Level::ReadOnly, &place.root);
+        let refused = LocalSandbox::new(fence, &nothing, Supervisor::new(), environment());
+        let Err(SandboxError::Unsupported { what, .. }) = refused else { panic!("promised") };
+        assert!(what.contains("Landlock") && what.contains("bubblewrap"), "{what}");
+        let old = Support { landlock: 1, seccomp: true, bubblewrap: None };
+        let Some(_) = support().await else { return };
+        let sandbox = local(super::fence(Level::ReadOnly, &place.root), &old);
+        let gaps = &sandbox.boundaries().gaps;
+        assert!(gaps.iter().any(|gap| gap.contains("signals") && gap.contains("6.12")), "{gaps:?}");
+    }
+
+    #[tokio::test]
+    async fn bubblewrap_hides_what_landlock_cannot() {
+        let support = probe(&environment()).await;
+        if support.bubblewrap.is_none() {
+            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+            return;
+        }
+        let place = Place::new();
+        std::fs::write(place.root.join(".env"), "s3cret").unwrap();
+        let hidden = vec![place.root.join(".env")];
+        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let sandbox = local(fence, &support);
+        assert_eq!(sandbox.boundaries().means, ["bubblewrap"]);
+        let (_, out, _) = run(&sandbox, &place.root, "cat .env; echo x > inside; cat inside").await;
+        assert_eq!(out, "x\n");
+        let o = place.outside.display();
+        for command in [format!("echo x > {o}/file"), "exec 9<> /dev/tcp/127.0.0.1/9".to_owned()] {
+            assert_ne!(run(&sandbox, &place.root, &command).await.0, 0, "{command}");
+        }
+        let seen = run(&sandbox, &place.root, &format!("kill -0 {}", std::process::id())).await;
+        assert_ne!(seen.0, 0, "a signal to us");
+        place.untouched();
+    }
+}

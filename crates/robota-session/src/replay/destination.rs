@@ -1,0 +1,69 @@
+//! Where an import goes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use robota_core::event::{Durability, Envelope};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, JournalStore};
+use robota_core::message::BlobRef;
+
+use super::blobs::blob_refs;
+
+static NOTHING: LazyLock<HashMap<String, Vec<u8>>> = LazyLock::new(HashMap::new);
+
+/// Where an import goes, and what came with it.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    /// The store.
+    pub store: &'a dyn JournalStore,
+    /// The id it gets; its own when none is given.
+    pub id: Option<&'a SessionId>,
+    /// Blobs that lay beside the export, by their hash.
+    pub blobs: &'a HashMap<String, Vec<u8>>,
+}
+
+impl<'a> Destination<'a> {
+    /// That store, under the session's own id.
+    #[must_use]
+    pub fn new(store: &'a dyn JournalStore) -> Self {
+        Self { store, id: None, blobs: &NOTHING }
+    }
+
+    /// The same, under another id.
+    #[must_use]
+    pub fn with_id(self, id: Option<&'a SessionId>) -> Self {
+        Self { id, ..self }
+    }
+
+    /// The same, with these blobs.
+    #[must_use]
+    pub fn with_blobs(self, blobs: &'a HashMap<String, Vec<u8>>) -> Self {
+        Self { blobs, ..self }
+    }
+
+    /// Begins the session with these events: all of them, or none. Returns the blobs that they
+    /// name and nobody has.
+    pub(super) async fn write(
+        &self,
+        session: &SessionId,
+        events: &[Arc<Envelope>],
+    ) -> Result<Vec<String>, JournalError> {
+        let blobs = self.store.blobs(session);
+        let mut missing = Vec::new();
+        for blob in events.iter().flat_map(|event| blob_refs(event)) {
+            let given = self.blobs.get(&blob.sha256).filter(|bytes| BlobRef::of(bytes) == blob);
+            match given {
+                Some(bytes) => {
+                    blobs.put(bytes).await?;
+                }
+                None if blobs.get(&blob).await?.is_some() => {}
+                None if missing.contains(&blob.sha256) => {}
+                None => missing.push(blob.sha256),
+            }
+        }
+        let mut journal = self.store.create(session).await?;
+        journal.append(events, Durability::Synced).await?;
+        Ok(missing)
+    }
+}

@@ -1,0 +1,196 @@
+//! A record becomes a session of ours.
+
+use robota_core::event::Event;
+use robota_core::history::EntryKind;
+use robota_core::ids::{Ids, SessionId};
+use robota_core::journal::JournalError;
+use robota_core::message::{Message, Role};
+use serde::Serialize;
+use serde_json::json;
+
+use super::build::Builder;
+use super::items::{self, Item, Read};
+use super::{IMPORTED, Record};
+use crate::replay::destination::Destination;
+use crate::replay::error::ReplayError;
+
+/// The marker of an import stands among the first events.
+const MARKER_WITHIN: usize = 16;
+
+/// What an import did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// The session it is.
+    pub session: SessionId,
+    /// Whether it had been imported before; then nothing was done.
+    pub already: bool,
+    /// How many events were written.
+    pub events: u64,
+    /// Blobs it refers to that came with nothing: pictures and long output that are gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_blobs: Vec<String>,
+    /// Calls that had no result and were given one that says so.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<String>,
+    /// Results that had no call; they are kept in the history, out of the model's sight.
+    pub orphans: u64,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
+}
+
+impl Imported {
+    /// It was there already.
+    pub(in crate::replay) fn known(session: SessionId) -> Self {
+        Self {
+            session,
+            already: true,
+            events: 0,
+            missing_blobs: Vec::new(),
+            sealed: Vec::new(),
+            orphans: 0,
+            unreadable: Vec::new(),
+        }
+    }
+}
+
+/// Makes a session of a record, under its own id or the given one. Importing the same record
+/// again changes nothing.
+///
+/// # Errors
+/// When there is another session of that id, or the store fails.
+pub async fn import(
+    to: &Destination<'_>,
+    record: &Record,
+    ids: &dyn Ids,
+) -> Result<Imported, ReplayError> {
+    import_as(to, record, ids, "record").await
+}
+
+/// The same, saying what it was before it was a record.
+pub(in crate::replay) async fn import_as(
+    to: &Destination<'_>,
+    record: &Record,
+    ids: &dyn Ids,
+    format: &str,
+) -> Result<Imported, ReplayError> {
+    let record = &with_prompt(record);
+    let session = to.id.cloned().unwrap_or_else(|| SessionId::from(record.id.as_str()));
+    if session.as_str().is_empty() {
+        return Err(ReplayError::shape("session record", "it has no id"));
+    }
+    match to.store.read(&session, 0, MARKER_WITHIN).await {
+        Ok(events) => {
+            let sha256 = record.sha256();
+            let known = events.iter().any(|event| match &event.event {
+                Event::EntryAdded(data) => match &data.entry.kind {
+                    EntryKind::Event { name, data } => {
+                        name == IMPORTED && data.get("sha256") == Some(&json!(sha256))
+                    }
+                    EntryKind::Chat { .. } => false,
+                },
+                _ => false,
+            });
+            let taken = || ReplayError::Taken(session.clone());
+            return known.then(|| Imported::known(session.clone())).ok_or_else(taken);
+        }
+        Err(JournalError::NotFound(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let Read { items, blobs, repairs } = items::history(&record.history, record.created_at, ids);
+    let seen = items::messages(&record.messages, record.created_at, ids);
+    let built = build(record, &session, format, &items, &seen, ids)?;
+    for bytes in &blobs {
+        to.store.blobs(&session).put(bytes).await?;
+    }
+    let missing_blobs = to.write(&session, &built.events).await?;
+    Ok(Imported {
+        session,
+        already: false,
+        events: built.events.len() as u64,
+        missing_blobs,
+        sealed: repairs.sealed,
+        orphans: repairs.orphans,
+        unreadable: repairs.unreadable,
+    })
+}
+
+/// The system prompt is no message of ours: a record may have it in both places, or in one.
+fn with_prompt(record: &Record) -> Record {
+    let mut record = record.clone();
+    let first = record.messages.first().filter(|message| message["role"] == "system");
+    let text = first.and_then(|message| message["content"].as_str()).map(str::to_owned);
+    if let Some(text) = text
+        && record.system_prompt.as_ref().is_none_or(|prompt| *prompt == text)
+    {
+        record.messages.remove(0);
+        let same = |entry: &serde_json::Value| {
+            let data = entry.get("data").unwrap_or(entry);
+            data["role"] == "system" && data["content"] == text.as_str()
+        };
+        record.history.retain(|entry| !same(entry));
+        record.system_prompt = Some(text);
+    }
+    record
+}
+
+/// The events: as the history tells it, so that the model sees in the end what it saw.
+fn build<'a>(
+    record: &Record,
+    session: &SessionId,
+    format: &str,
+    items: &[Item],
+    seen: &[Message],
+    ids: &'a dyn Ids,
+) -> Result<Builder<'a>, ReplayError> {
+    let sees = |builder: &Builder<'_>| {
+        builder.state.view.messages.iter().map(AsRef::as_ref).eq(seen.iter())
+    };
+    let mut told = Builder::new(record, ids);
+    told.begin(record, session, format)?;
+    for item in items {
+        told.item(item, Some(seen))?;
+    }
+    if sees(&told) {
+        told.end(record)?;
+        return Ok(told);
+    }
+    // The history does not say how it came to what the model sees: find where they part.
+    let said: Vec<&Message> = items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Message(message, _) => Some(message),
+            Item::Entry(_) | Item::Compact { .. } => None,
+        })
+        .collect();
+    let shared = said.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
+    let shared = whole_answers(seen, shared);
+    let (before, head) = (said.len() - shared, &seen[..seen.len() - shared]);
+    let mut found = Builder::new(record, ids);
+    found.begin(record, session, format)?;
+    let mut messages = 0;
+    for item in items {
+        if matches!(item, Item::Message(..)) {
+            if messages == before {
+                found.see(head)?;
+            }
+            messages += 1;
+        }
+        found.item(item, None)?;
+    }
+    if messages == before {
+        found.see(head)?;
+    }
+    if !sees(&found) {
+        found.see(seen)?;
+    }
+    found.end(record)?;
+    Ok(found)
+}
+
+/// What is shared must not begin with results: their answer stays with them.
+fn whole_answers(seen: &[Message], shared: usize) -> usize {
+    let first = seen.len() - shared;
+    let strays = seen[first..].iter().take_while(|message| message.role() == Role::Tool).count();
+    shared - strays
+}

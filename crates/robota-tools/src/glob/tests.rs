@@ -1,0 +1,84 @@
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use robota_exec::{Environment, Supervisor};
+use serde_json::json;
+
+use super::*;
+
+fn tree(files: &[&str]) -> (tempfile::TempDir, Workplace) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for (age, name) in files.iter().enumerate() {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
+        // The first is the newest.
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - age as u64);
+        file.set_modified(time).unwrap();
+    }
+    (dir, Workplace::new(root, Supervisor::new(), Environment::new()))
+}
+
+async fn glob(place: &Workplace, input: Value) -> ToolOutcome {
+    let tool = Glob::new(place);
+    tool.check(&input).unwrap();
+    tool.run(input, ToolContext::detached()).await
+}
+
+async fn names(place: &Workplace, pattern: &str) -> Vec<String> {
+    let text = glob(place, json!({"pattern": pattern})).await.text();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn patterns_mean_what_they_say() {
+    let files = ["z.ts", "src/b.ts", "src/deep/a.tsx", "src/c.rs", "a.ts"];
+    let (_dir, place) = tree(&files);
+    assert_eq!(names(&place, "*.ts").await, ["z.ts", "a.ts"]);
+    assert_eq!(
+        names(&place, "**/*.{ts,tsx}").await,
+        ["z.ts", "src/b.ts", "src/deep/a.tsx", "a.ts"]
+    );
+    assert_eq!(names(&place, "src/*").await, ["src/b.ts", "src/c.rs"]);
+    assert_eq!(names(&place, "src/deep/a.tsx").await, ["src/deep/a.tsx"]);
+    assert_eq!(names(&place, "*.none").await, ["[no file fits]"]);
+    let outcome = glob(&place, json!({"pattern": "*.ts", "path": "src"})).await;
+    assert_eq!(outcome.text(), "src/b.ts\n");
+    let outcome = glob(&place, json!({"pattern": "**/*", "limit": 2})).await;
+    assert_eq!(outcome.text(), "z.ts\nsrc/b.ts\n[2 of 5 shown, newest first]\n");
+    assert_eq!(outcome.metadata["truncated"], true);
+    let outcome = glob(&place, json!({"pattern": "a[", "path": "nowhere"})).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
+    let outcome = glob(&place, json!({"pattern": "a["})).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
+}
+
+#[tokio::test]
+async fn what_git_ignores_and_what_is_hidden_is_left_out() {
+    let files = ["a.js", "node_modules/x.js", ".hidden/y.js", ".github/w.yml", ".git/z.js"];
+    let (dir, place) = tree(&files);
+    std::fs::write(dir.path().join(".gitignore"), "node_modules\n").unwrap();
+    assert_eq!(names(&place, "**/*.js").await, ["a.js"]);
+    assert_eq!(names(&place, ".github/*.yml").await, [".github/w.yml"]);
+    assert_eq!(names(&place, "**/.git*").await, [".gitignore"]);
+}
+
+struct NoKeys;
+
+impl crate::Grant for NoKeys {
+    fn may_read(&self, path: &Path) -> bool {
+        path.extension().is_none_or(|extension| extension != "key")
+    }
+
+    fn may_fetch_private(&self, _: &str) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_not_shown() {
+    let (_dir, place) = tree(&["a.key", "b.txt"]);
+    let place = place.grant(Arc::new(NoKeys));
+    assert_eq!(names(&place, "*").await, ["b.txt"]);
+}

@@ -1,0 +1,208 @@
+//! Grep: lines by a regular expression.
+
+mod search;
+
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::blocking::run_blocking;
+use crate::workplace::Workplace;
+use search::{Found, Request, search};
+
+const DESCRIPTION: &str = "Searches files with a regular expression (Rust syntax). Leaves out what \
+    git ignores, hidden and binary files. Files come newest first.";
+
+const DEFAULT_LIMIT: u64 = 250;
+const MOST_LIMIT: u64 = 10_000;
+/// Bytes shown at once.
+const MOST_SHOWN: usize = 50_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Mode {
+    #[default]
+    FilesWithMatches,
+    Content,
+    Count,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    pattern: String,
+    /// File or folder; the working directory if absent.
+    #[serde(default)]
+    path: Option<String>,
+    /// Only files like `*.rs` or `!**/test/**`.
+    #[serde(default)]
+    glob: Option<String>,
+    /// Only files of a type: rust, py, js, ...
+    #[serde(default, rename = "type")]
+    file_type: Option<String>,
+    /// files_with_matches if absent.
+    #[serde(default)]
+    output_mode: Option<Mode>,
+    /// Ignore case.
+    #[serde(default, rename = "-i")]
+    ignore_case: Option<bool>,
+    /// Lines after each match.
+    #[serde(default, rename = "-A", deserialize_with = "whole_number")]
+    after: Option<u64>,
+    /// Lines before each match.
+    #[serde(default, rename = "-B", deserialize_with = "whole_number")]
+    before: Option<u64>,
+    /// Lines around each match.
+    #[serde(default, rename = "-C", deserialize_with = "whole_number")]
+    around: Option<u64>,
+    /// Let a match span lines; `.` matches line ends.
+    #[serde(default)]
+    multiline: Option<bool>,
+    /// How many lines or files to show: 250 if absent.
+    #[serde(default, deserialize_with = "whole_number")]
+    head_limit: Option<u64>,
+}
+
+/// Searches files.
+pub struct Grep {
+    spec: ToolSpec,
+    place: Workplace,
+}
+
+impl Grep {
+    /// A tool that searches in a workplace.
+    #[must_use]
+    pub fn new(place: &Workplace) -> Self {
+        let spec = ToolSpec {
+            name: "Grep".to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: schema_of::<Input>(),
+            class: Class::Inspect,
+        };
+        Self { spec, place: place.clone() }
+    }
+
+    async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+        let input: Input = parse(input)?;
+        let root = self.place.cwd.join(input.path.as_deref().unwrap_or_default());
+        if !root.exists() {
+            let text = format!("{} does not exist", root.display());
+            return Err(ToolOutcome::failed("not_found", text).into());
+        }
+        let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+        let limit = usize::try_from(limit.min(MOST_LIMIT)).unwrap_or(usize::MAX);
+        let mode = input.output_mode.unwrap_or_default();
+        let lines = |given: Option<u64>| {
+            let lines = given.or(input.around).unwrap_or(0).min(100);
+            usize::try_from(lines).unwrap_or(0)
+        };
+        let request = Request {
+            root,
+            pattern: input.pattern.clone(),
+            glob: input.glob.clone(),
+            file_type: input.file_type.clone(),
+            ignore_case: input.ignore_case == Some(true),
+            multiline: input.multiline == Some(true),
+            before: lines(input.before),
+            after: lines(input.after),
+            mode,
+            limit,
+            grant: self.place.grant.clone(),
+            cancel: context.cancel.clone(),
+        };
+        let found = run_blocking(move || search(&request)).await??;
+        Ok(self.report(&found, mode, limit))
+    }
+
+    fn report(&self, found: &[Found], mode: Mode, limit: usize) -> ToolOutcome {
+        let matches: u64 = found.iter().map(|found| found.matches).sum();
+        let mut page = Page::new(limit);
+        for found in found {
+            let path = self.place.shown(&found.path);
+            match mode {
+                Mode::FilesWithMatches => page.line(&path),
+                Mode::Count => page.line(&format!("{path}:{}", found.matches)),
+                Mode::Content => {
+                    for line in &found.lines {
+                        match line {
+                            search::Line::Gap => page.gap(),
+                            search::Line::Match(number, text) => {
+                                page.line(&format!("{path}:{number}:{text}"));
+                            }
+                            search::Line::Context(number, text) => {
+                                page.line(&format!("{path}-{number}-{text}"));
+                            }
+                        }
+                    }
+                    page.more += found.more;
+                    page.gap();
+                }
+            }
+        }
+        let (text, cut) = page.finish();
+        ToolOutcome::ok(text)
+            .with_metadata("files", found.len())
+            .with_metadata("matches", matches)
+            .with_metadata("truncated", cut)
+    }
+}
+
+/// What fits.
+struct Page {
+    text: String,
+    lines: usize,
+    limit: usize,
+    more: u64,
+    gap: bool,
+}
+
+impl Page {
+    fn new(limit: usize) -> Self {
+        Self { text: String::new(), lines: 0, limit, more: 0, gap: false }
+    }
+
+    fn gap(&mut self) {
+        self.gap = self.lines > 0;
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.more > 0 || self.lines >= self.limit || self.text.len() + line.len() > MOST_SHOWN {
+            self.more += 1;
+            return;
+        }
+        if std::mem::take(&mut self.gap) {
+            self.text.push_str("--\n");
+        }
+        self.text.push_str(line);
+        self.text.push('\n');
+        self.lines += 1;
+    }
+
+    fn finish(mut self) -> (String, bool) {
+        if self.lines == 0 && self.more == 0 {
+            self.text.push_str("[no match]\n");
+        }
+        if self.more > 0 {
+            self.text.push_str(&format!("[{} more lines not shown]\n", self.more));
+        }
+        (self.text, self.more > 0)
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Grep {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.grep(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

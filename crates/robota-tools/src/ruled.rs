@@ -1,0 +1,78 @@
+//! Rules for tools that are used without a session, where no gate stands before them.
+
+use std::sync::Arc;
+
+use robota_core::approve::{Answer, Approver, NobodyToAsk, Question};
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::paths::Paths;
+use robota_core::permission::Verdict;
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_policy::{Policy, ToolCall};
+use serde_json::{Map, Value};
+
+/// A tool that runs only what a policy allows. What it asks about goes to an approver; without
+/// one it does not run.
+pub struct Ruled {
+    tool: Arc<dyn Tool>,
+    policy: Arc<Policy>,
+    paths: Arc<dyn Paths>,
+    approver: Arc<dyn Approver>,
+}
+
+impl Ruled {
+    /// That tool under these rules, with nobody to ask.
+    pub fn new(tool: Arc<dyn Tool>, policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
+        Self { tool, policy, paths, approver: Arc::new(NobodyToAsk) }
+    }
+
+    /// The same with somebody to ask.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = approver;
+        self
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Ruled {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.tool.check(input)
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        if let Err(error) = self.check(&input) {
+            return ToolOutcome::not_run("invalid_input", error.to_string());
+        }
+        let spec = self.spec();
+        let call = ToolCall { tool: &spec.name, input: &input, class: spec.class };
+        let judgement = self.policy.judge(&call, &*self.paths);
+        let reason = judgement.why().to_owned();
+        match judgement.verdict {
+            Verdict::Allow => {}
+            Verdict::Deny => return ToolOutcome::not_run("denied", reason),
+            Verdict::Ask => {
+                let question = Question {
+                    call: ToolUse {
+                        call: context.call.clone(),
+                        id: context.call.to_string(),
+                        name: spec.name.clone(),
+                        input: ToolInput::Json(input.clone()),
+                        extra: Map::new(),
+                    },
+                    class: judgement.class,
+                    reason: reason.clone(),
+                    rules: Vec::new(),
+                };
+                if let Answer::Deny { note } = self.approver.ask(question).await {
+                    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+                    return ToolOutcome::not_run("denied", format!("{reason}{note}"));
+                }
+            }
+        }
+        self.tool.run(input, context).await
+    }
+}

@@ -1,0 +1,25 @@
+use robota_exec::{Environment, Supervisor};
+use serde_json::json;
+
+use super::*;
+
+#[tokio::test]
+async fn the_list_is_replaced_and_shown() {
+    let place = Workplace::new("/", Supervisor::new(), Environment::new());
+    let tool = TodoWrite::new(&place);
+    let run = async |input: Value| {
+        tool.check(&input).unwrap();
+        tool.run(input, ToolContext::detached()).await
+    };
+    let item = |content: &str, status: &str| json!({"content": content, "status": status});
+    let todos = json!([item("a", "completed"), item("b", "in_progress"), item("c", "pending")]);
+    let outcome = run(json!({"todos": todos.clone()})).await;
+    assert_eq!(outcome.text(), "[x] a\n[>] b\n[ ] c\n");
+    assert_eq!(outcome.metadata["todos"], todos);
+    let two = json!([item("a", "in_progress"), item("b", "in_progress")]);
+    assert_eq!(run(json!({"todos": two})).await.error_code.as_deref(), Some("invalid_input"));
+    assert_eq!(place.todos().list().len(), 3, "a list that is wrong changes nothing");
+    assert_eq!(run(json!({"todos": []})).await.text(), "[the list is empty]\n");
+    let error = tool.check(&json!({"todos": [item("a", "done")]})).unwrap_err().to_string();
+    assert!(error.contains("\"in_progress\""), "{error}");
+}

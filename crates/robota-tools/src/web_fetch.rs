@@ -1,0 +1,159 @@
+//! WebFetch: a page of the web, as Markdown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use robota_core::error::Diagnose as _;
+use robota_core::permission::Class;
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::blocking::run_blocking;
+use crate::web::{Fetched, Readable, WebClient, WebError, readable};
+use crate::workplace::Workplace;
+
+const DESCRIPTION: &str = "Fetches a URL and returns its text; HTML becomes Markdown. A redirect \
+    to another host is shown, not followed.";
+
+/// The largest body that is read.
+const MOST_BODY: usize = 5 * 1024 * 1024;
+/// Characters shown at once.
+const MOST_SHOWN: usize = 50_000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    url: String,
+    #[serde(default)]
+    headers: Option<BTreeMap<String, String>>,
+    /// Where to go on in a long text, in characters.
+    #[serde(default, deserialize_with = "whole_number")]
+    offset: Option<u64>,
+}
+
+/// Fetches pages.
+pub struct WebFetch {
+    spec: ToolSpec,
+    place: Workplace,
+    client: Arc<WebClient>,
+}
+
+impl WebFetch {
+    /// A tool that fetches what the workplace's grant lets it.
+    #[must_use]
+    pub fn new(place: &Workplace) -> Self {
+        let spec = ToolSpec {
+            name: "WebFetch".to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: schema_of::<Input>(),
+            // A request tells somebody else something.
+            class: Class::Execute,
+        };
+        Self { spec, place: place.clone(), client: Arc::default() }
+    }
+
+    async fn fetch(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+        let input: Input = parse(input)?;
+        let headers = headers(input.headers.unwrap_or_default())?;
+        let private = self.place.grant.may_fetch_private(&input.url);
+        let fetching = self.client.get(&input.url, &headers, MOST_BODY, private);
+        let fetched = tokio::select! {
+            fetched = fetching => fetched.map_err(|error| refused(&error))?,
+            () = context.cancel.cancelled() => {
+                return Err(ToolOutcome::failed("interrupted", "interrupted while fetching").into());
+            }
+        };
+        let skip = usize::try_from(input.offset.unwrap_or(0)).unwrap_or(usize::MAX);
+        let (head, body) = (heading(&fetched), fetched.body);
+        let (status, elsewhere, cut) = (fetched.status, fetched.elsewhere, fetched.cut);
+        let kind = fetched.content_type;
+        let outcome = if let Some(elsewhere) = elsewhere {
+            let text =
+                format!("{head}It redirects to {elsewhere}: fetch that if it is what you want.\n");
+            ToolOutcome::ok(text).with_metadata("redirect", elsewhere.to_string())
+        } else {
+            let bytes = body.len();
+            let shown_kind = kind.clone();
+            let text = run_blocking(move || match readable(&kind, &body) {
+                Readable::Text(text) => Some(page(&text, skip, cut)),
+                Readable::Binary => None,
+            })
+            .await?;
+            match text {
+                Some(text) if (200..300).contains(&status) => {
+                    ToolOutcome::ok(format!("{head}{text}"))
+                }
+                Some(text) => ToolOutcome::failed("http_status", format!("{head}{text}")),
+                None => {
+                    let text =
+                        format!("{head}It is not text ({shown_kind}, {bytes} bytes or more).\n");
+                    ToolOutcome::failed("not_text", text)
+                }
+            }
+            .with_metadata("bytes", bytes)
+        };
+        Ok(outcome
+            .with_metadata("status", status)
+            .with_metadata("url", fetched.url.to_string())
+            .with_metadata("truncated", cut))
+    }
+}
+
+fn headers(given: BTreeMap<String, String>) -> Result<HeaderMap, InvalidInput> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let wrong = || InvalidInput(format!("`headers` has `{name}`, which cannot be sent"));
+        let key = HeaderName::try_from(&name).map_err(|_| wrong())?;
+        headers.insert(key, HeaderValue::try_from(&value).map_err(|_| wrong())?);
+    }
+    Ok(headers)
+}
+
+fn heading(fetched: &Fetched) -> String {
+    let mut text = format!("[{} {}]\n", fetched.status, fetched.url);
+    for hop in &fetched.hops {
+        text.push_str(&format!("[redirected from {hop}]\n"));
+    }
+    text
+}
+
+/// What is shown of a text.
+fn page(text: &str, skip: usize, cut: bool) -> String {
+    let total = text.chars().count();
+    let shown: String = text.chars().skip(skip).take(MOST_SHOWN).collect();
+    let end = skip.saturating_add(shown.chars().count());
+    let mut page = shown;
+    if !page.ends_with('\n') {
+        page.push('\n');
+    }
+    if end < total {
+        page.push_str(&format!("[{end} of {total} characters shown; go on with offset {end}]\n"));
+    }
+    if cut {
+        page.push_str(&format!("[only the first {MOST_BODY} bytes were read]\n"));
+    }
+    page
+}
+
+fn refused(error: &WebError) -> ToolOutcome {
+    let text = match error.hint() {
+        Some(hint) => format!("{error} ({hint})"),
+        None => error.to_string(),
+    };
+    ToolOutcome::failed(error.code(), text)
+}
+
+#[async_trait::async_trait]
+impl Tool for WebFetch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.fetch(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+    }
+}

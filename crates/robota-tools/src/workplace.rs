@@ -1,0 +1,192 @@
+//! What the tools of one session share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::{Before, Checkpoints, NoCheckpoints};
+use robota_core::tool::ToolContext;
+use robota_exec::sandbox::Confinement;
+use robota_exec::{Environment, Spill, Supervisor};
+
+use crate::arguments::Early;
+use crate::ask_user::Asker;
+use crate::error::FileError;
+use crate::file::{FileStamp, Planned, commit};
+use crate::grant::{AllFiles, Grant};
+use crate::read_log::ReadLog;
+use crate::shells::Shells;
+use crate::todo::Todos;
+use crate::web_search::Searcher;
+
+/// Where tools work and what they share. Cloning it shares everything.
+#[derive(Clone)]
+pub struct Workplace {
+    pub(crate) cwd: PathBuf,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) env: Environment,
+    pub(crate) log: Arc<ReadLog>,
+    pub(crate) grant: Arc<dyn Grant>,
+    pub(crate) checkpoints: Arc<dyn Checkpoints>,
+    pub(crate) blobs: Option<Arc<dyn Blobs>>,
+    pub(crate) spill: Option<Spill>,
+    pub(crate) confinement: Option<Arc<Confinement>>,
+    pub(crate) asker: Option<Arc<dyn Asker>>,
+    pub(crate) searcher: Option<Arc<dyn Searcher>>,
+    pub(crate) shells: Shells,
+    pub(crate) todos: Todos,
+    follow_cd: bool,
+    shell_cwd: Arc<Mutex<PathBuf>>,
+    editing: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Workplace {
+    /// Work in a directory, with commands in exactly this environment.
+    pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
+        let cwd = cwd.into();
+        Self {
+            supervisor,
+            env,
+            log: Arc::default(),
+            grant: Arc::new(AllFiles),
+            checkpoints: Arc::new(NoCheckpoints),
+            blobs: None,
+            spill: None,
+            confinement: None,
+            asker: None,
+            searcher: None,
+            shells: Shells::default(),
+            todos: Todos::default(),
+            follow_cd: false,
+            shell_cwd: Arc::new(Mutex::new(cwd.clone())),
+            editing: Arc::default(),
+            cwd,
+        }
+    }
+
+    /// The same under rules on what may be shown.
+    #[must_use]
+    pub fn grant(mut self, grant: Arc<dyn Grant>) -> Self {
+        self.grant = grant;
+        self
+    }
+
+    /// The same, handing every file over before it is changed.
+    #[must_use]
+    pub fn checkpoints(mut self, checkpoints: Arc<dyn Checkpoints>) -> Self {
+        self.checkpoints = checkpoints;
+        self
+    }
+
+    /// The same with a place for pictures.
+    #[must_use]
+    pub fn blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
+        self.blobs = Some(blobs);
+        self
+    }
+
+    /// The same with a folder for output that is too long to be shown.
+    #[must_use]
+    pub fn spill(mut self, spill: Spill) -> Self {
+        self.spill = Some(spill);
+        self
+    }
+
+    /// The same with commands that are kept from what they must not do.
+    #[must_use]
+    pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
+        self.confinement = Some(confinement);
+        self
+    }
+
+    /// The same with somebody to ask.
+    #[must_use]
+    pub fn asker(mut self, asker: Arc<dyn Asker>) -> Self {
+        self.asker = Some(asker);
+        self
+    }
+
+    /// The same with somebody who searches the web.
+    #[must_use]
+    pub fn searcher(mut self, searcher: Arc<dyn Searcher>) -> Self {
+        self.searcher = Some(searcher);
+        self
+    }
+
+    /// The same with a working directory that lasts from one Bash call to the next.
+    ///
+    /// Whoever judges calls must be told [`shell_cwd`](Self::shell_cwd) then, as the call's
+    /// `cwd`: rules about paths mean nothing if they are read in another directory.
+    #[must_use]
+    pub fn follow_cd(mut self) -> Self {
+        self.follow_cd = true;
+        self
+    }
+
+    /// The directory the next Bash call starts in.
+    #[must_use]
+    pub fn shell_cwd(&self) -> PathBuf {
+        self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The list of things to do.
+    #[must_use]
+    pub fn todos(&self) -> &Todos {
+        &self.todos
+    }
+
+    pub(crate) fn follows_cd(&self) -> bool {
+        self.follow_cd
+    }
+
+    /// A command has gone to another directory; only one that exists and lies in the workplace
+    /// is followed.
+    pub(crate) fn went_to(&self, dir: &Path) -> bool {
+        let inside = self.cwd.canonicalize().is_ok_and(|root| dir.starts_with(root));
+        let follow = inside && dir.is_dir();
+        if follow {
+            *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir.to_owned();
+        }
+        follow
+    }
+
+    /// A path as it is shown: from the workplace, if it lies there.
+    pub(crate) fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
+    }
+
+    /// Plans changes, keeps what is there, then makes them. One at a time: two edits at once
+    /// could each replace what the other wrote.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        plan: impl FnOnce(&ReadLog) -> Result<(Vec<Planned>, T), FileError> + Send + 'static,
+    ) -> Result<(Vec<(Planned, FileStamp)>, T), Early> {
+        let _one_at_a_time = self.editing.lock().await;
+        let log = self.log.clone();
+        let (planned, more) = crate::blocking::blocking(move || plan(&log)).await?;
+        for change in &planned {
+            let before = match &change.before {
+                None => Before::Missing,
+                Some(content) => Before::File { content, mode: change.mode() },
+            };
+            let kept = self.checkpoints.before_change(&context.call, &change.target, before).await;
+            if let Err(error) = kept {
+                let path = change.path.clone();
+                let error = FileError::NoCheckpoint { path, message: error.message };
+                return Err(crate::blocking::failed(&error).into());
+            }
+        }
+        let log = self.log.clone();
+        let made = crate::blocking::blocking(move || {
+            let stamps = commit(&planned)?;
+            // Who wrote it knows what is there.
+            for (change, stamp) in planned.iter().zip(&stamps) {
+                log.record(&change.target, *stamp);
+            }
+            Ok(planned.into_iter().zip(stamps).collect())
+        })
+        .await?;
+        Ok((made, more))
+    }
+}

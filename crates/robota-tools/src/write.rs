@@ -1,0 +1,85 @@
+//! Write: puts content into a file.
+
+use robota_core::permission::Class;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::arguments::{Early, parse, resolve, schema_of};
+use crate::diff::unified;
+use crate::file::plan_write;
+use crate::workplace::Workplace;
+
+const DESCRIPTION: &str = "Writes a whole file and makes the folders above it. A file that exists \
+    must be Read first; it keeps its mode, encoding and line endings. To change a part, use Edit.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Absolute, or relative to the working directory.
+    file_path: String,
+    /// The whole content.
+    content: String,
+}
+
+/// Writes files.
+pub struct Write {
+    spec: ToolSpec,
+    place: Workplace,
+}
+
+impl Write {
+    /// A tool that replaces only what was read in the same workplace.
+    #[must_use]
+    pub fn new(place: &Workplace) -> Self {
+        let spec = ToolSpec {
+            name: "Write".to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: schema_of::<Input>(),
+            class: Class::Modify,
+        };
+        Self { spec, place: place.clone() }
+    }
+
+    async fn write(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+        let input: Input = parse(input)?;
+        let path = resolve(&self.place.cwd, &input.file_path)?;
+        let name = self.place.shown(&path);
+        let plan = move |log: &crate::read_log::ReadLog| {
+            let seen = log.seen(&path);
+            Ok((vec![plan_write(&path, &input.content, seen.as_ref())?], ()))
+        };
+        let (made, ()) = self.place.change(context, plan).await?;
+        let mut text = String::new();
+        let mut outcome = ToolOutcome::ok("");
+        for (change, stamp) in &made {
+            let verb = if change.before.is_some() { "Wrote" } else { "Created" };
+            text = format!("{verb} {name} ({} bytes)\n", stamp.len);
+            if let Some(before) = &change.before {
+                let diff = unified(before, &change.after, &name);
+                text.push_str(&diff);
+                outcome = outcome.with_metadata("diff", diff);
+            }
+            outcome = outcome
+                .with_metadata("bytes", stamp.len)
+                .with_metadata("created", change.before.is_none());
+        }
+        outcome.content = ToolOutcome::ok(text).content;
+        Ok(outcome.with_metadata("file_path", name))
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Write {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.write(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

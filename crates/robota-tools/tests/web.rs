@@ -1,0 +1,205 @@
+//! WebFetch and WebSearch against a server on loopback.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use robota_core::tool::{Tool, ToolContext, ToolOutcome};
+use robota_exec::{Environment, Supervisor};
+use robota_tools::{Brave, Grant, Searcher, Searxng, WebFetch, Workplace};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+/// Loopback is allowed here and nowhere else.
+struct Local;
+
+impl Grant for Local {
+    fn may_read(&self, _: &Path) -> bool {
+        true
+    }
+
+    fn may_fetch_private(&self, url: &str) -> bool {
+        url.starts_with("http://127.0.0.1:")
+    }
+}
+
+fn fetcher() -> WebFetch {
+    let place = Workplace::new("/", Supervisor::new(), Environment::new());
+    WebFetch::new(&place.grant(Arc::new(Local)))
+}
+
+async fn fetch(url: &str) -> ToolOutcome {
+    fetcher().run(json!({"url": url}), ToolContext::detached()).await
+}
+
+/// Serves what `answer` says for each path; hands over each request's head.
+async fn serve(
+    answer: impl Fn(&str, u16) -> String + Send + Sync + 'static,
+) -> (u16, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, heads) = mpsc::unbounded_channel();
+    let answer = Arc::new(answer);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (answer, tell) = (answer.clone(), tell.clone());
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while !head.ends_with(b"\r\n\r\n") {
+                    if stream.read_exact(&mut byte).await.is_err() {
+                        return;
+                    }
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).unwrap();
+                let path = head.split(' ').nth(1).unwrap().to_owned();
+                let _ = tell.send(head);
+                let _ = stream.write_all(answer(&path, port).as_bytes()).await;
+            });
+        }
+    });
+    (port, heads)
+}
+
+fn page(kind: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn redirect(to: &str) -> String {
+    format!(
+        "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn a_page_becomes_markdown() {
+    let (port, _) = serve(|_, _| page("text/html", "<h1>Hi</h1><p>there</p>")).await;
+    let outcome = fetch(&format!("http://127.0.0.1:{port}/a")).await;
+    let text = format!("[200 http://127.0.0.1:{port}/a]\n# Hi\n\nthere\n");
+    assert_eq!((outcome.ok, outcome.text()), (true, text));
+    assert_eq!(outcome.metadata["status"], 200);
+}
+
+#[tokio::test]
+async fn private_addresses_are_refused_before_anything_is_sent() {
+    let (port, mut heads) = serve(|_, _| page("text/plain", "secret")).await;
+    for host in
+        ["localhost", "127.0.0.2", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
+    {
+        let outcome = fetch(&format!("http://{host}:{port}/")).await;
+        assert_eq!(
+            outcome.error_code.as_deref(),
+            Some("private_address"),
+            "{host}: {}",
+            outcome.text()
+        );
+    }
+    for url in
+        ["ftp://example.org/", "file:///etc/passwd", "http://user:pw@example.org/", "nonsense"]
+    {
+        assert_eq!(fetch(url).await.error_code.as_deref(), Some("bad_url"), "{url}");
+    }
+    assert!(heads.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn redirects_stay_with_their_host_and_are_shown() {
+    let (other, mut never) = serve(|_, _| page("text/plain", "stolen")).await;
+    let (port, mut heads) = serve(move |path, port| match path {
+        "/a" => redirect("/b"),
+        "/b" => redirect(&format!("http://127.0.0.1:{port}/c")),
+        "/c" => page("text/plain", "end"),
+        "/away" => redirect(&format!("http://127.0.0.1:{other}/x")),
+        "/private" => redirect("http://localhost:1/"),
+        _ => redirect("/loop"),
+    })
+    .await;
+    let at = |path: &str| format!("http://127.0.0.1:{port}/{path}");
+    let outcome = fetch(&at("a")).await;
+    let text = format!(
+        "[200 {}]\n[redirected from {}]\n[redirected from {}]\nend\n",
+        at("c"),
+        at("a"),
+        at("b")
+    );
+    assert_eq!(outcome.text(), text);
+    let input = json!({"url": at("away"), "headers": {"Authorization": "Bearer s3cret"}});
+    let outcome = fetcher().run(input, ToolContext::detached()).await;
+    assert!(outcome.text().contains(&format!("It redirects to http://127.0.0.1:{other}/x")));
+    assert!(never.try_recv().is_err(), "nobody else was asked, let alone told a secret");
+    let mut last = String::new();
+    while let Ok(head) = heads.try_recv() {
+        last = head;
+    }
+    assert!(last.to_lowercase().contains("authorization: bearer s3cret"), "{last}");
+    assert!(fetch(&at("private")).await.text().contains("It redirects to http://localhost:1/"));
+    assert_eq!(fetch(&at("loop")).await.error_code.as_deref(), Some("too_many_redirects"));
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_cut_while_it_comes() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = [0; 1024];
+        assert!(stream.read(&mut head).await.unwrap() > 0);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // Until the other side has had enough.
+        while stream.write_all(&[b'x'; 65_536]).await.is_ok() {}
+    });
+    let outcome = fetch(&format!("http://127.0.0.1:{port}/")).await;
+    assert!(outcome.ok && outcome.text().len() < 52_000);
+    assert!(
+        outcome.text().contains("[50000 of 5242880 characters shown; go on with offset 50000]")
+    );
+    assert!(outcome.text().ends_with("[only the first 5242880 bytes were read]\n"));
+}
+
+#[tokio::test]
+async fn a_status_that_is_no_success_is_told_with_its_text() {
+    let (port, _) = serve(|path, _| match path {
+        "/none" => page("text/plain", "gone").replace("200 OK", "404 Not Found"),
+        _ => page("image/png", "x"),
+    })
+    .await;
+    let outcome = fetch(&format!("http://127.0.0.1:{port}/none")).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("http_status"));
+    assert!(outcome.text().ends_with("/none]\ngone\n"), "{}", outcome.text());
+    let outcome = fetch(&format!("http://127.0.0.1:{port}/picture")).await;
+    assert_eq!(outcome.error_code.as_deref(), Some("not_text"));
+}
+
+#[tokio::test]
+async fn searchers_read_what_their_services_say() {
+    let (port, mut heads) = serve(|path, _| {
+        if path.starts_with("/res/") {
+            let hit = json!({"title": "T", "url": "https://x.example/", "description": "D"});
+            return page("application/json", &json!({"web": {"results": [hit]}}).to_string());
+        }
+        let hit = json!({"title": "T", "url": "https://y.example/", "content": "C"});
+        page("application/json", &json!({"results": [hit, hit, {"title": "no url"}]}).to_string())
+    })
+    .await;
+    let base = format!("http://127.0.0.1:{port}");
+    let hits = Brave::at(&base, "k3y").search("a b&c", 5).await.unwrap();
+    assert_eq!((hits.len(), hits[0].snippet.as_str()), (1, "D"));
+    let head = heads.recv().await.unwrap();
+    assert!(head.starts_with("GET /res/v1/web/search?q=a+b%26c&count=5 "), "{head}");
+    assert!(head.to_lowercase().contains("x-subscription-token: k3y"), "{head}");
+    let hits = Searxng::new(format!("{base}/")).search("a b", 1).await.unwrap();
+    assert_eq!((hits.len(), hits[0].url.as_str()), (1, "https://y.example/"));
+    let head = heads.recv().await.unwrap();
+    assert!(head.starts_with("GET /search?q=a+b&format=json "), "{head}");
+    let (port, _) =
+        serve(|_, _| page("text/plain", "limit").replace("200 OK", "429 Too Many")).await;
+    let error = Searxng::new(format!("http://127.0.0.1:{port}")).search("x", 1).await.unwrap_err();
+    assert_eq!(error.to_string(), "the search service answered 429: limit");
+}
