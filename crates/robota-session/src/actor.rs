@@ -266,6 +266,8 @@ impl Actor {
                     let owed = recorder.settle().await;
                     self.notice(owed.err().as_ref());
                 }
+                let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
+                self.shared.live.fail(report.error.clone().unwrap_or_else(unknown));
             }
             self.tell_failure(&report);
         }
