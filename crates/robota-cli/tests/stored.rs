@@ -109,6 +109,7 @@ fn filters() -> insta::Settings {
     settings.add_filter(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME");
     settings.add_filter(r"\d+ ms|\d+\.\d s", "TOOK");
     settings.add_filter(r"ID(\d) +", "ID$1 ");
+    settings.add_filter(r"\d+ events, last \d+-\d+", "N events, last CURSOR");
     settings
 }
 
