@@ -109,6 +109,7 @@ fn filters() -> insta::Settings {
     settings.add_filter(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME");
     settings.add_filter(r"\d+ ms|\d+\.\d s", "TOOK");
     settings.add_filter(r"ID(\d) +", "ID$1 ");
+    settings.add_filter(r"\d+ events, last \d+-\d+", "N events, last CURSOR");
     settings
 }
 
@@ -260,12 +261,18 @@ fn sess_14_validate_reports_all_that_is_wrong() {
 
     // The last line was being written.
     std::fs::write(&segment, &whole[..whole.len() - 9]).unwrap();
-    let report = project.json(1, &["validate", &id]);
+    let report = project.json(0, &["validate", &id]);
+    project.sessions(1, &["validate", &id, "--strict"]);
     let codes = |report: &Value| {
         let found = report["reports"][0]["report"]["findings"].as_array().unwrap().iter();
         found.map(|found| found["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(codes(&report), ["TORN_TAIL", "MISSING_TERMINAL"]);
+    assert_eq!(codes(&report), ["TORN_TAIL"]);
+    // The turn has not ended.
+    let (open, _) = whole.split_at(whole.find("\"turn_finished\"").unwrap());
+    let (open, _) = open.rsplit_once('\n').unwrap();
+    std::fs::write(&segment, format!("{open}\n")).unwrap();
+    assert_eq!(codes(&project.json(1, &["validate", &id])), ["MISSING_TERMINAL"]);
 
     // One byte is another, one line is gone.
     let mut lines: Vec<_> = whole.lines().map(str::to_owned).collect();
