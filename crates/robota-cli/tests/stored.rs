@@ -131,11 +131,11 @@ fn sess_11_sessions_are_listed_newest_first() {
         (ids, page["next"].clone())
     };
     let (page, next) = ids(&["--limit", "1"]);
-    assert_eq!(page, [second.clone()]);
+    assert_eq!(page, std::slice::from_ref(&second));
     let (page, next) = ids(&["--limit", "1", "--after", next.as_str().unwrap()]);
     assert_eq!((page, next), (vec![first.clone()], Value::Null));
-    assert_eq!(ids(&["--text", "READ THE"]).0, [first.clone()]);
-    assert_eq!(ids(&["--prefix", &first]).0, [first.clone()]);
+    assert_eq!(ids(&["--text", "READ THE"]).0, std::slice::from_ref(&first));
+    assert_eq!(ids(&["--prefix", &first]).0, std::slice::from_ref(&first));
     assert_eq!(ids(&["--since", "1h"]).0.len(), 2);
     assert_eq!(ids(&["--until", "2020-01-01"]).0.len(), 0);
     // A store that is named may hold sessions of other folders.
