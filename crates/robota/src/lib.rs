@@ -25,11 +25,13 @@
 //! | feature | adds |
 //! |---|---|
 //! | `scripted` | a provider that plays a script, for tests and trying things out |
-//! | `tools` | the built-in tools (Read, Edit, Bash), and the supervisor their processes run under |
+//! | `tools` | the built-in tools, and the supervisor their processes run under |
+//! | `session` | durable sessions, and the permission rules of what may run in them |
+//! | `store` | sessions in files; `sqlite` and `postgres` add databases |
+//! | `providers` | models of any vendor, over four wires |
 //!
-//! Real model providers, durable sessions and servers are not here yet; the README says what
-//! works today. Where to begin: [`Agent`], [`Tool`], [`Gate`], [`Event`], and [`core`] for
-//! everything else.
+//! Servers, subagents and MCP are not here yet; the README says what works today. Where to
+//! begin: [`Agent`], [`Tool`], [`Gate`], [`Event`], and [`core`] for everything else.
 
 pub use async_trait::async_trait;
 pub use robota_core as core;
@@ -37,6 +39,14 @@ pub use robota_core as core;
 pub use robota_core::scripted;
 #[cfg(feature = "tools")]
 pub use robota_exec as exec;
+#[cfg(feature = "session")]
+pub use robota_policy as policy;
+#[cfg(feature = "providers")]
+pub use robota_providers as providers;
+#[cfg(feature = "session")]
+pub use robota_session as session;
+#[cfg(feature = "store")]
+pub use robota_store as store;
 #[cfg(feature = "tools")]
 pub use robota_tools as tools;
 pub use tokio_util::sync::CancellationToken;
