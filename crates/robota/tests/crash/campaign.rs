@@ -1,0 +1,227 @@
+//! All the deaths of one store.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use robota_store::{Level, failpoint};
+use robota_testkit::postgres::PostgresServer;
+use tempfile::TempDir;
+
+use crate::check::{Loss, check};
+use crate::life::{Death, Life, live};
+use crate::place::{Kind, Place};
+
+/// Deaths of the server: every other one takes the child along.
+const SERVER_DEATHS: u32 = 4;
+
+/// What one store went through.
+#[derive(Default)]
+pub(crate) struct Column {
+    /// By failpoint.
+    pub(crate) deaths: BTreeMap<String, u32>,
+    pub(crate) random: u32,
+    pub(crate) server: u32,
+}
+
+/// Numbers that look random and are the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn throw(&mut self) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.throw() % end.max(1)
+    }
+}
+
+pub(crate) struct Campaign {
+    kind: Kind,
+    seed: u64,
+    dice: Dice,
+    server: Option<PostgresServer>,
+    address: String,
+    runtime: tokio::runtime::Runtime,
+    trials: u32,
+    column: Column,
+}
+
+/// What happens on a store until it is looked at.
+struct Trial {
+    place: Place,
+    /// Removed when all is well.
+    folder: TempDir,
+}
+
+impl Campaign {
+    pub(crate) fn new(kind: Kind, seed: u64) -> Self {
+        let server = (kind == Kind::Postgres).then(|| {
+            let server = PostgresServer::start().unwrap();
+            server.expect("PostgreSQL is not installed; `cargo xtask setup` installs it")
+        });
+        let address = server.as_ref().map_or(String::new(), |server| server.database().unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let dice = Dice(seed ^ (kind as u64) << 32);
+        let column = Column::default();
+        Self { kind, seed, dice, server, address, runtime, trials: 0, column }
+    }
+
+    /// Every failpoint, every append, so many random kills, and the server.
+    pub(crate) fn run(mut self, kills: u32) -> Column {
+        let (lines, hits) = self.rehearse();
+        let kind = self.kind;
+        for point in failpoint::POINTS.iter().filter(|point| kind.passes(point)) {
+            let times = hits.get(*point).copied().unwrap_or(0);
+            assert!(times > 0, "{}: no session gets to {point}", kind.name());
+            let nth = 1 + self.dice.below(times);
+            self.die(&[Death::At(format!("{point}:{nth}"))], Level::Barrier);
+        }
+        let every = self.kind.every_append();
+        for nth in 1..=hits[every] {
+            self.die(&[Death::At(format!("{every}:{nth}"))], Level::Barrier);
+        }
+        while self.column.random < kills {
+            let level = [Level::Strict, Level::Barrier, Level::Relaxed][self.dice.below(3) as usize];
+            let lines_of = |dice: &mut Dice| Death::After {
+                lines: dice.below(lines) as usize,
+                turns: dice.below(1 << 18) as u32,
+            };
+            let mut deaths = vec![lines_of(&mut self.dice)];
+            // Some die again, and some of those while they recover.
+            match self.dice.below(4) {
+                0 => deaths.push(lines_of(&mut self.dice)),
+                1 => deaths.push(Death::At(format!("{every}:{}", 1 + self.dice.below(8)))),
+                _ => {}
+            }
+            self.die(&deaths, level);
+        }
+        if self.server.is_some() {
+            for nth in 0..SERVER_DEATHS {
+                let after = self.dice.below(lines) as usize;
+                self.server_dies(after, nth % 2 == 0);
+            }
+        }
+        self.column
+    }
+
+    fn begin(&mut self, level: Level) -> Trial {
+        self.trials += 1;
+        let folder = tempfile::Builder::new().prefix("crash-").tempdir().unwrap();
+        let place = Place {
+            kind: self.kind,
+            level,
+            address: self.address.clone(),
+            folder: folder.path().to_path_buf(),
+            prefix: format!("agent:trial-{}/", self.trials),
+        };
+        Trial { place, folder }
+    }
+
+    /// A life without a death: how many lines it has, and how often it passes each failpoint.
+    fn rehearse(&mut self) -> (u64, BTreeMap<String, u64>) {
+        let trial = self.begin(Level::Barrier);
+        let t0 = std::time::Instant::now();
+        let seen = live(&trial.place, 1, &Death::None);
+        let t1 = t0.elapsed();
+        let told = seen.as_ref().map(|_| ()).map_err(Clone::clone);
+        let checked = told.and_then(|()| self.check(&trial, Loss::Nothing));
+        eprintln!("TIMING {} live {:?} check {:?} {:?}", self.kind.name(), t1, t0.elapsed()-t1, seen.as_ref().map(|s| s.hits().map(|(a,b)|(a.to_owned(),b)).collect::<Vec<_>>()).unwrap());
+        if std::env::var("TIMING").is_ok() { panic!() }
+        let trial = self.judge(trial, "a life without a death", checked);
+        let seen = seen.unwrap_or_else(|error| panic!("{error}"));
+        drop(trial);
+        let hits = seen.hits().map(|(point, hits)| (point.to_owned(), hits)).collect();
+        (seen.lines.iter().filter(|line| !line.starts_with("hits")).count() as u64, hits)
+    }
+
+    /// Lives that end so, one after the other; what they leave must hold.
+    fn die(&mut self, deaths: &[Death], level: Level) {
+        let trial = self.begin(level);
+        let mut result = Ok(());
+        for (life, death) in (1..).zip(deaths) {
+            result = live(&trial.place, life, death).and_then(|seen| match death {
+                Death::At(point) if life == 1 && !seen.killed => {
+                    Err(format!("it did not get to {point}"))
+                }
+                Death::None | Death::At(_) | Death::After { .. } => Ok(()),
+            });
+            if result.is_err() {
+                break;
+            }
+            match death {
+                Death::None => {}
+                Death::At(point) => {
+                    let name = point.split(':').next().unwrap_or(point).to_owned();
+                    *self.column.deaths.entry(name).or_insert(0) += 1;
+                }
+                Death::After { .. } => self.column.random += 1,
+            }
+        }
+        let checked = result.and_then(|()| self.check(&trial, Loss::Nothing));
+        let words: Vec<_> = deaths.iter().map(ToString::to_string).collect();
+        let what = format!("{}, {level:?}", words.join(", then "));
+        drop(self.judge(trial, &what, checked));
+    }
+
+    /// The server is killed after so many lines, and its client with it or not.
+    fn server_dies(&mut self, after: usize, patient: bool) {
+        let trial = self.begin(Level::Barrier);
+        let died = self.kill_server(&trial.place, after, patient);
+        let checked = died.and_then(|()| self.check(&trial, Loss::AfterBarrier));
+        self.column.server += 1;
+        let what = format!("the server killed after line {after}, its client patient: {patient}");
+        drop(self.judge(trial, &what, checked));
+    }
+
+    fn kill_server(&mut self, place: &Place, after: usize, patient: bool) -> Result<(), String> {
+        let server = self.server.as_mut().ok_or("there is no server")?;
+        let mut child = Life::begin(place, 1, None, patient);
+        for _ in 0..after {
+            child.next()?;
+        }
+        server.kill()?;
+        if patient {
+            let failed = child.until("failed")?;
+            server.restart()?;
+            if failed.is_some() {
+                child.go_on();
+            }
+        } else {
+            child.kill();
+            server.restart()?;
+        }
+        child.end().map(drop)
+    }
+
+    fn check(&self, trial: &Trial, loss: Loss) -> Result<(), String> {
+        self.runtime.block_on(async {
+            let patience = std::time::Duration::from_secs(120);
+            match tokio::time::timeout(patience, check(&trial.place, loss)).await {
+                Ok(checked) => checked,
+                Err(_) => Err("the check hangs".to_owned()),
+            }
+        })
+    }
+
+    /// Fails with everything that is needed to see it again.
+    fn judge(&self, trial: Trial, what: &str, result: Result<(), String>) -> Trial {
+        let Err(error) = result else { return trial };
+        let Trial { place, folder } = trial;
+        let kept: PathBuf = folder.keep();
+        panic!(
+            "{error}\n  store: {}, trial {} ({what})\n  again: ROBOTA_CRASH_SEED={}\n  what is \
+             left: {} ({} lines told)",
+            self.kind.name(),
+            self.trials,
+            self.seed,
+            kept.display(),
+            place.told().lines().len(),
+        );
+    }
+}
