@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use robota_store::{Level, failpoint};
 use robota_testkit::postgres::PostgresServer;
-use tempfile::TempDir;
 
 use crate::check::{Loss, check};
-use crate::life::{Death, Life, live};
+use crate::life::{Death, Life, Trial, live};
 use crate::place::{Kind, Place};
+use crate::scene::{ACTS, WHOLE};
 
 /// Deaths of the server: every other one takes the child along.
 const SERVER_DEATHS: u32 = 4;
@@ -52,11 +52,11 @@ pub(crate) struct Campaign {
     column: Column,
 }
 
-/// What happens on a store until it is looked at.
-struct Trial {
-    place: Place,
-    /// Removed when all is well.
-    folder: TempDir,
+/// What was seen of an act without a death.
+struct Rehearsal {
+    lines: u64,
+    /// How often it passes each failpoint.
+    hits: BTreeMap<String, u64>,
 }
 
 impl Campaign {
@@ -74,45 +74,64 @@ impl Campaign {
 
     /// Every failpoint, every append, so many random kills, and the server.
     pub(crate) fn run(mut self, kills: u32) -> Column {
-        let (lines, hits) = self.rehearse();
+        let acts: Vec<_> = (0..ACTS.len()).map(|act| self.rehearse(act)).collect();
         let kind = self.kind;
         for point in failpoint::POINTS.iter().filter(|point| kind.passes(point)) {
-            let times = hits.get(*point).copied().unwrap_or(0);
-            assert!(times > 0, "{}: no session gets to {point}", kind.name());
+            // In the shortest act that gets there.
+            let found = acts.iter().enumerate().find_map(|(act, seen)| {
+                seen.hits.get(*point).map(|times| (act, *times))
+            });
+            let Some((act, times)) = found else {
+                panic!("{}: no session gets to {point}", kind.name())
+            };
             let nth = 1 + self.dice.below(times);
-            self.die(&[Death::At(format!("{point}:{nth}"))], Level::Barrier);
+            self.die(act, &[Death::At(format!("{point}:{nth}"))], Level::Barrier);
         }
-        let every = self.kind.every_append();
-        for nth in 1..=hits[every] {
-            self.die(&[Death::At(format!("{every}:{nth}"))], Level::Barrier);
+        let every = kind.every_append();
+        for (act, seen) in acts.iter().enumerate().filter(|(act, _)| *act != WHOLE) {
+            for nth in 1..=seen.hits[every] {
+                self.die(act, &[Death::At(format!("{every}:{nth}"))], Level::Barrier);
+            }
         }
         while self.column.random < kills {
-            let level = [Level::Strict, Level::Barrier, Level::Relaxed][self.dice.below(3) as usize];
-            let lines_of = |dice: &mut Dice| Death::After {
-                lines: dice.below(lines) as usize,
-                turns: dice.below(1 << 18) as u32,
-            };
-            let mut deaths = vec![lines_of(&mut self.dice)];
-            // Some die again, and some of those while they recover.
-            match self.dice.below(4) {
-                0 => deaths.push(lines_of(&mut self.dice)),
-                1 => deaths.push(Death::At(format!("{every}:{}", 1 + self.dice.below(8)))),
-                _ => {}
-            }
-            self.die(&deaths, level);
+            let act = self.dice.below(acts.len() as u64) as usize;
+            self.die_somewhere(act, acts[act].lines);
         }
         if self.server.is_some() {
             for nth in 0..SERVER_DEATHS {
-                let after = self.dice.below(lines) as usize;
+                let after = self.dice.below(acts[WHOLE].lines) as usize;
                 self.server_dies(after, nth % 2 == 0);
             }
         }
         self.column
     }
 
-    fn begin(&mut self, level: Level) -> Trial {
+    /// A death at an instant that nobody chose.
+    fn die_somewhere(&mut self, act: usize, lines: u64) {
+        let level = [Level::Strict, Level::Barrier, Level::Relaxed][self.dice.below(3) as usize];
+        let somewhere = |dice: &mut Dice| Death::After {
+            lines: dice.below(lines) as usize,
+            turns: dice.below(1 << 18) as u32,
+        };
+        let mut deaths = vec![somewhere(&mut self.dice)];
+        // Some die again, and some of those while they recover.
+        match self.dice.below(4) {
+            0 => deaths.push(somewhere(&mut self.dice)),
+            1 => {
+                let nth = 1 + self.dice.below(8);
+                deaths.push(Death::At(format!("{}:{nth}", self.kind.every_append())));
+            }
+            _ => {}
+        }
+        self.die(act, &deaths, level);
+    }
+
+    fn begin(&mut self, act: usize, level: Level) -> Trial {
         self.trials += 1;
-        let folder = tempfile::Builder::new().prefix("crash-").tempdir().unwrap();
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix("crash-");
+        // A kill takes no page from the kernel, so memory will do, and is fast.
+        let folder = builder.tempdir_in("/dev/shm").or_else(|_| builder.tempdir()).unwrap();
         let place = Place {
             kind: self.kind,
             level,
@@ -120,68 +139,69 @@ impl Campaign {
             folder: folder.path().to_path_buf(),
             prefix: format!("agent:trial-{}/", self.trials),
         };
-        Trial { place, folder }
+        Trial { act, place, folder }
     }
 
-    /// A life without a death: how many lines it has, and how often it passes each failpoint.
-    fn rehearse(&mut self) -> (u64, BTreeMap<String, u64>) {
-        let trial = self.begin(Level::Barrier);
-        let t0 = std::time::Instant::now();
-        let seen = live(&trial.place, 1, &Death::None);
-        let t1 = t0.elapsed();
-        let told = seen.as_ref().map(|_| ()).map_err(Clone::clone);
-        let checked = told.and_then(|()| self.check(&trial, Loss::Nothing));
-        eprintln!("TIMING {} live {:?} check {:?} {:?}", self.kind.name(), t1, t0.elapsed()-t1, seen.as_ref().map(|s| s.hits().map(|(a,b)|(a.to_owned(),b)).collect::<Vec<_>>()).unwrap());
-        if std::env::var("TIMING").is_ok() { panic!() }
-        let trial = self.judge(trial, "a life without a death", checked);
+    /// An act without a death.
+    fn rehearse(&mut self, act: usize) -> Rehearsal {
+        let trial = self.begin(act, Level::Barrier);
+        let seen = live(&trial, 1, &Death::None);
+        let checked = match &seen {
+            Ok(_) => self.check(&trial, Loss::Nothing),
+            Err(error) => Err(error.clone()),
+        };
+        drop(self.judge(trial, "a life without a death", checked));
         let seen = seen.unwrap_or_else(|error| panic!("{error}"));
-        drop(trial);
         let hits = seen.hits().map(|(point, hits)| (point.to_owned(), hits)).collect();
-        (seen.lines.iter().filter(|line| !line.starts_with("hits")).count() as u64, hits)
+        let lines = seen.lines.iter().filter(|line| !line.starts_with("hits")).count() as u64;
+        Rehearsal { lines, hits }
     }
 
     /// Lives that end so, one after the other; what they leave must hold.
-    fn die(&mut self, deaths: &[Death], level: Level) {
-        let trial = self.begin(level);
+    fn die(&mut self, act: usize, deaths: &[Death], level: Level) {
+        let trial = self.begin(act, level);
         let mut result = Ok(());
         for (life, death) in (1..).zip(deaths) {
-            result = live(&trial.place, life, death).and_then(|seen| match death {
-                Death::At(point) if life == 1 && !seen.killed => {
-                    Err(format!("it did not get to {point}"))
+            let killed = match live(&trial, life, death) {
+                Ok(seen) => seen.killed,
+                Err(error) => {
+                    result = Err(error);
+                    break;
                 }
-                Death::None | Death::At(_) | Death::After { .. } => Ok(()),
-            });
-            if result.is_err() {
-                break;
-            }
+            };
             match death {
-                Death::None => {}
-                Death::At(point) => {
+                Death::At(point) if killed => {
                     let name = point.split(':').next().unwrap_or(point).to_owned();
                     *self.column.deaths.entry(name).or_insert(0) += 1;
                 }
-                Death::After { .. } => self.column.random += 1,
+                Death::At(point) if life == 1 => {
+                    result = Err(format!("it did not get to {point}"));
+                    break;
+                }
+                Death::After { .. } if killed => self.column.random += 1,
+                // One that was over before we came.
+                Death::None | Death::At(_) | Death::After { .. } => {}
             }
         }
         let checked = result.and_then(|()| self.check(&trial, Loss::Nothing));
         let words: Vec<_> = deaths.iter().map(ToString::to_string).collect();
-        let what = format!("{}, {level:?}", words.join(", then "));
+        let what = format!("act {act}, {}, {level:?}", words.join(", then "));
         drop(self.judge(trial, &what, checked));
     }
 
     /// The server is killed after so many lines, and its client with it or not.
     fn server_dies(&mut self, after: usize, patient: bool) {
-        let trial = self.begin(Level::Barrier);
-        let died = self.kill_server(&trial.place, after, patient);
+        let trial = self.begin(WHOLE, Level::Barrier);
+        let died = self.kill_server(&trial, after, patient);
         let checked = died.and_then(|()| self.check(&trial, Loss::AfterBarrier));
         self.column.server += 1;
         let what = format!("the server killed after line {after}, its client patient: {patient}");
         drop(self.judge(trial, &what, checked));
     }
 
-    fn kill_server(&mut self, place: &Place, after: usize, patient: bool) -> Result<(), String> {
+    fn kill_server(&mut self, trial: &Trial, after: usize, patient: bool) -> Result<(), String> {
         let server = self.server.as_mut().ok_or("there is no server")?;
-        let mut child = Life::begin(place, 1, None, patient);
+        let mut child = Life::begin(trial, 1, None, patient);
         for _ in 0..after {
             child.next()?;
         }
@@ -212,7 +232,7 @@ impl Campaign {
     /// Fails with everything that is needed to see it again.
     fn judge(&self, trial: Trial, what: &str, result: Result<(), String>) -> Trial {
         let Err(error) = result else { return trial };
-        let Trial { place, folder } = trial;
+        let Trial { place, folder, .. } = trial;
         let kept: PathBuf = folder.keep();
         panic!(
             "{error}\n  store: {}, trial {} ({what})\n  again: ROBOTA_CRASH_SEED={}\n  what is \

@@ -7,14 +7,25 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::place::Place;
 use crate::scene;
 
-/// What a child is to do, in its environment: life, whether it is patient, failpoint, place.
+/// What a child is to do, in its environment: act, life, whether it is patient, failpoint, place.
 const TASK: &str = "ROBOTA_CRASH_CHILD";
 
 /// A child that says nothing for so long hangs: a guard, not a measure.
 const HANGS: Duration = Duration::from_secs(120);
+
+/// What is played on a store until it is looked at.
+pub(crate) struct Trial {
+    /// Which of the acts.
+    pub(crate) act: usize,
+    pub(crate) place: Place,
+    /// Removed when all is well.
+    pub(crate) folder: TempDir,
+}
 
 /// How a child is ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,13 +66,12 @@ impl Seen {
 /// Does nothing unless it is started as a child.
 pub(crate) fn child() {
     let Ok(task) = std::env::var(TASK) else { return };
-    let [life, patient, arm, place] = task.splitn(4, ' ').collect::<Vec<_>>()[..] else {
-        panic!("{task}")
-    };
+    let words: Vec<_> = task.splitn(5, ' ').collect();
+    let [act, life, patient, arm, place] = words[..] else { panic!("{task}") };
     let arm = (arm != "-").then_some(arm);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (place, life) = (Place::decode(place), life.parse().unwrap());
-    runtime.block_on(scene::play(place, arm, life, patient == "patient"));
+    let (act, life) = (act.parse().unwrap(), life.parse().unwrap());
+    runtime.block_on(scene::play(Place::decode(place), act, arm, life, patient == "patient"));
 }
 
 /// A child that runs.
@@ -74,9 +84,10 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(crate) fn begin(place: &Place, life: u32, arm: Option<&str>, patient: bool) -> Self {
+    pub(crate) fn begin(trial: &Trial, life: u32, arm: Option<&str>, patient: bool) -> Self {
+        let Trial { act, place, .. } = trial;
         let patient = if patient { "patient" } else { "mortal" };
-        let task = format!("{life} {patient} {} {}", arm.unwrap_or("-"), place.encode());
+        let task = format!("{act} {life} {patient} {} {}", arm.unwrap_or("-"), place.encode());
         let errors = place.folder.join(format!("stderr-{life}"));
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "the_child_of_the_other_test", "--nocapture", "--test-threads=1"])
@@ -150,12 +161,12 @@ impl Life {
 }
 
 /// A whole life.
-pub(crate) fn live(place: &Place, life: u32, death: &Death) -> Result<Seen, String> {
+pub(crate) fn live(trial: &Trial, life: u32, death: &Death) -> Result<Seen, String> {
     let arm = match death {
         Death::At(point) => Some(point.as_str()),
         Death::None | Death::After { .. } => None,
     };
-    let mut child = Life::begin(place, life, arm, false);
+    let mut child = Life::begin(trial, life, arm, false);
     if let Death::After { lines, turns } = death {
         for _ in 0..*lines {
             if child.next()?.is_none() {

@@ -15,8 +15,44 @@ use tokio::task::JoinHandle;
 use crate::place::{Notes, Place};
 use crate::stage::{Model, builder};
 
-/// How many steps there are.
-const STEPS: usize = 7;
+/// What a child plays, as steps. The last act has all of them.
+pub(crate) const ACTS: [&[Step]; 5] = [
+    &[Step::Talk],
+    &[Step::Queue, Step::Again],
+    &[Step::Spill, Step::Compact],
+    &[Step::Fork, Step::Delete],
+    &[
+        Step::Talk,
+        Step::Queue,
+        Step::Again,
+        Step::Spill,
+        Step::Compact,
+        Step::Fork,
+        Step::Delete,
+        Step::Talk,
+    ],
+];
+
+/// The act with every step.
+pub(crate) const WHOLE: usize = ACTS.len() - 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Streaming, parallel tools, effects, two questions at once, hooks.
+    Talk,
+    /// Inputs that wait, and one that does not.
+    Queue,
+    /// A writer that ends well, and another.
+    Again,
+    /// More than an event holds.
+    Spill,
+    /// A summary in place of it all.
+    Compact,
+    /// Another session that goes on from here.
+    Fork,
+    /// And one that is deleted.
+    Delete,
+}
 
 /// One line to whoever watches. The line before may be half of the test runner's own.
 fn say(word: &str) {
@@ -81,7 +117,7 @@ async fn enter(
 
 /// Plays all of it. A patient child does not die of a store that fails: it waits for a word, and
 /// goes on.
-pub(crate) async fn play(place: Place, arm: Option<&str>, life: u32, patient: bool) {
+pub(crate) async fn play(place: Place, act: usize, arm: Option<&str>, life: u32, patient: bool) {
     if let Some(arm) = arm {
         failpoint::arm(arm).unwrap();
     }
@@ -94,8 +130,8 @@ pub(crate) async fn play(place: Place, arm: Option<&str>, life: u32, patient: bo
         scene.session.run("Are you there?").await.unwrap();
     }
     let mut failed = false;
-    for step in 0..STEPS {
-        match scene.step(step).await {
+    for step in ACTS[act] {
+        match scene.step(*step).await {
             Ok(()) => {}
             Err(error) if patient && !failed => {
                 failed = true;
@@ -104,7 +140,7 @@ pub(crate) async fn play(place: Place, arm: Option<&str>, life: u32, patient: bo
                 std::io::stdin().lock().read_line(&mut word).unwrap();
                 scene.come_back().await;
             }
-            Err(error) => panic!("step {step}: {error}"),
+            Err(error) => panic!("{step:?}: {error}"),
         }
     }
     scene.leave().await.unwrap();
@@ -115,51 +151,42 @@ pub(crate) async fn play(place: Place, arm: Option<&str>, life: u32, patient: bo
 }
 
 impl Scene {
-    async fn step(&mut self, step: usize) -> Result<(), SessionError> {
+    async fn step(&mut self, step: Step) -> Result<(), SessionError> {
         let Self { session, model, place, store, .. } = self;
         match step {
-            // Streaming, parallel tools, effects, two questions at once, hooks.
-            0 => {
+            Step::Talk => {
                 model.play(
                     "
-chunk: 6
+chunk: 12
 answers:
-  - {thinking: hm, text: I look around., tools: [look, look, act, asked, asked]}
-  - tools: [act, nowhere]
+  - {thinking: hm, text: I look around., tools: [look, act, asked, asked, nowhere]}
   - Done.
 ",
                 );
                 session.run("First").await?;
             }
-            // Inputs that wait, and one that does not.
-            1 => {
+            Step::Queue => {
                 model.play("[{tools: [act]}, One., Two., Three.]");
-                for (text, delivery) in
-                    [("A", Delivery::AfterTurn), ("B", Delivery::NextRound)]
-                {
+                for (text, delivery) in [("A", Delivery::AfterTurn), ("B", Delivery::NextRound)] {
                     let input = session.send_with(text, delivery).await?;
                     tell(&place.told(), "input", &format!("{} {input}", session.id()));
                 }
                 session.run("C").await?;
             }
-            // A writer that ends well, and another.
-            2 => {
+            Step::Again => {
                 self.leave().await?;
                 (self.session, self.follower) =
                     enter(&self.place, &self.store, &self.model).await?;
             }
-            // More than an event holds.
-            3 => {
+            Step::Spill => {
                 model.play("[{tools: [big]}, That was long.]");
                 session.run("Tell me everything").await?;
             }
-            // A summary in place of it all.
-            4 => {
+            Step::Compact => {
                 model.play("[In short.]");
                 session.context().compact(None).await?;
             }
-            // Another session that goes on from here.
-            5 => {
+            Step::Fork => {
                 let id = place.session(&format!("fork-{}", self.life));
                 let child = session.fork(&Selector::Latest, Some(id)).await?;
                 tell(&place.told(), "forked", child.id().as_str());
@@ -169,8 +196,7 @@ answers:
                 child.shutdown("end").await?;
                 follower.await.unwrap();
             }
-            // And one that is deleted.
-            _ => {
+            Step::Delete => {
                 let id = place.session(&format!("gone-{}", self.life));
                 let child = session.fork(&Selector::Latest, Some(id.clone())).await?;
                 model.play("[{tools: [big]}, Soon gone.]");
@@ -179,8 +205,6 @@ answers:
                 tell(&place.told(), "deleting", id.as_str());
                 store.delete(&id).await?;
                 tell(&place.told(), "deleted", id.as_str());
-                model.play("[The end.]");
-                session.run("Last").await?;
             }
         }
         Ok(())
