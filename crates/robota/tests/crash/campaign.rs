@@ -41,13 +41,63 @@ impl Dice {
     }
 }
 
-pub(crate) struct Campaign {
+impl Column {
+    fn add(&mut self, other: Self) {
+        for (point, deaths) in other.deaths {
+            *self.deaths.entry(point).or_insert(0) += deaths;
+        }
+        self.random += other.random;
+        self.server += other.server;
+    }
+}
+
+/// How many work on a server at once: it lets its clients wait more than work.
+const CLIENTS: u32 = 2;
+
+/// All deaths of a store: every failpoint, every append, so many random kills, and the server.
+pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32) -> Column {
+    let Kind::Postgres = kind else {
+        let mut campaign = Campaign::new(kind, seed, "", 0);
+        let acts = campaign.rehearsals();
+        campaign.run(&acts, kills, 1);
+        return campaign.column;
+    };
+    let server = PostgresServer::start().unwrap();
+    let mut server = server.expect("PostgreSQL is not installed; `cargo xtask setup` installs it");
+    let address = &server.database().unwrap();
+    let mut last = Campaign::new(kind, seed, address, CLIENTS);
+    let acts = &last.rehearsals();
+    std::thread::scope(|scope| {
+        let parts = (0..CLIENTS).map(|part| {
+            scope.spawn(move || {
+                let mut campaign = Campaign::new(kind, seed, address, part);
+                campaign.run(acts, kills.div_ceil(CLIENTS), CLIENTS);
+                campaign.column
+            })
+        });
+        let parts: Vec<_> = parts.collect();
+        for part in parts {
+            match part.join() {
+                Ok(column) => last.column.add(column),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    for nth in 0..SERVER_DEATHS {
+        let after = last.dice.below(acts[WHOLE].lines) as usize;
+        last.server_dies(&mut server, after, nth % 2 == 0);
+    }
+    last.column
+}
+
+/// A part of a campaign; parts take turns at the appends.
+struct Campaign {
     kind: Kind,
     seed: u64,
     dice: Dice,
-    server: Option<PostgresServer>,
     address: String,
     runtime: tokio::runtime::Runtime,
+    part: u32,
     trials: u32,
     column: Column,
 }
@@ -60,23 +110,27 @@ struct Rehearsal {
 }
 
 impl Campaign {
-    pub(crate) fn new(kind: Kind, seed: u64) -> Self {
-        let server = (kind == Kind::Postgres).then(|| {
-            let server = PostgresServer::start().unwrap();
-            server.expect("PostgreSQL is not installed; `cargo xtask setup` installs it")
-        });
-        let address = server.as_ref().map_or(String::new(), |server| server.database().unwrap());
+    fn new(kind: Kind, seed: u64, address: &str, part: u32) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let dice = Dice(seed ^ (kind as u64) << 32);
-        let column = Column::default();
-        Self { kind, seed, dice, server, address, runtime, trials: 0, column }
+        let dice = Dice(seed ^ (kind as u64) << 32 ^ u64::from(part) << 48);
+        let (address, column) = (address.to_owned(), Column::default());
+        Self { kind, seed, dice, address, runtime, part, trials: 0, column }
     }
 
-    /// Every failpoint, every append, so many random kills, and the server.
-    pub(crate) fn run(mut self, kills: u32) -> Column {
-        let acts: Vec<_> = (0..ACTS.len()).map(|act| self.rehearse(act)).collect();
+    fn rehearsals(&mut self) -> Vec<Rehearsal> {
+        (0..ACTS.len()).map(|act| self.rehearse(act)).collect()
+    }
+
+    fn run(&mut self, acts: &[Rehearsal], kills: u32, parts: u32) {
         let kind = self.kind;
-        for point in failpoint::POINTS.iter().filter(|point| kind.passes(point)) {
+        let mine = |nth: u64| nth % u64::from(parts) == u64::from(self.part);
+        let points = failpoint::POINTS.iter().filter(|point| kind.passes(point));
+        let points: Vec<_> = (0..).zip(points).filter(|(nth, _)| mine(*nth)).collect();
+        let every = kind.every_append();
+        let appends = acts.iter().enumerate().filter(|(act, _)| *act != WHOLE);
+        let appends = appends.flat_map(|(act, seen)| (1..=seen.hits[every]).map(move |n| (act, n)));
+        let appends: Vec<_> = appends.filter(|(_, nth)| mine(*nth)).collect();
+        for (_, point) in points {
             // In the shortest act that gets there.
             let found = acts.iter().enumerate().find_map(|(act, seen)| {
                 seen.hits.get(*point).map(|times| (act, *times))
@@ -87,23 +141,13 @@ impl Campaign {
             let nth = 1 + self.dice.below(times);
             self.die(act, &[Death::At(format!("{point}:{nth}"))], Level::Barrier);
         }
-        let every = kind.every_append();
-        for (act, seen) in acts.iter().enumerate().filter(|(act, _)| *act != WHOLE) {
-            for nth in 1..=seen.hits[every] {
-                self.die(act, &[Death::At(format!("{every}:{nth}"))], Level::Barrier);
-            }
+        for (act, nth) in appends {
+            self.die(act, &[Death::At(format!("{every}:{nth}"))], Level::Barrier);
         }
         while self.column.random < kills {
             let act = self.dice.below(acts.len() as u64) as usize;
             self.die_somewhere(act, acts[act].lines);
         }
-        if self.server.is_some() {
-            for nth in 0..SERVER_DEATHS {
-                let after = self.dice.below(acts[WHOLE].lines) as usize;
-                self.server_dies(after, nth % 2 == 0);
-            }
-        }
-        self.column
     }
 
     /// A death at an instant that nobody chose.
@@ -137,7 +181,7 @@ impl Campaign {
             level,
             address: self.address.clone(),
             folder: folder.path().to_path_buf(),
-            prefix: format!("agent:trial-{}/", self.trials),
+            prefix: format!("agent:trial-{}-{}/", self.part, self.trials),
         };
         Trial { act, place, folder }
     }
@@ -190,33 +234,13 @@ impl Campaign {
     }
 
     /// The server is killed after so many lines, and its client with it or not.
-    fn server_dies(&mut self, after: usize, patient: bool) {
+    fn server_dies(&mut self, server: &mut PostgresServer, after: usize, patient: bool) {
         let trial = self.begin(WHOLE, Level::Barrier);
-        let died = self.kill_server(&trial, after, patient);
+        let died = kill_server(server, &trial, after, patient);
         let checked = died.and_then(|()| self.check(&trial, Loss::AfterBarrier));
         self.column.server += 1;
         let what = format!("the server killed after line {after}, its client patient: {patient}");
         drop(self.judge(trial, &what, checked));
-    }
-
-    fn kill_server(&mut self, trial: &Trial, after: usize, patient: bool) -> Result<(), String> {
-        let server = self.server.as_mut().ok_or("there is no server")?;
-        let mut child = Life::begin(trial, 1, None, patient);
-        for _ in 0..after {
-            child.next()?;
-        }
-        server.kill()?;
-        if patient {
-            let failed = child.until("failed")?;
-            server.restart()?;
-            if failed.is_some() {
-                child.go_on();
-            }
-        } else {
-            child.kill();
-            server.restart()?;
-        }
-        child.end().map(drop)
     }
 
     fn check(&self, trial: &Trial, loss: Loss) -> Result<(), String> {
@@ -235,13 +259,38 @@ impl Campaign {
         let Trial { place, folder, .. } = trial;
         let kept: PathBuf = folder.keep();
         panic!(
-            "{error}\n  store: {}, trial {} ({what})\n  again: ROBOTA_CRASH_SEED={}\n  what is \
+            "{error}\n  store: {}, trial {}-{} ({what})\n  again: ROBOTA_CRASH_SEED={}\n  what is \
              left: {} ({} lines told)",
             self.kind.name(),
+            self.part,
             self.trials,
             self.seed,
             kept.display(),
             place.told().lines().len(),
         );
     }
+}
+
+fn kill_server(
+    server: &mut PostgresServer,
+    trial: &Trial,
+    after: usize,
+    patient: bool,
+) -> Result<(), String> {
+    let mut child = Life::begin(trial, 1, None, patient);
+    for _ in 0..after {
+        child.next()?;
+    }
+    server.kill()?;
+    if patient {
+        let failed = child.until("failed")?;
+        server.restart()?;
+        if failed.is_some() {
+            child.go_on();
+        }
+    } else {
+        child.kill();
+        server.restart()?;
+    }
+    child.end().map(drop)
 }

@@ -17,7 +17,7 @@ mod place;
 mod scene;
 mod stage;
 
-use campaign::{Campaign, Column};
+use campaign::{Column, campaign};
 use place::Kind;
 use robota_store::failpoint;
 
@@ -45,8 +45,7 @@ fn kode_05_kode_12_sessions_survive_every_crash_on_every_store() {
     let kills = u32::try_from(number("ROBOTA_CRASH_KILLS", u64::from(KILLS))).unwrap();
     let share = kills.div_ceil(Kind::ALL.len() as u32);
     let columns = std::thread::scope(|scope| {
-        let campaigns =
-            Kind::ALL.map(|kind| scope.spawn(move || Campaign::new(kind, seed).run(share)));
+        let campaigns = Kind::ALL.map(|kind| scope.spawn(move || campaign(kind, seed, share)));
         campaigns.map(|campaign| match campaign.join() {
             Ok(column) => column,
             Err(panic) => std::panic::resume_unwind(panic),
