@@ -8,6 +8,35 @@ use crate::{sh, tree};
 /// The programs the tests start, and the Debian package each is in.
 const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
 
+/// What some tests start that say so and go on without it: the program, where it may be besides the
+/// `PATH`, and its Debian package. Without a network the rest must work all the same.
+const WANTED: &[Wanted] = &[Wanted {
+    program: "initdb",
+    folders: "/usr/lib/postgresql",
+    package: "postgresql",
+    without: "the tests of the PostgreSQL store say NOT TESTED",
+}];
+
+/// A program that tests can go on without.
+struct Wanted {
+    program: &'static str,
+    /// It may be in the `bin` of any folder in here: one for each version.
+    folders: &'static str,
+    package: &'static str,
+    /// What happens without it.
+    without: &'static str,
+}
+
+impl Wanted {
+    fn is_here(&self) -> bool {
+        let versions = std::fs::read_dir(self.folders).into_iter().flatten().flatten();
+        sh::which(self.program).is_some()
+            || versions
+                .into_iter()
+                .any(|version| version.path().join("bin").join(self.program).is_file())
+    }
+}
+
 /// The parts of the toolchain the checks use; the smallest rustup profile has neither.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
@@ -39,7 +68,25 @@ pub fn run() -> Result<()> {
         Plan::Tell(advice) => bail!("{advice}"),
         Plan::Install(packages) => install(&packages)?,
     }
+    for wanted in WANTED.iter().filter(|wanted| !wanted.is_here()) {
+        if let Err(reason) = get(wanted, machine) {
+            println!("setup: {} is missing ({reason:#}): {}", wanted.package, wanted.without);
+        }
+    }
     println!("setup: everything the tests need is here");
+    Ok(())
+}
+
+/// Installs what is wanted, if that can be done.
+fn get(wanted: &Wanted, machine: Machine) -> Result<()> {
+    match plan(&[(wanted.program, wanted.package)], machine) {
+        Plan::Nothing => {}
+        Plan::Tell(advice) => bail!("{advice}"),
+        Plan::Install(packages) => apt_get(&packages)?,
+    }
+    if !wanted.is_here() {
+        bail!("`{}` is not there after installing it", wanted.program);
+    }
     Ok(())
 }
 
@@ -95,12 +142,16 @@ fn plan(missing: &[(&'static str, &'static str)], machine: Machine) -> Plan {
     }
 }
 
-fn install(packages: &[&'static str]) -> Result<()> {
+fn apt_get(packages: &[&'static str]) -> Result<()> {
     let root = tree::root();
     let env = [("DEBIAN_FRONTEND", "noninteractive")];
     sh::run_with(&root, &["apt-get", "update", "-q"], &env)?;
     let install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
-    sh::run_with(&root, &[install.as_slice(), packages].concat(), &env)?;
+    sh::run_with(&root, &[install.as_slice(), packages].concat(), &env)
+}
+
+fn install(packages: &[&'static str]) -> Result<()> {
+    apt_get(packages)?;
     let missing = missing(NEEDED, |program| sh::which(program).is_some());
     if let Plan::Tell(advice) = plan(&missing, Machine::Other) {
         bail!("after installing, {advice}");

@@ -31,7 +31,7 @@ pub(crate) enum Command {
     /// Show what this folder's settings would do, and say whether they may.
     Trust(TrustArgs),
     /// List, show, export, import, check, fork and delete sessions.
-    Sessions(crate::commands::sessions::args::SessionsArgs),
+    Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
     /// List the models of the service that would answer.
     Models(ModelsArgs),
     /// Check that everything a run needs works: settings, sessions, shell, model.

@@ -72,7 +72,6 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
 /// Owns every child process, with a reaper that outlives us. What it writes down about calls
 /// whose end we did not live to see goes to the project's `.robota/reaper`.
 pub(crate) fn supervisor(cwd: &Path) -> Supervisor {
-    #[expect(clippy::disallowed_methods, reason = "the reaper is this very program")]
     let own = std::env::current_exe();
     match own {
         Ok(program) if cfg!(target_os = "linux") => Supervisor::with_reaper(

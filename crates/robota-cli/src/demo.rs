@@ -105,7 +105,6 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
 
 /// Plays the first act in a process of its own; whether it died as it should.
 async fn play_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<bool> {
-    #[expect(clippy::disallowed_methods, reason = "the first act is this very program")]
     let own = std::env::current_exe().context("cannot find this program")?;
     let mut arguments = vec!["demo".into(), "--first-act".into(), "--dir".into(), cwd.into()];
     if show.colour() {

@@ -125,8 +125,8 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             .or_else(|| of::<robota_core::journal::JournalError>(cause))
             .or_else(|| of::<robota_core::resume::ResumeError>(cause))
             .or_else(|| of::<robota_exec::ExecError>(cause))
-            .or_else(|| of::<robota_session::SessionError>(cause))
             .or_else(|| of::<robota_session::replay::ReplayError>(cause))
+            .or_else(|| of::<robota_session::SessionError>(cause))
     })
 }
 
@@ -139,7 +139,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         },
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
-        Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(args)),
+        Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),
         Some(Command::Models(args)) => on_runtime(commands::models::run(args)),
         Some(Command::Doctor(args)) => on_runtime(commands::doctor::run(args)),
     }

@@ -12,9 +12,8 @@ use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts};
 use crate::provider::{self, Wish};
 use crate::setup::Setup;
-use crate::store::StoreChoice;
 use crate::which::{Which, which};
-use crate::{Exit, debug, hooks, output, signals, stdin};
+use crate::{Exit, debug, hooks, output, signals, stdin, store};
 
 /// Runs it.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
@@ -35,8 +34,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
     let chosen = provider::choose(wish, &setup).await?;
     let sessions = &args.session;
-    let choice = StoreChoice::parse(sessions.store.as_deref(), &cwd)?;
-    let store = choice.open(sessions.durability.into(), setup.places.home.as_deref()).await?;
+    let store = store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?;
     let which = which(sessions, &*store, &cwd.display().to_string()).await?;
     let cancel = signals::cancel_on_interrupt()?;
     let supervisor = compose::supervisor(&cwd);

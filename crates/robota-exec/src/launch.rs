@@ -32,6 +32,8 @@ pub(crate) struct Streams {
     pub(crate) stderr: OwnedFd,
     /// A Landlock rule set to live under.
     pub(crate) ruleset: Option<OwnedFd>,
+    /// Where it hands over who is asked about what its filter refuses.
+    pub(crate) notify: Option<OwnedFd>,
 }
 
 impl Launch {
@@ -47,7 +49,7 @@ impl Launch {
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         #[cfg(target_os = "linux")]
-        let confine = crate::confine::Prepared::new(streams.ruleset, &self.filter);
+        let confine = crate::confine::Prepared::new(streams.ruleset, &self.filter, streams.notify);
         let in_child = move || {
             rustix::process::setsid()?;
             if terminal {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use robota_core::process::ProcessIdentity;
+use robota_core::sandbox::Denial;
 
 use crate::capture::Captured;
 
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub left_open: bool,
     /// Which process it was, where the system tells.
     pub process: Option<ProcessIdentity>,
+    /// What it was refused by the filter of its confinement.
+    pub denied: Vec<Denial>,
 }
 
 impl Outcome {
@@ -55,6 +58,7 @@ impl Outcome {
             stderr: Captured::default(),
             left_open: false,
             process: None,
+            denied: Vec::new(),
         }
     }
 }

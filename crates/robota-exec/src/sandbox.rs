@@ -15,6 +15,8 @@ mod bubblewrap;
 #[cfg(target_os = "linux")]
 mod filter;
 mod local;
+#[cfg(target_os = "linux")]
+pub(crate) mod notify;
 mod probe;
 #[cfg(target_os = "linux")]
 mod rules;

@@ -44,6 +44,8 @@ pub(crate) async fn supervise(
         // Who asked may have gone away.
         let _ = tell.send(process.clone());
     }
+    #[cfg(target_os = "linux")]
+    let denials = crate::sandbox::notify::Denials::listen(pipes.notices.as_ref());
     let spill = spec.spill.clone();
     let mut stdout = Pump::new(pipes.stdout, spec.limits, spill.clone(), spec.sink.clone());
     let mut stderr = Pump::new(pipes.stderr, spec.limits, spill, spec.sink.clone());
@@ -133,6 +135,10 @@ pub(crate) async fn supervise(
         stderr: stderr.finish(),
         left_open,
         process,
+        #[cfg(target_os = "linux")]
+        denied: denials.take(),
+        #[cfg(not(target_os = "linux"))]
+        denied: Vec::new(),
     })
 }
 

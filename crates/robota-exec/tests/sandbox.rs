@@ -9,7 +9,9 @@ use robota_exec::{Environment, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 fn environment() -> Environment {
-    Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+    #[expect(clippy::disallowed_methods, reason = "bubblewrap lies where the tester has it")]
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Environment::new().with("PATH", path)
 }
 
 fn fence(level: Level, root: &Path) -> Fence {
@@ -44,9 +46,9 @@ async fn suite(sandbox: &dyn Sandbox, root: &Path) {
 
 #[tokio::test]
 async fn kode_13_the_vfs_driver_passes_the_suite() {
-    let root = PathBuf::from("/work");
+    let root = PathBuf::from("/place");
     let fence = Fence { hidden: vec![root.join("hidden")], ..fence(Level::WorkspaceWrite, &root) };
-    let sandbox = VfsSandbox::with(fence).file("/work/hidden/key", "k");
+    let sandbox = VfsSandbox::with(fence).file("/place/hidden/key", "k");
     let exec = Exec { command: "true".into(), cwd: root.clone(), stdin: Vec::new(), timeout: None };
     let refused = sandbox.exec(exec, &CancellationToken::new()).await;
     assert!(matches!(refused, Err(SandboxError::Unsupported { kind: "vfs", .. })));
@@ -183,7 +185,7 @@ mod linux {
                 format!("cp /bin/true {o}/new"),
                 format!("dd if=/dev/zero of={o}/file bs=1 count=1"),
                 "echo x > /etc/robota-was-here".to_owned(),
-                "echo x > ~/.bashrc || echo x > /root/.bashrc".to_owned(),
+                "echo x > ~/.robota-was-here".to_owned(),
                 "echo 1 > /proc/sys/kernel/panic".to_owned(),
             ];
             for attempt in attempts {
@@ -215,6 +217,8 @@ mod linux {
         // The same against what we write ourselves.
         let spin = place.root.join("spin2");
         std::fs::create_dir(place.root.join("in2")).unwrap();
+        // There from the start: else the first write would make a folder of that name.
+        symlink("in2", &spin).unwrap();
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (spin, stop, outside) = (&spin, &stop, &place.outside);
@@ -287,6 +291,7 @@ mod linux {
         let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
         assert_ne!(run(&off, &place.root, &udp).await.0, 0);
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        denials_are_told(&off, &place.root, &connect).await;
         for what in ["inet", "inet6", "unix", "netlink", "packet"] {
             assert_eq!(attempt(&off, &place.root, what).await, "EPERM", "{what}");
         }
@@ -296,6 +301,25 @@ mod linux {
         let on = local(fence, &support);
         assert_eq!(run(&on, &place.root, &connect).await.0, 0);
         assert!(listener.accept().is_ok());
+    }
+
+    /// A refusal is seen, with who was refused; what merely fails is none.
+    async fn denials_are_told(sandbox: &LocalSandbox, cwd: &Path, connect: &str) {
+        let denied = async |command: &str| {
+            let exec = Exec {
+                command: command.to_owned(),
+                cwd: cwd.to_owned(),
+                stdin: Vec::new(),
+                timeout: None,
+            };
+            sandbox.exec(exec, &CancellationToken::new()).await.unwrap().denied
+        };
+        let network = |found: &[robota_core::sandbox::Denial]| {
+            found.iter().any(|denial| denial.action == "network" && denial.subject == "bash")
+        };
+        assert!(network(&denied(connect).await));
+        assert!(network(&denied(&format!("({connect}) 2> /dev/null; true")).await));
+        assert!(!network(&denied("echo permission denied: operation not permitted; exit 1").await));
     }
 
     /// System calls that a shell cannot make, made by a copy of this program.

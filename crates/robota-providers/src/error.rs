@@ -96,7 +96,9 @@ impl Diagnose for BuildError {
             Self::Header { .. } => {
                 "look for a line break or another odd character in it".to_owned()
             }
-            Self::Transport { .. } => "check the proxy and the certificates".to_owned(),
+            Self::Transport { .. } => {
+                "check the proxy and the certificates of the settings".to_owned()
+            }
         })
     }
 }

@@ -73,6 +73,21 @@ pub fn tool_schemas(data: &[u8]) {
     }
 }
 
+/// How many pieces of text a stream has, its bytes in chunks of this size: for benches.
+#[must_use]
+pub fn count_deltas(wire: Wire, data: &[u8], chunk: usize) -> usize {
+    let mut decoder = wire::decoder(wire, &Quirks::default(), "m", &Arc::from([]));
+    let mut sse = Sse::new(Limits::default());
+    let mut out = Out::new();
+    let mut count = 0;
+    for chunk in data.chunks(chunk.max(1)) {
+        let result = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out));
+        assert!(result.is_ok(), "the stream can be read");
+        count += out.drain(..).filter(|delta| matches!(delta, Delta::Text(_))).count();
+    }
+    count
+}
+
 fn shown(delta: &Delta) -> Option<&str> {
     match delta {
         Delta::Text(text) => Some(text),
@@ -189,3 +204,6 @@ fn check(data: &[u8], wire: Wire, quirks: &Quirks) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use robota_core::ids::{InputId, SessionId};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Cause;
 use robota_core::state::State;
-use robota_core::tool::ToolSet;
+use robota_core::tool::{ToolNameTaken, ToolSet};
 use robota_core::turn::{TurnInput, TurnReport};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -58,13 +58,12 @@ impl Shared {
         id: SessionId,
         store: Arc<dyn JournalStore>,
         live: Arc<Live>,
-        desk: Arc<Desk>,
         chain: Arc<HookChain>,
         parts: Parts,
-        tools: ToolSet,
-    ) -> Arc<Self> {
+    ) -> Result<Arc<Self>, ToolNameTaken> {
+        let (desk, tools) = (parts.desk(), parts.tool_set(&*store, &id)?);
         let makeup = RwLock::new(Makeup { parts, tools });
-        Arc::new(Self { id, store, live, desk, chain, makeup })
+        Ok(Arc::new(Self { id, store, live, desk, chain, makeup }))
     }
 
     pub(crate) fn makeup(&self) -> RwLockReadGuard<'_, Makeup> {
@@ -117,7 +116,7 @@ pub(crate) struct Actor {
     running: Option<Running>,
     /// Inputs that an interrupt cancels once the turn is over.
     cancelled: Vec<InputId>,
-    /// Told when nothing runs any more.
+    /// Told when what runs has ended.
     waiting: Vec<oneshot::Sender<()>>,
     /// Requests that wait until nothing runs.
     deferred: Vec<Request>,
@@ -207,15 +206,14 @@ impl Actor {
                 let content = input.content.clone();
                 Some(TurnInput::Message { input: Some(id.clone()), content })
             });
+            let rests = next.is_none();
+            self.shared.live.set_busy(!rests);
+            self.waiting.drain(..).for_each(|waiting| {
+                let _ = waiting.send(());
+            });
             match next {
                 Some(input) => self.start(input),
-                None => {
-                    self.shared.live.set_busy(false);
-                    self.waiting.drain(..).for_each(|waiting| {
-                        let _ = waiting.send(());
-                    });
-                    return;
-                }
+                None => return,
             }
         }
     }
@@ -264,6 +262,12 @@ impl Actor {
             if report.end == TurnEnd::StoreFailed {
                 // Trying the same again at once would not help; the next input does.
                 self.beginning.hold = true;
+                if let Some(recorder) = &mut self.recorder {
+                    let owed = recorder.settle().await;
+                    self.notice(owed.err().as_ref());
+                }
+                let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
+                self.shared.live.fail(report.error.clone().unwrap_or_else(unknown));
             }
             self.tell_failure(&report);
         }
@@ -315,11 +319,20 @@ impl Actor {
         Flow::Over
     }
 
+    /// A journal that says it belongs to somebody else is lost, whoever heard it first.
+    fn notice(&self, error: Option<&JournalError>) {
+        if matches!(error, Some(JournalError::Lost { .. })) {
+            self.lost.cancel();
+        }
+    }
+
     /// Appends, directly or through what runs.
     async fn append(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
         loop {
             if let Some(recorder) = &mut self.recorder {
-                return Ok(recorder.append(None, events).await?);
+                let result = recorder.append(None, events).await;
+                self.notice(result.as_ref().err());
+                return Ok(result?);
             }
             let Some(running) = &mut self.running else { return Err(self.why_ended()) };
             let (done, appended) = oneshot::channel();
@@ -327,6 +340,7 @@ impl Actor {
             if running.commands.send(command).await.is_ok()
                 && let Ok(result) = appended.await
             {
+                self.notice(result.as_ref().err());
                 return Ok(result?);
             }
             // It ended meanwhile, without hearing this.

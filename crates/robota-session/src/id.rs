@@ -139,7 +139,7 @@ fn part(value: &str) -> Result<(), String> {
         return Err(format!("is longer than {MAX_PART} characters"));
     }
     match value.chars().find(|c| !allowed(*c)) {
-        Some(c) => Err(format!("has a {:?}; letters, digits, `-`, `_` and `.` may be in it", c)),
+        Some(c) => Err(format!("has a {c:?}; letters, digits, `-`, `_` and `.` may be in it")),
         None if value.starts_with('.') => Err("begins with a dot".to_owned()),
         None => Ok(()),
     }

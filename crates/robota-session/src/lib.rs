@@ -36,10 +36,15 @@
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
 //! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`] |
-//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Session::go_on`] |
+//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Recovery`] |
 //!
 //! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
 //! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
+
+/// The program of `docs/embedding.md` compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;
 
 mod actor;
 mod builder;
@@ -77,6 +82,6 @@ pub use recover::{
     Choice, Evidence, Known, OpenOperation, awaiting_post_hook, open_operations, recover,
 };
 pub use session::{
-    Asked, Chat, ChatEnd, ContextHandle, Permissions, Reply, Session, SessionInfo, Status,
+    Asked, Chat, ChatEnd, ContextHandle, Permissions, Recovery, Reply, Session, SessionInfo, Status,
 };
 pub use subscribe::{Observed, SessionEvent, Since, Subscription};

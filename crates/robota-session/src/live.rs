@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
 use robota_core::driver::Observer;
+use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
 use tokio::sync::{broadcast, watch};
@@ -68,6 +69,8 @@ impl Pulse {
 pub(crate) struct Live {
     events: broadcast::Sender<Arc<Envelope>>,
     pulse: watch::Sender<Pulse>,
+    /// The last failure of the journal: what it could not take, nobody is shown.
+    failed: watch::Sender<Option<ErrorData>>,
     /// Is cancelled when the session's task is over.
     pub(crate) ended: CancellationToken,
     reason: OnceLock<SessionError>,
@@ -78,6 +81,7 @@ impl Live {
         Arc::new(Self {
             events: broadcast::Sender::new(QUEUE),
             pulse: watch::Sender::new(Pulse { last, ..Pulse::default() }),
+            failed: watch::Sender::new(None),
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
         })
@@ -104,6 +108,18 @@ impl Live {
 
     pub(crate) fn set_busy(&self, busy: bool) {
         self.pulse.send_if_modified(|pulse| std::mem::replace(&mut pulse.busy, busy) != busy);
+    }
+
+    /// The journal failed: whoever waits for events is told so.
+    pub(crate) fn fail(&self, error: ErrorData) {
+        self.failed.send_replace(Some(error));
+    }
+
+    /// Failures of the journal from now on.
+    pub(crate) fn failures(&self) -> watch::Receiver<Option<ErrorData>> {
+        let mut failures = self.failed.subscribe();
+        failures.mark_unchanged();
+        failures
     }
 
     /// The task is over; the first reason stays.

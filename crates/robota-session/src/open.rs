@@ -26,8 +26,8 @@ pub enum Strategy {
     /// It is sealed, and the session is ready. The default.
     #[default]
     Crash,
-    /// It is reported by [`Session::open_operations`], and nothing happens until
-    /// [`Session::recover`] says what becomes of it.
+    /// It is reported by [`crate::Recovery::open_operations`], and nothing happens until
+    /// [`crate::Recovery::recover`] says what becomes of it.
     Manual,
 }
 
@@ -131,9 +131,7 @@ pub(crate) async fn open(
             Strategy::Manual => !open_operations(recorder.state()).is_empty(),
         };
     }
-    let tools = parts.tool_set(&*store, &id)?;
-    let desk = parts.desk();
-    let shared = Shared::new(id, store, live, desk, chain, parts, tools);
+    let shared = Shared::new(id, store, live, chain, parts)?;
     Ok(Session::launch(shared, recorder, beginning))
 }
 

@@ -66,7 +66,7 @@ pub enum OpenOperation {
     /// A tool call (points B to F).
     Call {
         /// The call.
-        call: OpenCall,
+        call: Box<OpenCall>,
         /// Whether it may have had effects.
         ran: Ran,
     },
@@ -88,7 +88,7 @@ pub fn open_operations(state: &State) -> Vec<OpenOperation> {
         open.push(OpenOperation::Model { turn: turn.id.clone(), text: turn.text.clone() });
     }
     let calls = turn.calls.values().map(|call| OpenOperation::Call {
-        call: call.clone(),
+        call: Box::new(call.clone()),
         ran: match &call.stage {
             CallStage::Called | CallStage::InPreHook | CallStage::Asked | CallStage::Allowed => {
                 Ran::No

@@ -5,8 +5,8 @@ mod context;
 mod follow;
 mod fork;
 mod permissions;
+mod recovery;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use chat::{Chat, ChatEnd, Reply};
 pub use context::ContextHandle;
 pub use permissions::Permissions;
+pub use recovery::Recovery;
 
 use crate::actor::{Actor, Beginning, Request, Shared};
 use crate::builder::SessionBuilder;
@@ -30,7 +31,6 @@ use crate::error::SessionError;
 use crate::hooks::{CodeHook, RegisteredHook};
 use crate::kind::{EventKind, Kinds};
 use crate::live::SessionState;
-use crate::recover::{Choice, OpenOperation, open_operations};
 use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
 
 /// Requests that may wait for the session's task.
@@ -225,21 +225,13 @@ impl Session {
         Ok(Asked { text: answer.text(), session: self.id().clone() })
     }
 
-    /// Stops what runs and cancels what waits behind it; returns when the session is ready. Says
+    /// Stops what runs and cancels what waits behind it; returns when that has ended. Says
     /// whether anything ran.
     ///
     /// # Errors
     /// When the session has ended.
     pub async fn interrupt(&self, note: Option<String>) -> Result<bool, SessionError> {
         self.ask(|reply| Request::Interrupt { note, reply }).await
-    }
-
-    /// Goes on with a turn that was cut short: the same request again, without the half answer.
-    ///
-    /// # Errors
-    /// When the conversation ends with a whole answer, or something runs.
-    pub async fn go_on(&self) -> Result<(), SessionError> {
-        self.ask(|reply| Request::Continue { reply }).await
     }
 
     /// Shuts the session down: what runs is stopped, everything is safe, SessionEnd hooks are
@@ -290,11 +282,12 @@ impl Session {
             })
             .await?;
         let head = self.shared.store.head(self.id()).await?;
+        let model = self.shared.makeup().parts.config.turn.model.clone();
         Ok(SessionInfo {
             session: self.id().clone(),
             name,
             cwd,
-            model: self.shared.makeup().parts.config.turn.model.clone(),
+            model,
             created: head.created,
             updated: head.updated,
             lineage: fork::lineage(&*self.shared.store, head.parent).await,
@@ -321,25 +314,6 @@ impl Session {
                 envelope: Arc::new(envelope),
             })
             .collect())
-    }
-
-    /// What a dead writer left open, while nobody has said what becomes of it.
-    ///
-    /// # Errors
-    /// When the session has ended.
-    pub async fn open_operations(&self) -> Result<Vec<OpenOperation>, SessionError> {
-        if self.is_running() {
-            return Ok(Vec::new());
-        }
-        self.inspect(open_operations).await
-    }
-
-    /// Closes what a dead writer left open: what the caller chose, and everything else sealed.
-    ///
-    /// # Errors
-    /// When the journal cannot be written.
-    pub async fn recover(&self, choices: HashMap<CallId, Choice>) -> Result<(), SessionError> {
-        self.ask(|reply| Request::Recover { choices, reply }).await
     }
 
     /// Names the session.
@@ -408,6 +382,12 @@ impl Session {
     #[must_use]
     pub fn context(&self) -> ContextHandle {
         ContextHandle(self.clone())
+    }
+
+    /// What a dead writer left open, and going on after it.
+    #[must_use]
+    pub fn recovery(&self) -> Recovery {
+        Recovery(self.clone())
     }
 
     async fn ask<T>(

@@ -49,7 +49,7 @@ async fn sess_06_a_full_window_is_compacted_before_the_turn() {
     assert_eq!(messages[0].text(), format!("{SUMMARY_PREFIX} A summary."));
     assert_eq!(messages[1].text(), "Second");
     assert_eq!(model.requests().len(), 5, "in three parts");
-    let shown = shown.lock().unwrap();
+    let shown = shown.lock().unwrap().clone();
     assert_eq!((shown.len(), shown[0].trigger), (1, CompactionTrigger::Auto));
     assert!(shown[0].before.used_tokens > shown[0].after.used_tokens, "{shown:?}");
     assert!(shown[0].summary.ends_with("A summary."));
@@ -227,7 +227,7 @@ async fn sess_05_the_context_is_shown_before_and_after_each_response() {
         .await
         .unwrap();
     session.run("Hello").await.unwrap();
-    let shown = shown.lock().unwrap();
+    let shown = shown.lock().unwrap().clone();
     assert_eq!(shown.len(), 2);
     assert!(!shown[0].exact && shown[0].used_tokens < 100, "an estimate first");
     assert!(shown[1].exact && shown[1].used_tokens == 1_000, "then the count");

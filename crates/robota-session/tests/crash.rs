@@ -194,7 +194,7 @@ async fn kode_05_going_on_asks_again_without_the_half_answer() {
     let history = resumed.context().full_history().await.unwrap();
     assert_eq!(history.len(), 3, "the half answer stays in the history");
     assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
-    assert_eq!(resumed.go_on().await, Err(SessionError::NothingToContinue));
+    assert_eq!(resumed.recovery().go_on().await, Err(SessionError::NothingToContinue));
     let kinds = kinds_of(&journal(&*store, &id).await);
     let at = kinds.iter().position(|kind| kind == "rewound").unwrap();
     assert_eq!(kinds[at + 1], "prefix_changed");
@@ -255,7 +255,7 @@ async fn kode_05_manual_reports_and_lets_the_caller_choose() {
     let resume = Resume { strategy: Strategy::Manual, ..Resume::default() };
     let resumed =
         second.tools(tools()).gate(allow()).resume(store.clone(), &id, resume).await.unwrap();
-    let open = resumed.open_operations().await.unwrap();
+    let open = resumed.recovery().open_operations().await.unwrap();
     let calls: Vec<_> = open
         .iter()
         .map(|open| match open {
@@ -271,9 +271,9 @@ async fn kode_05_manual_reports_and_lets_the_caller_choose() {
     let OpenOperation::Call { call, .. } = &open[0] else { panic!() };
     let outcome = robota_core::tool::ToolOutcome::ok("I looked: it is done.");
     let choices = [(call.tool_use.call.clone(), Choice::Outcome(outcome))].into();
-    resumed.recover(choices).await.unwrap();
-    assert!(resumed.open_operations().await.unwrap().is_empty());
-    resumed.go_on().await.unwrap();
+    resumed.recovery().recover(choices).await.unwrap();
+    assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
+    resumed.recovery().go_on().await.unwrap();
     settled(&resumed).await;
     let sent = words(&model.requests()[0]);
     assert!(sent[2].1.starts_with("I looked: it is done.later did not run"), "{sent:?}");

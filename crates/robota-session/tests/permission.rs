@@ -306,11 +306,11 @@ struct Files(Mutex<Vec<(PathBuf, Vec<u8>)>>);
 
 impl HookFiles for Files {
     fn is_inside(&self, path: &Path) -> bool {
-        path.starts_with("/work")
+        path.starts_with("/srv")
     }
 
     fn temp(&self, name: &str) -> PathBuf {
-        Path::new("/work/.temp").join(name)
+        Path::new("/srv/.temp").join(name)
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
@@ -322,7 +322,7 @@ impl HookFiles for Files {
 #[tokio::test(start_paused = true)]
 async fn kode_06_the_context_gives_the_sandboxs_files() {
     let (builder, _) = builder(yaml(
-        "- tools: [{tool: read, input: {file: /etc/passwd}}, {tool: read, input: {file: /work/a}}]\n- text: Done.",
+        "- tools: [{tool: read, input: {file: /etc/passwd}}, {tool: read, input: {file: /srv/a}}]\n- text: Done.",
     ));
     let (read, files) = (echo("read", Class::Inspect), Arc::new(Files::default()));
     let session = builder
@@ -336,8 +336,8 @@ async fn kode_06_the_context_gives_the_sandboxs_files() {
     let messages = session.context().messages().await.unwrap();
     let told: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
     assert_eq!(told[0], "Blocked by hook: path out of sandbox");
-    assert!(told[1].starts_with("[Full output at /work/.temp/tool-"), "{}", told[1]);
-    assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/work/a\"}");
+    assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
+    assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
     assert_eq!(read.inputs().len(), 1);
     let hooks = session.get_hooks();
     assert_eq!((hooks[0].name.as_str(), hooks[0].origin), ("path-guard", HookOrigin::Code));

@@ -18,6 +18,9 @@ use robota_session::{
 };
 use robota_testkit::{CountingIds, ScriptedGate, ScriptedProvider};
 
+/// Whoever waits for longer than so many turns of everybody else waits for ever.
+const PATIENCE: usize = 20_000;
+
 #[derive(Debug, Clone)]
 enum Act {
     Send(bool),
@@ -125,20 +128,27 @@ impl World {
         self.session = None;
         self.store.fail(0, 0);
         if let Some(watcher) = self.watchers.last_mut() {
-            while !watcher.is_finished() {
+            for turn in 0.. {
+                if watcher.is_finished() {
+                    break;
+                }
+                assert!(turn < PATIENCE, "the session never lets go");
                 tokio::task::yield_now().await;
             }
         }
         let store = Arc::new(self.store.clone());
+        let mut turns = 0;
         let session = loop {
+            turns += 1;
             match builder_of(&self.model, &self.ids)
                 .resume(store.clone(), &self.id, Resume::default())
                 .await
             {
                 Ok(session) => break session,
                 // The task that had it is about to let it go.
-                Err(_) => tokio::task::yield_now().await,
+                Err(error) => assert!(turns < PATIENCE, "{error}"),
             }
+            tokio::task::yield_now().await;
         };
         self.take(session, Since::Start).await;
     }
@@ -185,7 +195,7 @@ impl World {
                 let _ = session.context().clear().await;
             }
             Act::GoOn => {
-                let _ = session.go_on().await;
+                let _ = session.recovery().go_on().await;
             }
             Act::Yield(times) => {
                 for _ in 0..times {
@@ -215,7 +225,7 @@ impl World {
         if let Ok(input) = session.send("The last one").await {
             self.accepted.push(input);
         }
-        for _ in 0..100_000 {
+        for _ in 0..PATIENCE {
             let status = session.status().await.unwrap();
             match status.state {
                 SessionState::Ready => return,

@@ -587,3 +587,56 @@ async fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
     let handle: &Session = &again;
     check(&journal(&*store, &id).await, &handle.context().messages().await.unwrap());
 }
+
+#[tokio::test(start_paused = true)]
+async fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
+    let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
+    let slow = blocking_tool("slow", Class::Execute);
+    let store = Failing::new();
+    let session = builder
+        .tools(tool(slow.clone()))
+        .gate(allow())
+        .create(Arc::new(store.clone()), None)
+        .await
+        .unwrap();
+    let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+    session.send("Go").await.unwrap();
+    slow.started(1).await;
+    store.taken.store(true, std::sync::atomic::Ordering::SeqCst);
+    slow.release("done");
+    while let Some(event) = events.next_event().await {
+        event.unwrap();
+    }
+    let error = session.run("More").await.unwrap_err();
+    assert!(error.to_string().contains("taken over"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_08_a_disk_that_fails_is_told_and_nothing_accepted_is_lost() {
+    for wait in 0..12 {
+        let (builder, model) = builder(Script::new().text("One.").text("Two.").looped());
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        let from = store.appends() + 1 + wait;
+        store.fail(from, usize::MAX);
+        let first = session.run("First").await;
+        if store.appends() < from {
+            first.unwrap();
+            break;
+        }
+        let error = first.unwrap_err();
+        assert!(error.to_string().contains("append to"), "{wait}: {error}");
+        let second = session.run("Second").await;
+        assert!(second.is_err(), "{wait}: it still fails, and says so");
+        store.fail(0, 0);
+        session.run("Third").await.unwrap();
+        let messages = session.context().messages().await.unwrap();
+        let events = journal(&store, session.id()).await;
+        check(&events, &messages);
+        let accepted = count(&events, "input_accepted");
+        let said = messages.iter().filter(|message| message.role() == Role::User).count();
+        assert_eq!(said, accepted, "{wait}: what was accepted is delivered");
+        assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
+        drop(model);
+    }
+}

@@ -1,8 +1,15 @@
-//! Where journals are kept. Today: files, one folder per session ([`FileStore`]).
+//! Where journals are kept: files, one folder per session ([`FileStore`]), SQLite (feature
+//! `sqlite`, `SqliteStore`) and PostgreSQL (feature `postgres`, `PostgresStore`). What they promise
+//! and what can be lost at which [`Level`] is in `docs/stores.md`.
 //!
 //! A journal is append-only. What [`Journal::append`](robota_core::journal::Journal::append)
 //! acknowledged is there after a crash; what it refused is not, not even in part. One writer
-//! holds a session at a time, for as long as its journal lives; readers need no lock.
+//! holds a session at a time: on files by a lock that ends with its process, in a database by a
+//! lease that it renews; readers need neither.
+//!
+//! All that the file store does to a disk goes through [`disk::Disk`]; the feature `sim` has one in
+//! memory that loses its power, fills up and fails. The feature `failpoints` has places at which a
+//! test's child dies; the program is never built with it.
 //!
 //! ```
 //! # use std::sync::Arc;

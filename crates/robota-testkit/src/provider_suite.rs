@@ -195,7 +195,7 @@ macro_rules! provider_suite {
     };
     ($make:ident, $module:ident = $wire:ident) => {
         mod $module {
-            $crate::for_each_provider_case!($make, $wire);
+            $crate::for_each_provider_case!(provider_case, $make, $wire);
         }
     };
 }
@@ -212,5 +212,16 @@ macro_rules! provider_case {
             let case = Box::pin($crate::provider_suite::cases::$area::$case(suite));
             $crate::provider_suite::within_a_minute(case).await;
         }
+    };
+}
+
+/// One row of the list of cases.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! provider_case_row {
+    ($all:ident, $wire:ident, $area:ident, $case:ident) => {
+        $all.push((stringify!($case), |suite| {
+            Box::pin($crate::provider_suite::cases::$area::$case(suite))
+        }));
     };
 }

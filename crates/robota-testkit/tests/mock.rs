@@ -277,6 +277,21 @@ async fn an_answer_can_break_off_anywhere() {
 }
 
 #[tokio::test]
+async fn an_answer_can_break_off_after_any_piece() {
+    for wire in Wire::ALL {
+        let whole = said(wire, everything()).await;
+        for pieces in 0..whole.chunks.len() {
+            let cut = said(wire, everything().quirks([Quirk::DropAt(pieces)])).await;
+            assert!(!cut.whole, "{wire} {pieces}");
+            assert_eq!(cut.status(), 200);
+            assert_eq!(cut.chunks, whole.chunks[..pieces], "{wire} {pieces}");
+        }
+        let all = said(wire, everything().quirks([Quirk::DropAt(whole.chunks.len())])).await;
+        assert!(all.whole, "{wire}: nothing is left to be broken off");
+    }
+}
+
+#[tokio::test]
 async fn failures_can_look_like_anything() {
     let shown = |looks| said(Wire::Anthropic, Failure::status(502, "Bad gateway").looks(looks));
     let html = shown(Looks::Html).await;
@@ -367,6 +382,8 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
 - {text: fine, expect: {last: hello, no_tools: true}}
 - {text: fine, expect: {system: You are}}
 - {text: fine, expect: {tools: [Read]}}
+- {text: fine, expect: {messages: 1}}
+- {text: fine, expect: {messages: 2}}
 ";
     for wire in Wire::ALL {
         let mock = MockServer::start(Scenario::from_yaml(scenario).unwrap()).await.unwrap();
@@ -375,6 +392,8 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
         assert_eq!(refused.status(), 400);
         assert!(refused.body().contains("the system prompt should contain"), "{wire}");
         assert!(call(&mock, wire).await.body().contains("`Read` should be offered"), "{wire}");
+        assert_eq!(call(&mock, wire).await.status(), 200, "{wire}");
+        assert!(call(&mock, wire).await.body().contains("should be 2 messages"), "{wire}");
     }
 }
 

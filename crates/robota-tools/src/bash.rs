@@ -199,6 +199,13 @@ fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome
     if let Some(told) = told {
         note(told);
     }
+    // Libraries knock at local sockets all the time and take no for an answer.
+    let loud = outcome.denied.iter().filter(|denial| denial.action != "local socket");
+    let denied: Vec<_> =
+        loud.map(|denial| format!("{} ({})", denial.action, denial.subject)).collect();
+    if !denied.is_empty() {
+        note(&format!("[the sandbox refused: {}]\n", denied.join(", ")));
+    }
     // A command that ran to its end did what it was asked, whatever it says: its exit code is
     // for the reader to judge (`grep` finds nothing with 1).
     let failure = match outcome.exit {
@@ -229,6 +236,8 @@ fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome
         .with_metadata("duration_ms", millis)
         .with_metadata("output_bytes", outcome.stdout.total_bytes())
         .with_metadata("truncated", !outcome.stdout.is_complete());
+    let report =
+        if denied.is_empty() { report } else { report.with_metadata("sandbox_denied", denied) };
     match outcome.exit {
         Exit::Code(code) => report.with_metadata("exit_code", code),
         Exit::Signal(signal) => report.with_metadata("signal", signal),

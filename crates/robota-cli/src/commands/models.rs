@@ -94,6 +94,6 @@ fn show(vendor: &Profile, models: &ModelCatalogue, problem: Option<&str>) {
             _ => "",
         };
         let id = &entry.id;
-        output::line(&format!("  {id:<44} {window:>6}{default}").trim_end().to_owned());
+        output::line(format!("  {id:<44} {window:>6}{default}").trim_end());
     }
 }

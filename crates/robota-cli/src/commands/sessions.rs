@@ -14,15 +14,14 @@ mod text;
 mod time;
 mod validate;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use robota_config::{Environment, Places};
 use robota_core::journal::JournalStore;
 use robota_store::Level;
 
-use crate::store::StoreChoice;
-use crate::{Exit, compose};
+use crate::setup::Setup;
+use crate::{Exit, store};
 
 use args::{SessionsArgs, SessionsCommand, StoreArgs};
 
@@ -31,7 +30,7 @@ pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
     match args.command {
         SessionsCommand::List(args) => list::run(args).await,
         SessionsCommand::Show(args) => show::run(args).await,
-        SessionsCommand::Export(args) => export::run(*args).await,
+        SessionsCommand::Export(args) => export::run(args).await,
         SessionsCommand::Import(args) => import::run(args).await,
         SessionsCommand::Validate(args) => validate::run(args).await,
         SessionsCommand::Fork(args) => fork::run(args).await,
@@ -42,20 +41,31 @@ pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
 
 /// Where a command works.
 struct Place {
-    /// The folder.
-    cwd: PathBuf,
-    /// Which store.
-    choice: StoreChoice,
+    /// What is set up there.
+    setup: Setup,
+    /// The store that was named.
+    named: Option<String>,
     /// The store, open.
     store: Arc<dyn JournalStore>,
 }
 
 impl Place {
     async fn of(args: &StoreArgs) -> anyhow::Result<Self> {
-        let cwd = compose::working_directory(args.cwd.as_deref())?;
-        let choice = StoreChoice::parse(args.store.as_deref(), &cwd)?;
-        let home = Places::from_env(&Environment::of_process()).unwrap_or_default().home;
-        let store = choice.open(Level::default(), home.as_deref()).await?;
-        Ok(Self { cwd, choice, store })
+        let setup = Setup::load(&args.settings, None)?;
+        let store = store::open(args.store.as_deref(), Level::default(), &setup).await?;
+        Ok(Self { setup, named: args.store.clone(), store })
+    }
+
+    /// The folder it works in.
+    fn cwd(&self) -> &Path {
+        &self.setup.places.cwd
+    }
+
+    /// The folder with the sessions, where they are files.
+    fn folder(&self) -> Option<PathBuf> {
+        match self.named.as_deref() {
+            None | Some("file") => Some(store::project_folder(self.cwd())),
+            Some(named) => named.strip_prefix("file:").map(PathBuf::from),
+        }
     }
 }

@@ -45,13 +45,13 @@ impl State {
     pub fn snapshot(&self) -> Option<StateSnapshot> {
         let turn = match &self.turn {
             None => None,
-            Some(turn) if turn.is_quiet() => Some(QuietTurn {
+            Some(turn) if turn.is_quiet() => Some(Box::new(QuietTurn {
                 id: turn.id.clone(),
                 input: turn.input.clone(),
                 round: turn.round,
                 usage: turn.usage,
                 tools_executed: turn.tools_executed,
-            }),
+            })),
             Some(_) => return None,
         };
         if self.session.is_none() || self.compacting {
@@ -65,9 +65,9 @@ impl State {
             prompt: self.sources.prompt,
             tools: self.sources.tools,
             view: self.view.refs(),
-            before: self.view.before.as_ref().map(|before| ShortenedRefs {
-                view: before.view.refs(),
-                replaced_by: before.replaced_by as u64,
+            before: self.view.before.as_ref().map(|before| {
+                let replaced_by = before.replaced_by as u64;
+                Box::new(ShortenedRefs { view: before.view.refs(), replaced_by })
             }),
             inputs: self.inputs.values().map(|input| input.seq).collect(),
             turn,

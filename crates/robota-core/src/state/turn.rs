@@ -77,7 +77,10 @@ impl OpenTurn {
     /// Whether it is between two rounds: nothing streamed waits, no result is owed.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.text.is_empty() && self.thinking.is_empty() && self.calls.is_empty()
+        self.text.is_empty()
+            && self.thinking.is_empty()
+            && self.calls.is_empty()
+            && self.settling.is_none()
     }
 
     /// Folds one event into the turn, opening and closing it.

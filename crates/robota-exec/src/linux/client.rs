@@ -55,6 +55,11 @@ impl Client {
         sent
     }
 
+    /// Gives up a reaper that takes no orders.
+    pub(crate) fn discard(&self) {
+        drop(self.server.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the reaper must not die with us")]
     fn start(&self) -> io::Result<Server> {
         let (socket, theirs) = UnixStream::pair()?;

@@ -32,6 +32,7 @@ pub(crate) struct Nannied {
 /// What its nanny has said so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
+    taken: bool,
     started: Option<(i32, u64)>,
     failed: Option<i32>,
     exit: Option<Exit>,
@@ -44,15 +45,19 @@ struct Known {
 pub(crate) enum NotStarted {
     /// The system said no to the program.
     Refused(io::Error),
-    /// The reaper failed.
+    /// The reaper failed; nothing was started.
     Reaper(io::Error),
+    /// Nobody took the order: nothing was started, and another reaper may take it.
+    NotTaken,
+    /// It was taken, and whether the program ran is not known.
+    Lost(io::Error),
 }
 
 impl Nannied {
     pub(crate) async fn start(
         client: &Client,
         order: &Order,
-        streams: Streams,
+        streams: &Streams,
     ) -> Result<Self, NotStarted> {
         let lost = NotStarted::Reaper;
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(lost)?;
@@ -65,11 +70,14 @@ impl Nannied {
                 streams.stdout.as_fd(),
                 streams.stderr.as_fd(),
             ];
-            descriptors.extend(streams.ruleset.as_ref().map(|ruleset| ruleset.as_fd()));
+            // Both or none.
+            if let (Some(ruleset), Some(notify)) = (&streams.ruleset, &streams.notify) {
+                descriptors.extend([ruleset.as_fd(), notify.as_fd()]);
+            }
             client.order(order, &descriptors).map_err(lost)?;
         }
-        // The other side has copies; ours would keep pipes open for ever.
-        drop((theirs, streams));
+        // The other side has a copy; ours would hide its death.
+        drop(theirs);
         let (from, to) = ours.into_split();
         let (say, mut known) = watch::channel(Known::default());
         tokio::spawn(listen(from, say));
@@ -78,7 +86,7 @@ impl Nannied {
         let first = match timeout(START, known.wait_for(answered)).await {
             Ok(Ok(known)) => *known,
             Ok(Err(_)) => Known { gone: true, ..Known::default() },
-            Err(_) => return Err(lost(io::ErrorKind::TimedOut.into())),
+            Err(_) => return Err(NotStarted::Lost(io::ErrorKind::TimedOut.into())),
         };
         match first {
             Known { started: Some((pid, start_time)), .. } => {
@@ -92,7 +100,8 @@ impl Nannied {
             Known { failed: Some(errno), .. } => {
                 Err(NotStarted::Refused(io::Error::from_raw_os_error(errno)))
             }
-            _ => Err(lost(io::Error::other("it answered nothing"))),
+            Known { taken: false, .. } => Err(NotStarted::NotTaken),
+            _ => Err(NotStarted::Lost(io::Error::other("the process that starts it was ended"))),
         }
     }
 
@@ -154,6 +163,7 @@ async fn listen(mut from: OwnedReadHalf, say: watch::Sender<Known>) {
     while from.read_exact(&mut bytes).await.is_ok() {
         let Some(notice) = Notice::read(bytes) else { break };
         say.send_modify(|known| match notice {
+            Notice::Taken => known.taken = true,
             Notice::Started { pid, start_time } => known.started = Some((pid, start_time)),
             Notice::Failed { errno } => known.failed = Some(errno),
             Notice::Exited { code, alone } => {

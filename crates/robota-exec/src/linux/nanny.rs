@@ -30,9 +30,11 @@ pub(super) fn attend(order: Order, descriptors: Vec<OwnedFd>) {
         return;
     };
     let control = UnixStream::from(control);
+    say(&control, Notice::Taken);
     // Cannot fail on any Linux we run on; without it we would still be one who ends the leader.
     let _ = set_child_subreaper(Some(getpid()));
-    let streams = Streams { stdin, stdout, stderr, ruleset: descriptors.next() };
+    let (ruleset, notify) = (descriptors.next(), descriptors.next());
+    let streams = Streams { stdin, stdout, stderr, ruleset, notify };
     let leader = match order.launch.start(streams) {
         Ok(child) => i32::try_from(child.id()).unwrap_or_default(),
         Err(error) => {

@@ -19,8 +19,8 @@ use rustix::net::{
 
 use crate::launch::Launch;
 
-/// Control, three streams, a rule set.
-const MOST_DESCRIPTORS: usize = 5;
+/// Control, three streams, a rule set, and who is asked.
+const MOST_DESCRIPTORS: usize = 6;
 /// More than the arguments and the environment of any program.
 const LONGEST: u32 = 16 * 1024 * 1024;
 
@@ -59,6 +59,8 @@ impl Word {
 /// What a nanny says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
+    /// The order has arrived; nothing was started yet.
+    Taken,
     /// The program runs.
     Started { pid: i32, start_time: u64 },
     /// It could not be started.
@@ -82,6 +84,7 @@ impl Notice {
             Self::Exited { code, alone } => (2, code, u64::from(alone)),
             Self::Signalled { signal, alone } => (3, signal, u64::from(alone)),
             Self::Clear => (4, 0, 0),
+            Self::Taken => (5, 0, 0),
         };
         let mut bytes = [0; NOTICE];
         bytes[0] = tag;
@@ -100,6 +103,7 @@ impl Notice {
             2 => Self::Exited { code: number, alone: more != 0 },
             3 => Self::Signalled { signal: number, alone: more != 0 },
             4 => Self::Clear,
+            5 => Self::Taken,
             _ => return None,
         })
     }

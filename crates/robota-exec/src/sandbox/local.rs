@@ -179,7 +179,7 @@ impl Sandbox for LocalSandbox {
             stdout: whole(outcome.stdout),
             stderr: whole(outcome.stderr),
             cut,
-            denied: Vec::new(),
+            denied: outcome.denied,
         })
     }
 

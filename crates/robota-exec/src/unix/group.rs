@@ -24,6 +24,10 @@ use crate::linux::nannied::{Nannied, NotStarted};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use crate::no_reaper::Client;
 
+/// As many are tried.
+#[cfg(target_os = "linux")]
+const REAPERS: usize = 3;
+
 pub(super) enum Group {
     Direct(Direct),
     #[cfg(target_os = "linux")]
@@ -37,6 +41,8 @@ pub(super) struct Pipes {
     pub(super) stdout: Option<ChildStdout>,
     /// Absent when both streams go one way.
     pub(super) stderr: Option<ChildStdout>,
+    /// Where what it is refused is heard of.
+    pub(super) notices: Option<std::os::unix::net::UnixStream>,
 }
 
 impl Group {
@@ -76,21 +82,25 @@ impl Group {
                     lives_on: spec.lives_on,
                     grace_ms: u64::try_from(spec.grace.as_millis()).unwrap_or(u64::MAX),
                 };
-                match Nannied::start(client, &order, theirs).await {
-                    Ok(nannied) => Self::Nannied(nannied),
-                    Err(NotStarted::Refused(source)) => {
-                        return Err(spawn_error(source, &program, spec));
+                let started = below_reaper(client, &order, theirs).await;
+                Self::Nannied(started.map_err(|why| match why {
+                    NotStarted::Refused(source) => spawn_error(source, &program, spec),
+                    NotStarted::Lost(source) => {
+                        ExecError::Wait { program: program.clone(), source }
                     }
-                    Err(NotStarted::Reaper(source))
+                    NotStarted::Reaper(source)
                         if source.kind() == io::ErrorKind::ArgumentListTooLong =>
                     {
-                        return Err(fail(source));
+                        fail(source)
                     }
-                    Err(NotStarted::Reaper(source)) => {
-                        let reaper = client.program().path.clone();
-                        return Err(ExecError::Reaper { reaper, source });
+                    NotStarted::Reaper(source) => {
+                        ExecError::Reaper { reaper: client.program().path.clone(), source }
                     }
-                }
+                    NotStarted::NotTaken => {
+                        let source = io::Error::other("it takes no orders");
+                        ExecError::Reaper { reaper: client.program().path.clone(), source }
+                    }
+                })?)
             }
             _ => {
                 let child =
@@ -106,6 +116,7 @@ impl Group {
                 .map_err(fail)?,
             stdout: ours.stdout.map(reader).transpose().map_err(fail)?,
             stderr: ours.stderr.map(reader).transpose().map_err(fail)?,
+            notices: ours.notices,
         };
         Ok((group, pipes))
     }
@@ -174,6 +185,23 @@ impl Group {
     }
 }
 
+/// Starts it below a nanny. A reaper that died before it took the order is replaced; one that took
+/// it is not asked twice.
+#[cfg(target_os = "linux")]
+async fn below_reaper(
+    client: &Client,
+    order: &crate::linux::wire::Order,
+    streams: ChildStreams,
+) -> Result<Nannied, NotStarted> {
+    for _ in 0..REAPERS {
+        match Nannied::start(client, order, &streams).await {
+            Err(NotStarted::NotTaken) => client.discard(),
+            other => return other,
+        }
+    }
+    Err(NotStarted::NotTaken)
+}
+
 pub(super) mod futures_box {
     /// A future that owns what it waits for.
     pub(crate) type Boxed = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -184,6 +212,7 @@ struct Ours {
     stdin: Option<OwnedFd>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
+    notices: Option<std::os::unix::net::UnixStream>,
 }
 
 /// Both ends of everything.
@@ -193,6 +222,12 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
         None => None,
     };
+    let mut notify = None;
+    if ruleset.is_some() {
+        let (hear, tell) = std::os::unix::net::UnixStream::pair()?;
+        ours.notices = Some(hear);
+        notify = Some(OwnedFd::from(tell));
+    }
     if let Some(size) = spec.terminal {
         let (master, slave) = terminal::open(size)?;
         ours.stdin = match spec.stdin {
@@ -201,7 +236,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         };
         ours.stdout = Some(master);
         let (stdin, stdout) = (slave.try_clone()?, slave.try_clone()?);
-        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset, notify }, ours));
     }
     let stdin = match spec.stdin {
         Stdin::Closed => OwnedFd::from(File::open("/dev/null")?),
@@ -214,7 +249,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
     if let Some(path) = &spec.output {
         let stdout = OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?);
         let stderr = stdout.try_clone()?;
-        return Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours));
     }
     let (reading, stdout) = io::pipe()?;
     ours.stdout = Some(reading.into());
@@ -227,7 +262,7 @@ fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
         }
         Streams::Merged => stdout.try_clone()?,
     };
-    Ok((ChildStreams { stdin, stdout, stderr, ruleset }, ours))
+    Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours))
 }
 
 fn reader(fd: OwnedFd) -> io::Result<ChildStdout> {

@@ -153,6 +153,10 @@ fn reason(failure: &Failure) -> FailureReason {
     let coded = |list: &[&str]| list.iter().any(|one| codes.contains(one));
     let said = |list: &[&str]| list.iter().any(|one| codes.contains(one) || words.contains(one));
     let limited = said(RATE);
+    // The model wrote a call that its own service cannot read: it may well do better next time.
+    if coded(&["tool_use_failed"]) {
+        return FailureReason::Server;
+    }
     if said(OVERFLOW) && !limited {
         return FailureReason::ContextTooLong;
     }

@@ -43,6 +43,7 @@ fn bodies_of_every_wire_are_understood() {
         (408, "", R::Server, true),
         (502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", R::Server, true),
         (422, r#"{"detail":"bad field"}"#, R::BadRequest, false),
+        (400, r#"{"error":{"message":"Failed to call a function.","code":"tool_use_failed"}}"#, R::Server, true),
         (400, r#"[{"error":{"code":400,"message":"nope","status":"FAILED_PRECONDITION"}}]"#, R::BadRequest, false),
     ];
     for (status, body, reason, retryable) in cases {

@@ -2,7 +2,7 @@
 //! environment.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +20,7 @@ pub struct Transport {
     /// A proxy for every request, for example `http://user:password@proxy:3128`.
     pub proxy: Option<String>,
     /// Hosts, domains (`.example.com`) and networks that are reached without the proxy,
-    /// separated by commas.
+    /// separated by commas. This machine itself always is.
     pub no_proxy: Option<String>,
     /// Certificates to trust beside those of the system, each file in PEM.
     pub certificates: Vec<Vec<u8>>,
@@ -108,30 +108,65 @@ impl Reply {
     }
 }
 
-/// Two clients at most: the one for plain addresses needs no certificates, whose loading takes
-/// longer than anything else at the start of the program.
-pub(crate) struct HttpClient {
+/// The client for plain addresses, or the one for the others: the first needs no certificates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Secure,
+}
+
+struct Clients {
     transport: Transport,
     plain: OnceLock<Result<reqwest::Client, String>>,
     secure: OnceLock<Result<reqwest::Client, String>>,
 }
 
-impl HttpClient {
-    pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport, plain: OnceLock::new(), secure: OnceLock::new() }
+impl Clients {
+    fn kind(&self, url: &Url) -> Kind {
+        let proxied_by_tls =
+            self.transport.proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
+        if url.scheme() == "http" && !proxied_by_tls { Kind::Plain } else { Kind::Secure }
     }
 
-    /// Fails now rather than at the first request when the settings cannot work.
-    pub(crate) fn check(&self, url: &Url) -> Result<(), BuildError> {
-        self.client(url).map(drop).map_err(|reason| BuildError::Transport { reason })
+    fn get(&self, kind: Kind) -> Result<&reqwest::Client, String> {
+        let cell = match kind {
+            Kind::Plain => &self.plain,
+            Kind::Secure => &self.secure,
+        };
+        cell.get_or_init(|| build(&self.transport, kind)).as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Sends requests, and keeps the connections they were sent over.
+pub(crate) struct HttpClient {
+    clients: Arc<Clients>,
+}
+
+impl HttpClient {
+    pub(crate) fn new(transport: Transport) -> Self {
+        let clients = Clients { transport, plain: OnceLock::new(), secure: OnceLock::new() };
+        Self { clients: Arc::new(clients) }
+    }
+
+    /// Fails now rather than at the first request when the settings cannot work, and begins to
+    /// read the system's certificates, which takes longer than anything else at the start of a
+    /// program, while it goes on with other things.
+    pub(crate) fn prepare(&self, url: &Url) -> Result<(), BuildError> {
+        let transport = &self.clients.transport;
+        let wrong = |reason| BuildError::Transport { reason };
+        certificates(transport).map_err(wrong)?;
+        proxy(transport).map_err(wrong)?;
+        if self.clients.kind(url) == Kind::Secure && self.clients.secure.get().is_none() {
+            let clients = Arc::clone(&self.clients);
+            let reading = move || drop(clients.get(Kind::Secure).map(drop));
+            // Without the thread, the first request reads them.
+            let _ = std::thread::Builder::new().name("certificates".to_owned()).spawn(reading);
+        }
+        Ok(())
     }
 
     fn client(&self, url: &Url) -> Result<&reqwest::Client, String> {
-        let proxied_by_tls =
-            self.transport.proxy.as_deref().is_some_and(|proxy| proxy.starts_with("https:"));
-        let plain = url.scheme() == "http" && !proxied_by_tls;
-        let cell = if plain { &self.plain } else { &self.secure };
-        cell.get_or_init(|| build(&self.transport, plain)).as_ref().map_err(Clone::clone)
+        self.clients.get(self.clients.kind(url))
     }
 
     /// Sends a request and waits for the beginning of its answer.
@@ -158,7 +193,7 @@ impl HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HttpClient").field(&self.transport).finish()
+        f.debug_tuple("HttpClient").field(&self.clients.transport).finish()
     }
 }
 
@@ -189,7 +224,31 @@ pub(crate) fn broken(error: &reqwest::Error) -> Failure {
     Failure::of(FailureReason::Connection, message)
 }
 
-fn build(transport: &Transport, plain: bool) -> Result<reqwest::Client, String> {
+fn certificates(transport: &Transport) -> Result<Vec<reqwest::Certificate>, String> {
+    let mut certificates = Vec::new();
+    for file in &transport.certificates {
+        let read = reqwest::Certificate::from_pem_bundle(file)
+            .map_err(|error| format!("a certificate cannot be read: {error}"))?;
+        certificates.extend(read);
+    }
+    Ok(certificates)
+}
+
+fn proxy(transport: &Transport) -> Result<Option<reqwest::Proxy>, String> {
+    let Some(address) = &transport.proxy else { return Ok(None) };
+    // No proxy can reach this machine's own servers.
+    let mut direct = "localhost,127.0.0.0/8,::1".to_owned();
+    if let Some(more) = &transport.no_proxy {
+        direct.push(',');
+        direct.push_str(more);
+    }
+    let proxy = reqwest::Proxy::all(address)
+        // Its own message repeats the address.
+        .map_err(|_| "the proxy's address cannot be read".to_owned())?;
+    Ok(Some(proxy.no_proxy(reqwest::NoProxy::from_string(&direct))))
+}
+
+fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
     // Fails when the program has chosen one already, and then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -200,29 +259,19 @@ fn build(transport: &Transport, plain: bool) -> Result<reqwest::Client, String> 
         .pool_idle_timeout(Duration::from_secs(90))
         .tcp_nodelay(true)
         .user_agent(&transport.user_agent);
-    if plain {
-        let nobody = rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        builder = builder.tls_backend_preconfigured(nobody);
-    } else {
-        let mut certificates = Vec::new();
-        for file in &transport.certificates {
-            let read = reqwest::Certificate::from_pem_bundle(file)
-                .map_err(|error| format!("a certificate cannot be read: {error}"))?;
-            certificates.extend(read);
+    builder = match kind {
+        Kind::Plain => {
+            let nobody = rustls::ClientConfig::builder()
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            builder.tls_backend_preconfigured(nobody)
         }
-        builder = if transport.only_these_certificates {
-            builder.tls_certs_only(certificates)
-        } else {
-            builder.tls_certs_merge(certificates)
-        };
-    }
-    if let Some(proxy) = &transport.proxy {
-        let proxy = reqwest::Proxy::all(proxy)
-            // Its own message repeats the address.
-            .map_err(|_| "the proxy's address cannot be read".to_owned())?
-            .no_proxy(transport.no_proxy.as_deref().and_then(reqwest::NoProxy::from_string));
+        Kind::Secure if transport.only_these_certificates => {
+            builder.tls_certs_only(certificates(transport)?)
+        }
+        Kind::Secure => builder.tls_certs_merge(certificates(transport)?),
+    };
+    if let Some(proxy) = proxy(transport)? {
         builder = builder.proxy(proxy);
     }
     builder.build().map_err(|error| format!("no HTTP client: {}", error.without_url()))

@@ -18,6 +18,9 @@ use crate::profile::{Auth, Profile, Quirks, Wire};
 use crate::settings::ProviderSettings;
 use crate::wire::cache::PieceCache;
 
+/// Anthropic's wire wants to be told its version, whoever speaks it.
+const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+
 /// Makes a provider. Nothing is sent yet.
 ///
 /// # Errors
@@ -33,7 +36,7 @@ pub fn build(
     let wire = settings.wire.unwrap_or(home_wire);
     let quirks = quirks(profile, home_quirks, &settings)?;
     let base = with_usual_path(base, profile, wire);
-    host.client.check(&base)?;
+    host.client.prepare(&base)?;
     let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
     if profile.credential == CredentialRequirement::Required && key.is_none() {
         return Err(BuildError::NoKey { vendor, ways: ways_to_a_key(profile) });
@@ -42,6 +45,9 @@ pub fn build(
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &profile.headers {
         put(&mut headers, &vendor, name, value, false)?;
+    }
+    if wire == Wire::AnthropicMessages && !headers.contains_key(ANTHROPIC_VERSION) {
+        headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
     }
     let mut address = base.clone();
     if let Some(key) = key {

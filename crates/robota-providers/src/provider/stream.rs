@@ -95,9 +95,10 @@ impl Reader {
             decoder.event(name, data, queue)
         });
         let failure = match bare {
-            // An event that was cut off cannot be read, which is no wonder.
+            // An event that was cut off cannot be read, which is no wonder; the answer may have
+            // been complete before it.
             Err(failure) if was_mid_event && failure.reason == Some(FailureReason::Unreadable) => {
-                Some(Failure::truncated())
+                decoder.finish(queue).err()
             }
             Err(failure) => Some(failure),
             Ok(Some(bare)) if !decoder.is_done() => Some(no_stream(&bare)),
@@ -113,6 +114,11 @@ impl Reader {
     }
 
     fn fail(&mut self, mut failure: Failure) {
+        if self.decoder.is_done() {
+            // The answer is complete: nothing after its end can spoil it.
+            self.state = State::Closed;
+            return;
+        }
         failure.request_id = failure.request_id.or_else(|| self.call.request_id.clone());
         let error = failure.into_error(&self.call.about, &self.call.scrub);
         self.state = State::Failed(Box::new(error));

@@ -15,8 +15,8 @@ use super::plan::{Plan, Step};
 use super::{Body, Encode, Piece, Side};
 use crate::profile::{Quirks, Wire};
 
-/// Beyond this many entries, those of messages nobody keeps any more are thrown out.
-const SWEEP: usize = 1_024;
+/// Every so many entries, those of messages nobody keeps any more are thrown out.
+const SWEEP: usize = 64;
 
 struct Entry {
     /// Holds the place in memory, so that another message cannot be taken for this one.
@@ -45,7 +45,7 @@ impl PieceCache {
 
     fn put(&self, message: &Arc<Message>, print: u64, pieces: &Arc<[Piece]>) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() >= SWEEP {
+        if entries.len() % SWEEP == SWEEP - 1 {
             entries.retain(|_, entry| entry.message.strong_count() > 0);
         }
         let entry = Entry { message: Arc::downgrade(message), print, pieces: Arc::clone(pieces) };

@@ -196,6 +196,10 @@ pub(crate) trait Encode: Send + Sync {
     }
 }
 
+/// What a user is made to say when a conversation begins with an answer, as one may that was
+/// shortened: some services want a user's words first.
+pub(crate) const OPENING: &str = "[The conversation goes on.]";
+
 /// A call's arguments as an object, which is all that services take.
 pub(crate) fn arguments(input: &ToolInput) -> Value {
     match input {

@@ -38,7 +38,7 @@ pub(crate) fn provider(setup: WireSetup) -> Arc<dyn Provider> {
     let host = Host::new(Transport::default()).with_blobs(setup.blobs);
     let vendors = Vendors::builtin();
     let profile = vendors.require(vendor).unwrap();
-    build(&profile, settings, &host).unwrap()
+    build(profile, settings, &host).unwrap()
 }
 
 fn object(value: Value) -> Map<String, Value> {

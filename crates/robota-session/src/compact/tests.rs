@@ -18,7 +18,7 @@ fn conversation(turns: usize, bytes: usize) -> View {
         let call = format!("call-{turn}");
         let input = ToolInput::Json(json!({"n": turn}));
         let tool_use = ToolUse::new(call.as_str().into(), &call, "read", input);
-        let result = ToolResult::text(&tool_use, &"r".repeat(bytes / 3), false);
+        let result = ToolResult::text(&tool_use, "r".repeat(bytes / 3), false);
         let blocks = vec![Block::ToolUse(tool_use)];
         messages.push(Message::assistant(&ids, blocks, MessageState::Complete));
         messages.push(Message::tool(MessageId::from(format!("tool-{turn}")), vec![result]));

@@ -96,13 +96,14 @@ fn call(text: &mut String, call: &CallView) {
             Verdict::Deny => "denied",
         };
         let by = match decision.by {
-            DecidedBy::Gate => "the rules",
-            DecidedBy::Hook => "a hook",
-            DecidedBy::User => "the user",
+            DecidedBy::Gate => "by the rules",
+            DecidedBy::Hook => "by a hook",
+            // Nobody may have been there to answer.
+            DecidedBy::User => "when asked",
         };
         // One word for it is enough.
         facts.retain(|fact| fact != verdict);
-        facts.push(format!("{verdict} by {by}"));
+        facts.push(format!("{verdict} {by}"));
     }
     line(text, format_args!("\n**{}** — {}\n", call.name, facts.join(", ")));
     let arguments = serde_json::to_string_pretty(&call.input).unwrap_or_default();

@@ -80,10 +80,12 @@ impl Report {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a cursor or a text, as it is at hand")]
     fn error(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
         self.find(Severity::Error, code, &at, message.into());
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a cursor or a text, as it is at hand")]
     fn warning(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
         self.find(Severity::Warning, code, &at, message.into());
     }

@@ -4,6 +4,7 @@ use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::Content;
+use tokio::sync::watch;
 
 use super::Session;
 use super::follow::{End, Follow};
@@ -87,6 +88,8 @@ pub struct Chat {
     pauses: bool,
     last: Option<Cursor>,
     end: Option<ChatEnd>,
+    /// What a journal that failed did not take is not told by events.
+    failures: watch::Receiver<Option<ErrorData>>,
 }
 
 impl Chat {
@@ -95,13 +98,14 @@ impl Chat {
         content: Content,
         kinds: Kinds,
     ) -> Result<Self, SessionError> {
+        let failures = session.shared.live.failures();
         let accepted = session.accept(content, Delivery::AfterTurn).await?;
         let since = accepted.before.map_or(Since::Start, Since::After);
         let events = session.subscribe(since, Kinds::Everything).await?;
         let pauses = session.shared.desk.waits_for_clients();
         let (input, last) = (accepted.input, accepted.before);
         let follow = Follow::new(input.clone());
-        Ok(Self { session, events, kinds, follow, input, pauses, last, end: None })
+        Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
 
     /// The input.
@@ -121,7 +125,16 @@ impl Chat {
     /// When the session ends first, or its journal cannot be read.
     pub async fn next(&mut self) -> Option<Result<SessionEvent, SessionError>> {
         while self.end.is_none() {
-            let event = match self.events.next_event().await {
+            let next = tokio::select! {
+                biased;
+                next = self.events.next_event() => next,
+                Ok(()) = self.failures.changed() => {
+                    let error = self.failures.borrow_and_update().clone();
+                    self.end = Some(ChatEnd::Ended { end: TurnEnd::StoreFailed, error });
+                    break;
+                }
+            };
+            let event = match next {
                 Some(Ok(event)) => event,
                 Some(Err(error)) => return Some(Err(error)),
                 None => {

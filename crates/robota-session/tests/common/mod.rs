@@ -1,7 +1,7 @@
 //! A store that can fail, and sessions on it.
 #![allow(dead_code, reason = "each test file uses its own part of it")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use robota_core::blob::Blobs;
@@ -109,6 +109,8 @@ pub(crate) struct Failing {
     appends: Arc<AtomicUsize>,
     fail: Arc<Mutex<(usize, usize)>>,
     pub(crate) lost: CancellationToken,
+    /// Somebody else took it: every append says so.
+    pub(crate) taken: Arc<AtomicBool>,
 }
 
 impl Failing {
@@ -118,6 +120,7 @@ impl Failing {
             appends: Arc::default(),
             fail: Arc::new(Mutex::new((0, 0))),
             lost: CancellationToken::new(),
+            taken: Arc::default(),
         }
     }
 
@@ -149,6 +152,10 @@ impl Journal for FailingWriter {
     ) -> Result<(), JournalError> {
         let nth = self.store.appends.fetch_add(1, Ordering::SeqCst) + 1;
         let (from, to) = *self.store.fail.lock().unwrap();
+        if self.store.taken.load(Ordering::SeqCst) {
+            let session = "taken".into();
+            return Err(JournalError::Lost { session, owner: "another process".to_owned() });
+        }
         if (from..=to).contains(&nth) {
             let place = "the journal of the test".to_owned();
             return Err(JournalError::Io { action: "append to", place, reason: nth.to_string() });

@@ -73,11 +73,11 @@ impl Files {
         let Some(in_segment) = end.checked_sub(1) else { return Ok(None) };
         let segment = &segments[in_segment];
         let last = end == segments.len();
-        let reader = marks::reader_at(&*self.disk, segment, at.seq, last)?;
-        let Some(mut reader) = reader else { return Ok(None) };
-        if reader.next()?.map(|event| event.cursor()) != Some(at) {
+        let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+        if finder.find(at.seq)?.map(|event| event.cursor()) != Some(at) {
             return Ok(None);
         }
+        let Some(reader) = finder.rest() else { return Ok(None) };
         let closed = segments.get(end).is_some_and(|next| next.first == at.seq + 1);
         Ok(Some(Point {
             before: segments[..in_segment].to_vec(),

@@ -1,6 +1,6 @@
 //! What is known of a session without reading its journal: `head.json`, and `{first}.head` for
-//! each segment, which says what was known where the segment begins. Both are made from the
-//! journal, never synced, and may be deleted at any time.
+//! each segment, which says line by line what was known where the segment begins and at some
+//! places in it. Both are made from the journal, never synced, and may be deleted at any time.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::Files;
 use super::identity::{Found, Identity};
 use super::replace::{Wait, replace};
 use super::segment::{Mark, Reader, Segment};
-use crate::disk::Disk;
+use crate::disk::{Disk, Make};
 use crate::failpoint::failpoint;
 
 /// More than any head; the file is not read further.
@@ -36,6 +36,17 @@ pub(super) struct Index {
     /// Whether all of that was safe from a loss of power when this was written: then it need not
     /// be looked through for a torn end.
     pub(super) safe: bool,
+}
+
+/// A line of `{first}.head`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Known {
+    /// What is known there.
+    pub(super) head: SessionHead,
+    /// The place: so many bytes of the segment are folded into the head.
+    pub(super) offset: u64,
+    /// Where the last event of that begins, when it is in this segment.
+    pub(super) start: u64,
 }
 
 /// Where a journal ends, and what is known there.
@@ -66,7 +77,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Option<(Index, u32)> {
 }
 
 fn parse<T: serde::de::DeserializeOwned>(file: impl std::io::Read) -> Option<T> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(2048);
     file.take(LIMIT).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
@@ -79,19 +90,35 @@ pub(super) fn write(disk: &dyn Disk, folder: &Path, index: &Index) {
     }
 }
 
-/// Keeps what is known where a segment begins.
-pub(super) fn write_start(disk: &dyn Disk, segment: &Segment, head: &SessionHead) {
-    if let Ok(bytes) = serde_json::to_vec(head) {
-        let _ = replace(disk, &head_path(segment), &bytes, Wait::No);
+/// Keeps what is known at a place in a segment.
+pub(super) fn write_known(disk: &dyn Disk, segment: &Segment, known: &Known) {
+    let path = head_path(segment);
+    if known.offset == 0 {
+        // What an earlier segment of that number left.
+        let _ = disk.remove(&path);
+    }
+    if let Ok(mut line) = serde_json::to_vec(known)
+        && let Ok(mut file) = disk.open_append(&path, Make::IfMissing)
+    {
+        line.push(b'\n');
+        let _ = file.write(&line);
     }
 }
 
-/// What is known where a segment begins.
-fn read_start(disk: &dyn Disk, session: &SessionId, segment: &Segment) -> Option<SessionHead> {
-    let head: SessionHead = parse(disk.open_read(&head_path(segment)).ok()?)?;
-    // A fork has the segments of its parent.
-    (head.last.seq.checked_add(1) == Some(segment.first))
-        .then(|| SessionHead { session: session.clone(), ..head })
+/// What is known at places in a segment, the last one first. A torn line is none.
+fn read_known(disk: &dyn Disk, session: &SessionId, segment: &Segment) -> Vec<Known> {
+    let mut bytes = Vec::new();
+    let Ok(file) = disk.open_read(&head_path(segment)) else { return Vec::new() };
+    let _ = file.take(LIMIT).read_to_end(&mut bytes);
+    let known = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+        let known: Known = serde_json::from_slice(line).ok()?;
+        // A fork has the segments of its parent.
+        let head = SessionHead { session: session.clone(), ..known.head };
+        Some(Known { head, ..known })
+    });
+    let mut known: Vec<_> = known.collect();
+    known.reverse();
+    known
 }
 
 /// The files beside a segment that a fork takes along.
@@ -104,6 +131,13 @@ struct Start {
     at: usize,
     mark: Mark,
     head: Option<SessionHead>,
+}
+
+impl Start {
+    fn at(at: usize, known: Known) -> Self {
+        let mark = Mark { seq: known.head.last.seq.saturating_add(1), offset: known.offset };
+        Self { at, mark, head: Some(known.head) }
+    }
 }
 
 impl Files {
@@ -162,33 +196,40 @@ impl Files {
             });
         if let Some(index) = index
             && let Some(at) = segments.iter().position(|segment| segment.first == index.segment)
-            && self.fits(&segments[at], &index)
         {
-            let seq = index.head.last.seq.saturating_add(1);
-            let mark = Mark { seq, offset: index.offset };
-            return Start { at, mark, head: Some(index.head) };
-        }
-        let known = segments
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, segment)| reaches(segment.first.saturating_sub(1)))
-            .find_map(|(at, segment)| Some((at, read_start(&*self.disk, session, segment)?)));
-        match known {
-            Some((at, head)) => Start { at, mark: segments[at].start(), head: Some(head) },
-            None => {
-                let mark = segments.first().map_or(Mark { seq: 1, offset: 0 }, Segment::start);
-                Start { at: 0, mark, head: None }
+            let known = Known { head: index.head, offset: index.offset, start: index.start };
+            if self.fits(&segments[at], &known) {
+                return Start::at(at, known);
             }
         }
+        for (at, segment) in segments.iter().enumerate().rev() {
+            if !reaches(segment.first.saturating_sub(1)) {
+                continue;
+            }
+            let known = read_known(&*self.disk, session, segment).into_iter().find(|known| {
+                // What is only written may be torn before a place that is not, so the end is
+                // looked for from where the segment begins.
+                let usable = known.offset == 0 || up_to.is_some();
+                usable && reaches(known.head.last.seq) && self.fits(segment, known)
+            });
+            if let Some(known) = known {
+                return Start::at(at, known);
+            }
+        }
+        let mark = segments.first().map_or(Mark { seq: 1, offset: 0 }, Segment::start);
+        Start { at: 0, mark, head: None }
     }
 
-    /// Whether an index is of this journal: its last event is where and what it says.
-    fn fits(&self, segment: &Segment, index: &Index) -> bool {
-        let mark = Mark { seq: index.head.last.seq, offset: index.start };
-        Reader::open(&*self.disk, segment, mark, true).is_ok_and(|mut reader| {
-            let last = reader.next().ok().flatten().map(|event| event.cursor());
-            last == Some(index.head.last) && reader.whole() == index.offset
+    /// Whether what is known is of this journal: its last event is where and what it says.
+    fn fits(&self, segment: &Segment, known: &Known) -> bool {
+        let last = known.head.last;
+        if known.offset == 0 {
+            return last.seq.checked_add(1) == Some(segment.first);
+        }
+        let mark = Mark { seq: last.seq, offset: known.start };
+        Reader::open_small(&*self.disk, segment, mark, true).is_ok_and(|mut reader| {
+            let found = reader.next().ok().flatten().map(|event| event.cursor());
+            found == Some(last) && reader.whole() == known.offset
         })
     }
 

@@ -2,19 +2,20 @@
 //! reading the segment from its start.
 //!
 //! `{first}.idx` holds pairs of numbers (event, offset; little-endian, eight bytes each), one for
-//! about every 16 KiB. It grows with its segment, is never synced and never believed: what is read
+//! about every 4 KiB. It grows with its segment, is never synced and never believed: what is read
 //! through a mark must be the event that is looked for. It may be deleted at any time.
 
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use robota_core::event::Envelope;
 use robota_core::journal::JournalError;
 
 use super::segment::{Mark, Reader, Segment};
 use crate::disk::{Disk, Make, Tail};
 
 /// How far apart marks are, in bytes.
-pub(super) const APART: u64 = 16 * 1024;
+pub(super) const APART: u64 = 4 * 1024;
 
 /// A mark on disk.
 const RECORD: usize = 16;
@@ -46,34 +47,71 @@ fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
     rising.then_some(marks)
 }
 
-/// A reader of a segment that stands at that event; none when the segment does not have it.
-pub(super) fn reader_at(
-    disk: &dyn Disk,
-    segment: &Segment,
-    seq: u64,
+/// Finds events of one segment.
+pub(super) struct Finder<'a> {
+    disk: &'a dyn Disk,
+    segment: &'a Segment,
     last: bool,
-) -> Result<Option<Reader>, JournalError> {
-    let marks = match load(disk, segment) {
-        Some(marks) => marks,
-        None if seq == segment.first => Vec::new(),
-        None => rebuild(disk, segment, last)?,
-    };
-    let at = marks.partition_point(|mark| mark.seq <= seq);
-    if let Some(mark) = at.checked_sub(1).and_then(|at| marks.get(at)).copied() {
-        // Marks may be of a segment that lost its end, or damaged. What they lead to says so.
-        let holds = Reader::open(disk, segment, mark, true)
-            .and_then(|mut reader| reader.next())
-            .is_ok_and(|event| event.is_some());
-        if holds {
-            return standing(Reader::open(disk, segment, mark, last)?, seq);
-        }
-        let _ = disk.remove(&path(segment));
-    }
-    standing(Reader::open(disk, segment, segment.start(), last)?, seq)
+    marks: Vec<Mark>,
+    reader: Option<Reader>,
 }
 
-fn standing(mut reader: Reader, seq: u64) -> Result<Option<Reader>, JournalError> {
-    Ok(reader.skip_to(seq)?.then_some(reader))
+impl<'a> Finder<'a> {
+    /// Of that segment; `last` when no other follows it.
+    pub(super) fn new(
+        disk: &'a dyn Disk,
+        segment: &'a Segment,
+        last: bool,
+    ) -> Result<Self, JournalError> {
+        let marks = match load(disk, segment) {
+            Some(marks) => marks,
+            None => rebuild(disk, segment, last)?,
+        };
+        Ok(Self { disk, segment, last, marks, reader: None })
+    }
+
+    /// The event of that number, which is not before the one asked for last; none when the segment
+    /// does not have it. [`Finder::rest`] goes on after it.
+    pub(super) fn find(&mut self, seq: u64) -> Result<Option<Envelope>, JournalError> {
+        let at = self.marks.partition_point(|mark| mark.seq <= seq);
+        let mark = at.checked_sub(1).and_then(|at| self.marks.get(at)).copied();
+        let from = mark.unwrap_or_else(|| self.segment.start());
+        let here = self.reader.take().filter(|reader| {
+            // Behind the mark already, and not past the event.
+            (from.seq..=seq).contains(&reader.next_seq())
+        });
+        let mut reader = match here {
+            Some(reader) => reader,
+            None => Reader::open_small(self.disk, self.segment, from, self.last)?,
+        };
+        let found =
+            reader.skip_to(seq).and_then(|there| if there { reader.next() } else { Ok(None) });
+        // Marks may be of a segment that lost its end, or damaged. What they lead to says so.
+        let doubtful = match &found {
+            Ok(Some(_)) => false,
+            Ok(None) => !self.holds(from),
+            Err(_) => true,
+        };
+        if doubtful && !self.marks.is_empty() {
+            let _ = self.disk.remove(&path(self.segment));
+            self.marks.clear();
+            return self.find(seq);
+        }
+        self.reader = Some(reader);
+        found
+    }
+
+    /// Whether there is such an event at such a place.
+    fn holds(&self, mark: Mark) -> bool {
+        Reader::open_small(self.disk, self.segment, mark, true)
+            .and_then(|mut reader| reader.next())
+            .is_ok_and(|event| event.is_some())
+    }
+
+    /// What follows the event that was found last.
+    pub(super) fn rest(self) -> Option<Reader> {
+        self.reader
+    }
 }
 
 /// Makes the marks of a segment anew. Those of the last one are its writer's to keep.
@@ -134,7 +172,11 @@ impl Marker {
             _ => rebuild(disk, segment, true),
         };
         let tail = marks.ok().and_then(|marks| {
-            save(disk, segment, &marks).ok()?;
+            // Written anew unless it is what it should be: half a mark would shift all others.
+            let len = disk.open_read(&path(segment)).and_then(|file| file.look());
+            if !len.is_ok_and(|look| look.len == (marks.len() * RECORD) as u64) {
+                save(disk, segment, &marks).ok()?;
+            }
             let due = marks.last().map_or(APART, |mark| mark.offset + APART);
             Some((disk.open_append(&path(segment), Make::Never).ok()?, due))
         });

@@ -34,8 +34,15 @@ impl Files {
                 return Err(index::missing(segment, due));
             }
             let last = at + 1 == segments.len();
-            let reader = marks::reader_at(&*self.disk, segment, from.max(segment.first), last)?;
-            let Some(mut reader) = reader else { break };
+            let mut reader = if from <= segment.first {
+                segment::Reader::open(&*self.disk, segment, segment.start(), last)?
+            } else {
+                let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+                let Some(event) = finder.find(from)? else { break };
+                events.push(event);
+                let Some(reader) = finder.rest() else { break };
+                reader
+            };
             while events.len() < limit {
                 let Some(event) = reader.next()? else { break };
                 events.push(event);
@@ -61,29 +68,21 @@ impl Files {
         sorted.sort_unstable();
         sorted.dedup();
         let mut found = HashMap::with_capacity(sorted.len());
-        let mut reader: Option<(usize, segment::Reader)> = None;
+        let mut finder: Option<(usize, marks::Finder<'_>)> = None;
         for seq in sorted {
-            let missing = || JournalError::NoSuchEvent {
-                session: session.clone(),
-                at: Cursor { epoch: 0, seq },
-            };
+            let at = Cursor { epoch: 0, seq };
+            let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
             let at = segments.partition_point(|segment| segment.first <= seq);
             let at = at.checked_sub(1).ok_or_else(missing)?;
-            // Near the last one: go on from there. Elsewhere: look it up.
-            let near = reader
-                .take()
-                .filter(|(of, reader)| *of == at && seq.saturating_sub(reader.next_seq()) < 64);
-            let mut next = match near {
-                Some((_, mut reader)) => reader.skip_to(seq)?.then_some(reader),
+            let (_, current) = match finder.take().filter(|(of, _)| *of == at) {
+                Some(same) => finder.insert(same),
                 None => {
                     let last = at + 1 == segments.len();
-                    marks::reader_at(&*self.disk, &segments[at], seq, last)?
+                    let next = marks::Finder::new(&*self.disk, &segments[at], last)?;
+                    finder.insert((at, next))
                 }
-            }
-            .ok_or_else(missing)?;
-            let event = next.next()?.ok_or_else(missing)?;
-            found.insert(seq, event);
-            reader = Some((at, next));
+            };
+            found.insert(seq, current.find(seq)?.ok_or_else(missing)?);
         }
         Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
     }

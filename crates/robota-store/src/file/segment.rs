@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use robota_core::event::{DecodeError, Envelope};
+use robota_core::event::{DecodeError, Durability, Envelope};
 use robota_core::journal::JournalError;
 
 use crate::disk::{Disk, Source};
@@ -85,6 +85,16 @@ impl Reader {
         from: Mark,
         last: bool,
     ) -> Result<Self, JournalError> {
+        Self::open_with(disk, segment, from, last, 64 * 1024)
+    }
+
+    fn open_with(
+        disk: &dyn Disk,
+        segment: &Segment,
+        from: Mark,
+        last: bool,
+        buffer: usize,
+    ) -> Result<Self, JournalError> {
         let fail = |action, error: &io::Error| {
             JournalError::io(action, segment.path.display().to_string(), error)
         };
@@ -94,7 +104,7 @@ impl Reader {
         }
         Ok(Self {
             path: segment.path.clone(),
-            input: BufReader::with_capacity(64 * 1024, file),
+            input: BufReader::with_capacity(buffer, file),
             last,
             line: 0,
             from_start: from.offset == 0,
@@ -103,6 +113,16 @@ impl Reader {
             torn: false,
             buffer: Vec::new(),
         })
+    }
+
+    /// The same for one event, or few: reads no more at once than lies between two marks.
+    pub(super) fn open_small(
+        disk: &dyn Disk,
+        segment: &Segment,
+        from: Mark,
+        last: bool,
+    ) -> Result<Self, JournalError> {
+        Self::open_with(disk, segment, from, last, 8 * 1024)
     }
 
     /// The number the event after those read must have.
@@ -129,7 +149,8 @@ impl Reader {
                 let at_end =
                     self.input.fill_buf().map(<[u8]>::is_empty).map_err(|error| self.io(&error))?;
                 let reason = error.to_string();
-                return if at_end { self.end_torn(&reason) } else { Err(self.damaged(&reason)) };
+                let lost = at_end || (self.last && self.is_hole()?);
+                return if lost { self.end_torn(&reason) } else { Err(self.damaged(&reason)) };
             }
             Err(error @ DecodeError::NewerReader { .. }) => {
                 // Not damage: nothing may be repaired here.
@@ -157,6 +178,28 @@ impl Reader {
             self.advance(length)?;
         }
         Ok(true)
+    }
+
+    /// Whether the line just read has a hole that a loss of power left: zeros where something was
+    /// written and not synced, with what was written later behind it. Then all from here on was
+    /// not synced. An event behind it that is always synced may have been acknowledged, though:
+    /// then this is damage, and nobody's to repair.
+    fn is_hole(&mut self) -> Result<bool, JournalError> {
+        if !self.buffer.contains(&0) {
+            return Ok(false);
+        }
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let rest = (&mut self.input).take(LONGEST_LINE);
+            if { rest }.read_until(b'\n', &mut line).map_err(|error| self.io(&error))? == 0 {
+                return Ok(true);
+            }
+            let synced = |event: Envelope| event.event.durability() == Durability::Synced;
+            if Envelope::decode(&line).is_ok_and(synced) {
+                return Ok(false);
+            }
+        }
     }
 
     /// Reads a line into the buffer and returns its length; none at the end.

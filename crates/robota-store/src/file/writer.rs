@@ -10,7 +10,7 @@ use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
 use super::Files;
 use super::identity::Identity;
-use super::index::{self, Index};
+use super::index::{self, Index, Known};
 use super::marks::Marker;
 use super::segment::{Mark, Segment};
 use crate::disk::{Held, Make, Tail};
@@ -22,6 +22,9 @@ pub(super) const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 /// The index is written anew after this many events even if nothing in it changed that a list
 /// would show: it is also where opening begins to look for the end.
 const INDEX_EVERY: u64 = 256;
+
+/// What is known is kept about every so many bytes, so that a fork folds no more.
+const KNOWN_EVERY: u64 = 128 * 1024;
 
 /// The segment that grows.
 struct Open {
@@ -47,6 +50,8 @@ pub(super) struct Writer {
     indexed: Option<SessionHead>,
     /// Whether the folder is not shown to be a session yet: a fork that is being made.
     hidden: bool,
+    /// Where the last event of that begins.
+    last_start: Option<u64>,
     /// Why nothing more may be written: what is on disk is not known for certain.
     broken: Option<String>,
 }
@@ -78,6 +83,7 @@ impl Writer {
             unsynced,
             indexed: None,
             hidden: false,
+            last_start: None,
             broken: None,
         }
     }
@@ -221,26 +227,37 @@ impl Writer {
             open.marker.note(Mark { seq: event.seq, offset: before + start });
             index::apply(&mut self.head, &self.session, event);
         }
-        let (Some(head), Some(identity), Some(start)) = (&self.head, &self.identity, starts.last())
-        else {
-            return;
-        };
+        let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
+        if before / KNOWN_EVERY != open.len / KNOWN_EVERY {
+            let known = Known { head: head.clone(), offset: open.len, start: before + start };
+            index::write_known(&*self.files.disk, &open.segment, &known);
+        }
         if self.hidden {
+            self.last_start = Some(before + start);
             return;
         }
         let relaxed = self.files.level == crate::Level::Relaxed;
         if (synced || relaxed) && self.indexed.as_ref().is_none_or(|shown| is_news(shown, head)) {
-            let index = Index {
-                identity: identity.clone(),
-                head: head.clone(),
-                segment: open.segment.first,
-                offset: open.len,
-                start: before + start,
-                safe: synced,
-            };
-            index::write(&*self.files.disk, &self.folder, &index);
-            self.indexed = Some(index.head);
+            self.index(before + start, synced);
         }
+    }
+
+    /// Keeps what is known of the session, whose last event begins there.
+    fn index(&mut self, start: u64, safe: bool) {
+        let (Some(head), Some(identity), Some(open)) = (&self.head, &self.identity, &self.open)
+        else {
+            return;
+        };
+        let index = Index {
+            identity: identity.clone(),
+            head: head.clone(),
+            segment: open.segment.first,
+            offset: open.len,
+            start,
+            safe,
+        };
+        index::write(&*self.files.disk, &self.folder, &index);
+        self.indexed = Some(index.head);
     }
 
     /// Makes sure there is a segment with room, beginning a new one when need be.
@@ -260,7 +277,8 @@ impl Writer {
         let disk = &*self.files.disk;
         let segment = Segment::starting(&self.folder, first);
         if let Some(head) = &self.head {
-            index::write_start(disk, &segment, head);
+            let known = Known { head: head.clone(), offset: 0, start: 0 };
+            index::write_known(disk, &segment, &known);
         }
         let fail = |action, error: &io::Error| {
             JournalError::io(action, segment.path.display().to_string(), error)

@@ -63,7 +63,8 @@ impl SimDisk {
 
     /// What a loss of power at a recorded moment may have left: every combination of names that
     /// were not safe where they are few, else none, all, each alone and each missing; contents
-    /// lost, kept, and of the file that was just written torn at every byte; the
+    /// lost, kept, and of the file that was just written torn (a journal at
+    /// every byte); the
     /// rest missing, or (some) zeros.
     #[must_use]
     pub fn crashes(&self, moment: Moment) -> Vec<Crash> {
@@ -98,7 +99,13 @@ impl SimDisk {
             if before.as_ref().is_none_or(|before| before.files.get(number) == Some(file)) {
                 continue;
             }
-            for (count, at) in file.cuts().into_iter().enumerate() {
+            // A journal at every byte, other files at some.
+            let journal = state.names.iter().any(|(path, entry)| {
+                matches!(entry, Entry::File(_, named) if named == number)
+                    && path.to_string_lossy().ends_with(".jsonl")
+            });
+            let step = if journal { 1 } else { 17 };
+            for (count, at) in file.cuts().into_iter().step_by(step).enumerate() {
                 add(&all, Content::Torn { file: *number, at, zeros: false });
                 if count % 8 == 0 {
                     add(&all, Content::Torn { file: *number, at, zeros: true });

@@ -14,7 +14,7 @@ fn what_is_synced_survives_and_what_is_not_may() {
     disk.make_folder(Path::new("/d")).unwrap();
     disk.sync_folder(Path::new("/")).unwrap();
     disk.record();
-    let mut file = disk.open_append(Path::new("/d/f"), Make::Always).unwrap();
+    let mut file = disk.open_append(Path::new("/d/1.jsonl"), Make::Always).unwrap();
     file.write(b"ab").unwrap();
     let written = disk.now();
     file.sync().unwrap();
@@ -27,7 +27,7 @@ fn what_is_synced_survives_and_what_is_not_may() {
         fates.sort();
         fates
     };
-    let file = |bytes: &[u8]| vec![("/d/f".to_owned(), bytes.to_vec())];
+    let file = |bytes: &[u8]| vec![("/d/1.jsonl".to_owned(), bytes.to_vec())];
     assert_eq!(fates(written), [vec![], file(b""), file(b"\0\0"), file(b"a"), file(b"ab")]);
     assert_eq!(fates(synced), [vec![], file(b"ab")]);
     assert_eq!(fates(named), [file(b"ab")]);

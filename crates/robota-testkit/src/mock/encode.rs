@@ -215,16 +215,17 @@ struct Writer {
     buffer: Vec<u8>,
     piece: Option<NonZeroUsize>,
     each: bool,
+    /// How many pieces may still be sent.
+    left: Option<usize>,
+    broken: bool,
 }
 
 impl Writer {
     fn events(&mut self, events: Vec<Vec<u8>>) {
         for event in events {
-            match self.piece {
-                None => http::chunk(&event, &mut self.buffer),
-                Some(size) => {
-                    event.chunks(size.get()).for_each(|piece| http::chunk(piece, &mut self.buffer));
-                }
+            let size = self.piece.map_or(event.len().max(1), NonZeroUsize::get);
+            for piece in event.chunks(size) {
+                self.piece(piece);
             }
             if self.each || self.buffer.len() >= WRITE {
                 self.flush();
@@ -232,15 +233,37 @@ impl Writer {
         }
     }
 
+    fn piece(&mut self, piece: &[u8]) {
+        match &mut self.left {
+            None => http::chunk(piece, &mut self.buffer),
+            Some(0) => self.break_off(),
+            Some(left) => {
+                *left -= 1;
+                http::chunk(piece, &mut self.buffer);
+            }
+        }
+    }
+
+    /// Nothing comes any more.
+    fn break_off(&mut self) {
+        if !self.broken {
+            self.then(Out::Close);
+            self.broken = true;
+        }
+    }
+
     fn flush(&mut self) {
-        if !self.buffer.is_empty() {
-            self.out.push(Out::Bytes(std::mem::take(&mut self.buffer)));
+        let bytes = std::mem::take(&mut self.buffer);
+        if !bytes.is_empty() && !self.broken {
+            self.out.push(Out::Bytes(bytes));
         }
     }
 
     fn then(&mut self, out: Out) {
         self.flush();
-        self.out.push(out);
+        if !self.broken {
+            self.out.push(out);
+        }
     }
 
     /// The end of a complete answer.
@@ -269,6 +292,8 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         buffer: http::head(200, &headers),
         piece: quirks.bytes(),
         each: quirks.has(Quirk::WriteEach),
+        left: quirks.drop_at(),
+        broken: false,
     };
     let mut sse = Sse::new(quirks.clone(), context.wire == Wire::Gemini);
     let tokens = (!quirks.has(Quirk::NoUsage)).then(|| tokens(reply));

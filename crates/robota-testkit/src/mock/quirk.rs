@@ -11,6 +11,9 @@ pub enum Quirk {
     // How bytes are framed.
     /// The body comes in pieces of that many bytes; one splits every character.
     Bytes(NonZeroUsize),
+    /// The connection is closed after that many pieces of the body: events, or what `bytes` makes
+    /// of them.
+    DropAt(usize),
     /// Each event is written to the socket alone, where else neighbours share a write.
     WriteEach,
     /// Lines end with `\r\n`. Gemini's always do.
@@ -125,6 +128,13 @@ impl Quirks {
     pub(super) fn bytes(&self) -> Option<NonZeroUsize> {
         self.0.iter().find_map(|quirk| match quirk {
             Quirk::Bytes(size) => Some(*size),
+            _ => None,
+        })
+    }
+
+    pub(super) fn drop_at(&self) -> Option<usize> {
+        self.0.iter().find_map(|quirk| match quirk {
+            Quirk::DropAt(pieces) => Some(*pieces),
             _ => None,
         })
     }

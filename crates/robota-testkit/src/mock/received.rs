@@ -138,6 +138,31 @@ impl Received {
         }
     }
 
+    /// How many messages the conversation has: all that tools said to one answer is one, and so
+    /// is all of one answer. Where a wire joins what a user says to results, that is one too.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        let json = &self.json;
+        let speaker = |item: &Value| match (item["role"].as_str(), item["type"].as_str()) {
+            (Some("system" | "developer"), _) => None,
+            (Some("user"), _) => Some("user"),
+            (Some("tool"), _) | (None, Some("function_call_output")) => Some("tool"),
+            _ => Some("assistant"),
+        };
+        match self.wire() {
+            Some(Wire::Anthropic) => items(&json["messages"]).count(),
+            Some(Wire::Gemini) => items(&json["contents"]).count(),
+            Some(Wire::OpenaiResponses) if json["input"].is_string() => 1,
+            Some(Wire::OpenaiChat | Wire::OpenaiResponses) => {
+                let all = items(&json["messages"]).chain(items(&json["input"]));
+                let mut speakers: Vec<_> = all.filter_map(speaker).collect();
+                speakers.dedup_by(|next, last| next == last && *next != "user");
+                speakers.len()
+            }
+            None => 0,
+        }
+    }
+
     /// Waits until the response has ended, and says how.
     pub async fn ended(&self) -> Ended {
         let mut ended = self.ended.subscribe();

@@ -196,6 +196,9 @@ pub struct Expect {
     /// No tools are offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_tools: bool,
+    /// The conversation has this many messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<usize>,
 }
 
 /// One thing that happens in a reply.
@@ -415,6 +418,7 @@ impl From<scripted::Answer> for Reply {
             system: answer.expect.system,
             tools: answer.expect.tools,
             no_tools: answer.expect.no_tools,
+            messages: answer.expect.messages,
         };
         let steps = answer.steps.into_iter().map(Step::from).collect();
         Self { expect, steps, ..Self::default() }

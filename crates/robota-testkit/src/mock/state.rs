@@ -156,6 +156,12 @@ fn unexpected(expect: &Expect, received: &Received) -> Option<String> {
     {
         return Some(format!("the system prompt should contain `{text}`"));
     }
+    if let Some(wanted) = expect.messages
+        && received.messages() != wanted
+    {
+        let sent = received.messages();
+        return Some(format!("there should be {wanted} messages, but there are {sent}"));
+    }
     let tools = received.tools();
     if let Some(missing) = expect.tools.iter().find(|tool| !tools.contains(tool)) {
         return Some(format!("the tool `{missing}` should be offered, among {tools:?}"));

@@ -22,7 +22,7 @@ pub(crate) enum SessionsCommand {
     /// Tell what happened in one, turn by turn.
     Show(ShowArgs),
     /// Write one out: its journal, a record, a log, or text to read.
-    Export(Box<ExportArgs>),
+    Export(ExportArgs),
     /// Make a session of your own from an export, or from one that somebody else wrote.
     Import(ImportArgs),
     /// Say all that is missing or does not fit, in sessions or in exports of them.
@@ -43,13 +43,12 @@ pub(crate) struct StoreArgs {
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
 
-    /// Work in this folder.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 /// `robota sessions list`
@@ -134,14 +133,8 @@ pub(crate) struct ExportArgs {
     /// Take this text out, wherever it stands (eight characters or more). May be repeated.
     #[arg(long, value_name = "TEXT")]
     pub(crate) redact: Vec<String>,
-    /// Where it is kept: file[:DIR], sqlite:FILE or postgres://…
-    #[arg(long, value_name = "STORE")]
-    pub(crate) store: Option<String>,
-    /// Print what was done as JSON; without --output the export is in it.
-    #[arg(long)]
-    pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
+    pub(crate) store: StoreArgs,
 }
 
 /// The shapes of an import.

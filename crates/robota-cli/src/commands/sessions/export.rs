@@ -14,12 +14,9 @@ use robota_session::replay::{
 use serde_json::{Value, json};
 
 use super::args::{ExportArgs, ExportFormat};
-use robota_store::Level;
-
-use super::files;
 use super::find::find;
+use super::{Place, files};
 use crate::setup::Setup;
-use crate::store::StoreChoice;
 use crate::{Exit, Usage, output};
 
 /// What is written.
@@ -32,11 +29,10 @@ struct Export {
 
 /// Writes it.
 pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
-    let setup = Setup::load(&args.settings, None)?;
-    let choice = StoreChoice::parse(args.store.as_deref(), &setup.places.cwd)?;
-    let store = choice.open(Level::default(), setup.places.home.as_deref()).await?;
-    let session = find(&*store, &args.session).await?;
-    let export = make(&*store, &session, args.format, &redactor(&setup, &args.redact)).await?;
+    let place = Place::of(&args.store).await?;
+    let (setup, store) = (&place.setup, &place.store);
+    let session = find(&**store, &args.session).await?;
+    let export = make(&**store, &session, args.format, &redactor(setup, &args.redact)).await?;
     if export.redacted > 0 {
         let lines = export.redacted;
         output::note(&format!("secrets were taken out of {lines} lines; their checksums are new"));
@@ -51,17 +47,17 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     });
     match &args.output {
         Some(file) => {
-            let missing = write(&*store, &session, &export, file, args.force).await?;
+            let missing = write(&**store, &session, &export, file, args.force).await?;
             for blob in &missing {
                 output::note(&format!("robota: the blob {blob} is gone; it is left out"));
             }
-            if args.json {
+            if args.store.json {
                 output::line(&with(told, "file", json!(file)).to_string());
             } else {
                 output::note(&format!("{} is in {}", session, file.display()));
             }
         }
-        None => print(&export, told, args.json)?,
+        None => print(&export, told, args.store.json)?,
     }
     Ok(Exit::Ok)
 }

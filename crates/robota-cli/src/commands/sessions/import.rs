@@ -97,3 +97,6 @@ fn tell(imported: &Imported) {
         output::note(&format!("robota: the blob {blob} did not come with it"));
     }
 }
+
+#[cfg(test)]
+mod tests;

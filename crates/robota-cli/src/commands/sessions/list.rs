@@ -21,7 +21,7 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
     let named = args.store.store.is_some();
     let filter = SessionFilter {
         prefix: args.prefix.clone(),
-        cwd: (named && !args.all).then(|| place.cwd.display().to_string()),
+        cwd: (named && !args.all).then(|| place.cwd().display().to_string()),
         text: args.text.clone(),
         since: when(&args.since)?,
         until: when(&args.until)?,

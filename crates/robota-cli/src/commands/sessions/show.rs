@@ -140,14 +140,17 @@ fn call(call: &CallView) -> String {
     facts.extend(call.duration_ms.map(time::took));
     if let Some(decision) = &call.decision {
         let by = match decision.by {
-            DecidedBy::Gate => "the rules",
-            DecidedBy::Hook => "a hook",
-            DecidedBy::User => "the user",
+            DecidedBy::Gate => "by the rules",
+            DecidedBy::Hook => "by a hook",
+            // Nobody may have been there to answer.
+            DecidedBy::User => "when asked",
         };
+        // One word for it is enough.
+        facts.retain(|fact| fact != "denied");
         facts.push(match decision.verdict {
-            Verdict::Allow => format!("allowed by {by}"),
-            Verdict::Ask => format!("left open by {by}"),
-            Verdict::Deny => format!("denied by {by}: {}", text::short(&decision.reason, ARGUMENT)),
+            Verdict::Allow => format!("allowed {by}"),
+            Verdict::Ask => format!("left open {by}"),
+            Verdict::Deny => format!("denied {by}: {}", text::short(&decision.reason, ARGUMENT)),
         });
     }
     format!("{mark} {}", facts.join(" · "))

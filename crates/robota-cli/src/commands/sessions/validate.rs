@@ -1,13 +1,14 @@
 //! `robota sessions validate`: all that is missing or does not fit. Exit code 1 when something
 //! is wrong.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter};
 use robota_session::replay::Record;
 use robota_session::replay::validate::{self, Finding, JournalCheck, Report, Severity};
+use robota_store::FileStore;
 use serde_json::{Value, json};
 
 use super::args::{ImportFormat, ValidateArgs};
@@ -55,7 +56,8 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
 /// found and not the first damage only.
 async fn session(place: &Place, session: &SessionId) -> anyhow::Result<Report> {
     let store = &*place.store;
-    let Some(segments) = place.choice.segments(session)? else {
+    let Some(segments) = place.folder().map(|root| segments(&root, session)).transpose()?.flatten()
+    else {
         return Ok(validate::session(store, session).await?);
     };
     let mut check = JournalCheck::new(Some(session.clone()));
@@ -73,6 +75,26 @@ async fn session(place: &Place, session: &SessionId) -> anyhow::Result<Report> {
         }
         other => Ok(other?),
     }
+}
+
+/// The segments of a journal: the bytes themselves, which a store that finds damage does not
+/// hand out.
+fn segments(root: &Path, session: &SessionId) -> anyhow::Result<Option<Vec<PathBuf>>> {
+    let folder = FileStore::new(root).folder(session);
+    let describe = || format!("cannot look into {}", folder.display());
+    let entries = match std::fs::read_dir(&folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.with_context(describe)?,
+    };
+    let mut segments = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(describe)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_suffix(".jsonl")?.parse::<u64>().ok());
+        segments.extend(number.map(|number| (number, path)));
+    }
+    segments.sort();
+    Ok(Some(segments.into_iter().map(|(_, path)| path).collect()))
 }
 
 fn lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: bool) {
@@ -109,7 +131,11 @@ fn tell(source: &str, report: &Report) {
     let counts = format!(
         "{} {}, {} messages, {} calls",
         report.events,
-        if report.format == "journal" { "events" } else { "lines" },
+        match report.format {
+            "journal" => "events",
+            "log" => "lines",
+            _ => "entries",
+        },
         report.messages,
         report.calls
     );

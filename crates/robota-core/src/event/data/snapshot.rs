@@ -33,13 +33,13 @@ data! {
         view: ViewRefs,
         /// What the model saw before the last summary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<ShortenedRefs>,
+        before: Option<Box<ShortenedRefs>>,
         /// The events with the inputs that are not delivered yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         inputs: Vec<u64>,
         /// The turn that is running; it streams nothing and owes no result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        turn: Option<QuietTurn>,
+        turn: Option<Box<QuietTurn>>,
         /// Turns that ended with an answer.
         turns_completed: u64,
         /// What everything cost.

@@ -47,6 +47,7 @@ fn notices_and_words_come_back() {
         Notice::Exited { code: -1, alone: true },
         Notice::Signalled { signal: 9, alone: false },
         Notice::Clear,
+        Notice::Taken,
     ] {
         assert_eq!(Notice::read(notice.to_bytes()), Some(notice));
     }

@@ -71,6 +71,28 @@ fn settings_that_cannot_work_say_what_to_do() {
 }
 
 #[test]
+fn network_settings_that_cannot_work_are_told_at_once() {
+    use crate::http::Transport;
+    let vendors = Vendors::builtin();
+    let secret = "pass-word-1";
+    let odd = [
+        Transport { proxy: Some(format!("http://user:{secret}@bad host")), ..Transport::default() },
+        Transport {
+            certificates: vec![
+                b"-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n".to_vec(),
+            ],
+            ..Transport::default()
+        },
+    ];
+    for transport in odd {
+        let host = Host::new(transport);
+        let error = build(vendors.find("openai").unwrap(), settings(None), &host).unwrap_err();
+        assert!(matches!(error, BuildError::Transport { .. }), "{error:?}");
+        assert!(!format!("{error:?} {host:?}").contains(secret));
+    }
+}
+
+#[test]
 fn core_04_native_web_tools_are_switched_where_there_are_any() {
     let claude = make("anthropic", settings(None)).unwrap();
     assert_eq!(claude.capabilities().web_search, WebSupport::Supported);

@@ -115,6 +115,17 @@ async fn the_end_does_not_wait_for_a_connection_that_stays_open() {
 }
 
 #[tokio::test]
+async fn nothing_after_the_end_spoils_an_answer() {
+    let decoder =
+        crate::wire::decoder(Wire::ChatCompletions, &Quirks::default(), "m", &Arc::from([]));
+    let limits = Limits { line: 200, event: 200, response: 1 << 20 };
+    let flood: &'static str =
+        Box::leak(format!("{HI}{STOP}{DONE}data: {}\n", "x".repeat(300)).into_boxed_str());
+    let items = all(Reader::new(chunks(&[flood]), decoder, limits, call())).await;
+    assert_eq!(items, [Ok(Delta::Text("Hi".into())), Ok(Delta::End(StopReason::EndTurn))]);
+}
+
+#[tokio::test]
 async fn core_06_events_are_told_without_secrets() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&told);

@@ -12,7 +12,7 @@ use crate::json::{merge, push_json};
 use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+    Cx, Encode, Frame, Lost, Media, OPENING, Object, Piece, Side, arguments, below, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -251,6 +251,10 @@ fn mark(out: &mut Vec<u8>) {
 fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], marked: bool, out: &mut Vec<u8>) {
     let marks = if marked { last_user_turns(&pieces[..frame.lasting], 2) } else { Vec::new() };
     out.push(b'[');
+    if pieces.first().is_some_and(|piece| piece.side == Side::Model) {
+        push_json(out, &json!({"role": "user", "content": [{"type": "text", "text": OPENING}]}));
+        out.push(b',');
+    }
     let mut side = None;
     for (at, piece) in pieces.iter().enumerate() {
         if side == Some(piece.side) {

@@ -10,7 +10,7 @@ use crate::json::{merge, push_json};
 use crate::profile::{GeminiSchema, MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+    Cx, Encode, Frame, Lost, Media, OPENING, Object, Piece, Side, arguments, below, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
@@ -215,6 +215,10 @@ fn write_tools(frame: &Frame<'_>, body: &mut Object) {
 
 fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
     out.push(b'[');
+    if pieces.first().is_some_and(|piece| piece.side == Side::Model) {
+        push_json(out, &json!({"role": "user", "parts": [{"text": OPENING}]}));
+        out.push(b',');
+    }
     let mut side = None;
     for piece in pieces {
         if side == Some(piece.side) {

@@ -222,6 +222,25 @@ async fn every_call_has_a_result_and_every_result_its_call() {
 }
 
 #[tokio::test]
+async fn a_user_speaks_first_where_services_want_it() {
+    let ids = CountingIds::default();
+    let messages: Vec<_> = [
+        Message::assistant(&ids, "Where were we?", MessageState::Complete),
+        Message::user(&ids, "go"),
+    ]
+    .into_iter()
+    .map(Arc::new)
+    .collect();
+    for (wire, list) in
+        [(Wire::AnthropicMessages, "messages"), (Wire::GeminiGenerateContent, "contents")]
+    {
+        let body = Bench::new(wire).json(&request(&messages)).await;
+        assert_eq!(body[list][0]["role"], "user", "{}", wire.name());
+        assert_eq!(body[list].as_array().unwrap().len(), 3);
+    }
+}
+
+#[tokio::test]
 async fn odd_arguments_and_names_are_made_sendable() {
     let ids = CountingIds::default();
     let mut cut = tool_use("c1", "toolu_1", "mcp.server/tool name", json!(null));

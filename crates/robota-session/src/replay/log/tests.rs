@@ -66,7 +66,7 @@ async fn sess_13_large_fields_lie_beside_the_log() {
     let Payload { path, bytes } = exported.payloads[0].clone();
     assert!(path.starts_with("agent%3adev%2fsession%3amain.payloads/"), "{path}");
     assert_eq!(serde_json::from_slice::<String>(&bytes).unwrap(), long);
-    let payloads = Payloads::from([(path.clone(), bytes.clone())]);
+    let payloads = Payloads::from([(path.clone(), bytes)]);
     assert!(validate::log(&exported.bytes(), &payloads).ok());
     assert_eq!(references(&exported.bytes()).len(), 1);
 

@@ -138,14 +138,14 @@ impl JournalCheck {
             None => {}
         }
         self.last = Some(at);
-        if let Event::Opened(data) = &event.event {
-            if data.epoch != event.epoch || data.after_seq != self.before_epoch {
-                let text = format!(
-                    "a writer says it opened epoch {} after event {}",
-                    data.epoch, data.after_seq
-                );
-                self.report.error("OPENED_MISFIT", at, text);
-            }
+        if let Event::Opened(data) = &event.event
+            && (data.epoch != event.epoch || data.after_seq != self.before_epoch)
+        {
+            let text = format!(
+                "a writer says it opened epoch {} after event {}",
+                data.epoch, data.after_seq
+            );
+            self.report.error("OPENED_MISFIT", at, text);
         }
     }
 
@@ -156,10 +156,8 @@ impl JournalCheck {
                 let text = format!("it is written in format {}, this reads {FORMAT}", data.format);
                 self.report.error("UNKNOWN_FORMAT", at, text);
             }
-            Event::PromptSet(data) => {
-                if BlobRef::of(data.text.as_bytes()).sha256 != data.sha256 {
-                    self.report.error("HASH_MISFIT", at, "the prompt's hash is another's");
-                }
+            Event::PromptSet(data) if BlobRef::of(data.text.as_bytes()).sha256 != data.sha256 => {
+                self.report.error("HASH_MISFIT", at, "the prompt's hash is another's");
             }
             Event::ToolsSet(data) => {
                 let bytes = serde_json::to_vec(&data.tools).unwrap_or_default();

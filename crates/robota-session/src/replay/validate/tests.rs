@@ -40,7 +40,8 @@ async fn sess_14_every_missing_piece_of_a_journal_is_reported() {
     let one_result =
         |event: &Event| matches!(event, Event::ToolResultAdded(_)) && std::mem::take(&mut first);
     assert_eq!(codes(&check(&without(&events, one_result)))[0], "UNPAIRED_TOOL_USE");
-    let cases: [(fn(&Event) -> bool, &[&str]); 6] = [
+    type Case = (fn(&Event) -> bool, &'static [&'static str]);
+    let cases: [Case; 6] = [
         (|event| matches!(event, Event::TurnFinished(_)), &["MISSING_TERMINAL"; 2]),
         (|event| matches!(event, Event::TurnStarted(_)), &["TERMINAL_WITHOUT_TURN"; 2]),
         (|event| matches!(event, Event::SessionCreated(_)), &["SESSION_CREATED_MISSING"]),

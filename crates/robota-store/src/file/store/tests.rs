@@ -183,6 +183,37 @@ async fn damage_in_the_middle_names_file_and_line_and_repairs_nothing() {
 }
 
 #[tokio::test]
+async fn a_hole_in_what_was_not_synced_is_the_end() {
+    let (_dir, store) = store();
+    let session = id("s");
+    let path = written(&store, &session, 5).await;
+    let whole = std::fs::read(&path).unwrap();
+    let ends: Vec<_> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
+    // Pages that never reached the disk: in one line, and over the end of one.
+    for hole in [ends[2] + 9..ends[2] + 40, ends[2] + 30..ends[3] + 20] {
+        let mut bytes = whole.clone();
+        bytes[hole.clone()].fill(0);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 3, "{hole:?}");
+        let mut journal = store.open(&session).await.unwrap();
+        journal.append(&events(4..=5), Durability::Written).await.unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), whole, "{hole:?}");
+    }
+    // Behind it is an event that is always synced: it may have been acknowledged.
+    let closed = robota_core::event::Closed { reason: "done".to_owned() };
+    let closed = Envelope { event: closed.into(), ..event(6) };
+    let mut journal = store.open(&session).await.unwrap();
+    journal.append(&[Arc::new(closed)], Durability::Written).await.unwrap();
+    drop(journal);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[ends[2] + 9..ends[2] + 40].fill(0);
+    std::fs::write(&path, &bytes).unwrap();
+    let failure = error(store.open(&session).await);
+    assert!(matches!(failure, JournalError::Damaged { .. }), "{failure}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing was changed");
+}
+
+#[tokio::test]
 async fn a_journal_of_a_newer_version_is_not_repaired() {
     let (_dir, store) = store();
     let session = id("s");

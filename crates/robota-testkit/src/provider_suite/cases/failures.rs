@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorKind};
-use robota_core::provider::ProviderError;
+use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::json;
 
 use super::super::bench::SuiteBlobs;
 use super::super::{Feature, Suite};
-use crate::mock::{Failure, Looks, MockServer, Reply, Step, Wire};
+use crate::mock::{Ended, Failure, Looks, MockServer, Quirk, Reply, Step, Wire};
 
 async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
     let bench = suite.bench(reply.into()).await;
@@ -31,6 +31,48 @@ pub async fn truncation(suite: Suite) {
             assert!(error.retryable(), "{end:?}: {error}");
             let kind = error.kind();
             assert!(matches!(kind, ErrorKind::Network | ErrorKind::Provider), "{kind:?}: {error}");
+        }
+    }
+}
+
+/// Wherever an answer breaks off, even inside an event, it is a failure or the whole answer.
+pub async fn truncation_anywhere(suite: Suite) {
+    let reply = || {
+        Reply::new()
+            .thinking("Hm.", Some("c2ln"))
+            .text("I look.")
+            .tool("read", json!({"path": "a.txt"}))
+            .tool("list", json!({}))
+    };
+    let whole = suite.bench(reply()).await.hello().await.unwrap();
+    for size in [super::size(4096), super::size(61)] {
+        let (mut broken, mut complete) = (0, 0);
+        loop {
+            let quirks = [Quirk::Bytes(size), Quirk::DropAt(broken + complete)];
+            let bench = suite.bench(reply().quirks(quirks)).await;
+            let result = bench.hello().await;
+            let ended = bench.sent(1).ended().await;
+            match result {
+                Err(error) => {
+                    assert!(error.retryable(), "{error:?}");
+                    assert_eq!(complete, 0, "more of it makes it no worse");
+                    broken += 1;
+                }
+                Ok(answered) => {
+                    assert_eq!(answered.text(), whole.text());
+                    assert_eq!(answered.called(), whole.called());
+                    assert_eq!(answered.stop, whole.stop);
+                    complete += 1;
+                }
+            }
+            if ended == Ended::Whole {
+                break;
+            }
+            assert!(broken < 1000, "it ends some day");
+        }
+        assert!(broken > 2 && complete > 0, "{broken} {complete}");
+        if matches!(suite.wire, Wire::Anthropic | Wire::OpenaiResponses) && size.get() == 4096 {
+            assert_eq!(complete, 1, "the last event is what completes it");
         }
     }
 }
@@ -81,6 +123,15 @@ pub async fn statuses(suite: Suite) {
         let text = error.to_string();
         assert!(text.contains("The service says no."), "{status}: {text}");
         assert!(text.contains(&status.to_string()), "{status}: {text}");
+        let reason = match status {
+            401 => Some(FailureReason::BadKey),
+            404 => Some(FailureReason::UnknownModel),
+            413 => Some(FailureReason::TooLarge),
+            429 => Some(FailureReason::RateLimit),
+            503 | 529 => Some(FailureReason::Overloaded),
+            _ => None,
+        };
+        assert!(reason.is_none() || error.reason == reason, "{status}: {:?}", error.reason);
         if matches!(status, 401 | 403 | 404 | 413) {
             assert!(error.hint().is_some(), "{status}: there is something to be done");
         }
@@ -125,6 +176,9 @@ pub async fn final_failures(suite: Suite) {
     let error = fails(suite, quota).await;
     assert!(!error.retryable(), "a quota that is used up: {error:?}");
     assert_eq!(error.kind(), ErrorKind::RateLimit);
+    if matches!(suite.wire, Wire::OpenaiChat | Wire::OpenaiResponses) {
+        assert_eq!(error.reason, Some(FailureReason::Quota));
+    }
 
     let words = match suite.wire {
         Wire::Anthropic => "prompt is too long: 210000 tokens > 200000 maximum",
@@ -139,6 +193,7 @@ pub async fn final_failures(suite: Suite) {
     assert_eq!(error.kind(), ErrorKind::Validation);
     let hint = error.hint().expect("there is something to be done");
     assert!(hint.contains("compact"), "{hint}");
+    assert_eq!(error.reason, Some(FailureReason::ContextTooLong));
 
     if suite.wire != Wire::Gemini {
         let told = Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
@@ -237,6 +292,9 @@ pub async fn request_id(suite: Suite) {
     }
     let error = fails(suite, Failure::status(500, "It broke.")).await;
     assert!(error.to_string().contains("req_0"), "{error}");
+    assert_eq!(error.request_id.as_deref(), Some("req_0"));
+    let broken = Reply::new().text("Half").step(Step::Drop);
+    assert_eq!(fails(suite, broken).await.request_id.as_deref(), Some("req_0"));
 }
 
 /// The key is in no error, no hint, no debug print and no payload, even if the service says it.

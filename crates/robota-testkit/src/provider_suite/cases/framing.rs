@@ -17,6 +17,9 @@ fn reply() -> Reply {
 /// Every way of framing gives the same answer.
 pub async fn odd_framing(suite: Suite) {
     let plain = suite.bench(reply()).await.hello().await.unwrap();
+    assert_eq!(plain.text(), "Grüße, 世界 🦀\n\ndata: not an event\n");
+    assert_eq!(plain.thinking(), "Grüße — 思考");
+    assert_eq!(plain.called(), [("read".to_owned(), json!({"path": "ü 🦀.txt"}))]);
     let quirks = [
         vec![Quirk::Bytes(size(1))],
         vec![Quirk::Bytes(size(7))],

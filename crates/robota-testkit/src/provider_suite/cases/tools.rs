@@ -128,6 +128,7 @@ pub async fn results_go_back(suite: Suite) {
             None => assert!(!Feature::ToolErrors.on(suite.wire)),
         }
     }
+    assert_eq!((first.messages(), last.messages()), (3, 5));
     prefix_is_kept(&bench, &first, &last);
 }
 
@@ -290,6 +291,36 @@ pub async fn made_up_ids_go_back(suite: Suite) {
             assert_ne!(calls[0], calls[1], "{quirk:?}");
             assert!(calls.iter().all(|id| !id.is_empty()), "{quirk:?}");
         }
+    }
+}
+
+/// Some services give the same ids in every answer; each result still finds its call.
+pub async fn core_17_ids_may_repeat_across_turns(suite: Suite) {
+    let call = |path: &str| {
+        let input = ToolInput::Json(json!({ "path": path }));
+        let id = Some("call_0".to_owned());
+        Reply::new().step(Step::Tool(Call { name: "read".to_owned(), input, id, chunk: None }))
+    };
+    let bench = suite.bench(call("a.txt")).await;
+    bench.mock.push(call("b.txt"));
+    bench.mock.push("ok");
+    let mut view = vec![bench.user("hello")];
+    for contents in ["of a", "of b"] {
+        let answered = bench.ask(view.clone()).await.unwrap();
+        assert_eq!(answered.calls()[0].id, "call_0", "it is kept as it came");
+        let result = ToolResult::text(&answered.calls()[0], contents, false);
+        view.extend([answered.message.clone(), bench.results(vec![result])]);
+    }
+    assert_eq!(bench.ask(view).await.unwrap().text(), "ok");
+    let sent = bench.sent(3);
+    let calls: Vec<_> = sent::calls(&sent).into_iter().map(|call| call.id).collect();
+    let results = sent::results(&sent);
+    let ids: Vec<_> = results.iter().map(|result| result.id.clone()).collect();
+    assert_eq!(calls, ids);
+    assert_eq!(calls.len(), 2);
+    assert!(results[0].text.contains("of a") && results[1].text.contains("of b"), "{results:?}");
+    if suite.wire == Wire::Anthropic {
+        assert_ne!(calls[0], calls[1], "an id that comes twice is refused there");
     }
 }
 

@@ -1,0 +1,44 @@
+//! What a dead writer left open, and going on after it.
+
+use std::collections::HashMap;
+
+use robota_core::ids::CallId;
+
+use super::Session;
+use crate::actor::Request;
+use crate::error::SessionError;
+use crate::recover::{Choice, OpenOperation, open_operations};
+
+/// What a dead writer left open, and going on after it.
+#[derive(Clone)]
+pub struct Recovery(pub(super) Session);
+
+impl Recovery {
+    /// What is open, while nobody has said what becomes of it.
+    ///
+    /// # Errors
+    /// When the session has ended.
+    pub async fn open_operations(&self) -> Result<Vec<OpenOperation>, SessionError> {
+        if self.0.is_running() {
+            return Ok(Vec::new());
+        }
+        self.0.inspect(open_operations).await
+    }
+
+    /// Closes what is open: what the caller chose, and everything else sealed.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub async fn recover(&self, choices: HashMap<CallId, Choice>) -> Result<(), SessionError> {
+        self.0.ask(|reply| Request::Recover { choices, reply }).await
+    }
+
+    /// Goes on with a turn that was cut short: the same request again, without the half answer.
+    /// A call that nobody had approved is asked about again when the model repeats it.
+    ///
+    /// # Errors
+    /// When the conversation ends with a whole answer, or something runs.
+    pub async fn go_on(&self) -> Result<(), SessionError> {
+        self.0.ask(|reply| Request::Continue { reply }).await
+    }
+}

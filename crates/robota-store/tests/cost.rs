@@ -1,0 +1,48 @@
+//! What a turn costs a file store, counted, not timed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use robota_core::gate::AllowEverything;
+use robota_core::ids::SessionId;
+use robota_core::journal::JournalStore as _;
+use robota_core::permission::Class;
+use robota_store::sim::SimDisk;
+use robota_store::{FileStore, Level};
+use robota_testkit::{FailingJournal, Run, fn_tool};
+
+/// How often a turn of so many rounds, each with one call, waits for the disk.
+async fn syncs(rounds: usize, class: Class, level: Level) -> u64 {
+    let round = "- {text: On it., tools: [{tool: act, input: {}}]}\n";
+    let script = format!("{}- {{text: Done.}}\n", round.repeat(rounds));
+    let journal = FailingJournal::new();
+    let ran = Run::script(&script)
+        .tool(fn_tool("act", class, |_| async { "done".to_owned() }))
+        .gate(AllowEverything)
+        .max_rounds(0)
+        .journal(journal.clone())
+        .prompt("Go.")
+        .await;
+    assert_eq!(ran.requests.len(), rounds + 1);
+    let disk = SimDisk::new();
+    let store = FileStore::new("/s").with_disk(Arc::new(disk.clone())).with_level(level);
+    let mut writer = store.create(&SessionId::from("s")).await.unwrap();
+    for append in journal.appends() {
+        writer.append(&append.events, append.durability).await.unwrap();
+    }
+    disk.syncs()
+}
+
+async fn per_round(class: Class, level: Level) -> u64 {
+    let more = syncs(30, class, level).await - syncs(10, class, level).await;
+    assert_eq!(more % 20, 0);
+    more / 20
+}
+
+#[tokio::test]
+async fn kode_12_a_round_with_effects_waits_twice_and_one_without_never() {
+    assert_eq!(per_round(Class::Execute, Level::Barrier).await, 2);
+    assert_eq!(per_round(Class::Inspect, Level::Barrier).await, 0);
+    assert_eq!(per_round(Class::Execute, Level::Relaxed).await, 0);
+    assert!(per_round(Class::Execute, Level::Strict).await > 2);
+}

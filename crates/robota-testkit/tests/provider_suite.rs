@@ -1,0 +1,96 @@
+//! The provider suite is only worth something if a wrong provider fails it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{FutureExt as _, StreamExt as _};
+use robota_core::provider::{
+    Delta, DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError, StopReason,
+};
+use robota_testkit::mock::{MockServer, Wire};
+use robota_testkit::provider_suite::{Frozen, Suite, WireSetup, cases, table};
+
+/// Speaks to nobody and says the same to everybody.
+struct Wrong;
+
+#[async_trait::async_trait]
+impl Provider for Wrong {
+    fn name(&self) -> &'static str {
+        "wrong"
+    }
+
+    async fn stream(&self, _: ModelRequest, _: PayloadTap) -> Result<DeltaStream, ProviderError> {
+        let deltas =
+            [Delta::Text("wrong".to_owned()), Delta::End(StopReason::Other("wrong".to_owned()))];
+        Ok(futures::stream::iter(deltas).map(Ok).boxed())
+    }
+}
+
+fn wrong(_: WireSetup) -> Arc<dyn Provider> {
+    Arc::new(Wrong)
+}
+
+/// What says nothing about a wire that cannot do it.
+fn is_left_out(case: &str, wire: Wire) -> bool {
+    match case {
+        "hidden_blocks_go_back" => wire != Wire::Anthropic,
+        "calls_written_as_text" | "reasoning_has_many_names" => wire != Wire::OpenaiChat,
+        "web_search" => wire == Wire::OpenaiChat,
+        "unreadable_arguments"
+        | "arguments_cut_by_the_limit"
+        | "request_id"
+        | "a_body_without_an_end" => wire == Wire::Gemini,
+        _ => false,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_does_nothing_right_fails_every_case() {
+    let cases = cases::all();
+    assert!(cases.len() > 45, "{}", cases.len());
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut passed = Vec::new();
+    for wire in Wire::ALL {
+        for (name, case) in &cases {
+            let suite = Suite { wire, make: wrong };
+            // What waits for a call that never comes has failed too; time runs ahead by itself.
+            let case = tokio::time::timeout(Duration::from_secs(3600), case(suite));
+            let failed =
+                !matches!(std::panic::AssertUnwindSafe(case).catch_unwind().await, Ok(Ok(())));
+            if failed == is_left_out(name, wire) {
+                passed.push(format!("{wire} {name}"));
+            }
+        }
+    }
+    let _ = std::panic::take_hook();
+    assert_eq!(passed, [""; 0]);
+}
+
+#[tokio::test]
+async fn time_stands_still_while_sockets_work() {
+    let mock = MockServer::start("hello").await.unwrap();
+    let frozen = Frozen::time();
+    let slept = tokio::spawn(tokio::time::sleep(Duration::from_millis(1)));
+    // Everybody waits for a socket, several times over.
+    for _ in 0..5 {
+        let address = mock.origin().strip_prefix("http://").unwrap().to_owned();
+        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let asked = b"GET /api/version HTTP/1.1\r\nconnection: close\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut socket, asked).await.unwrap();
+        let mut answer = String::new();
+        tokio::io::AsyncReadExt::read_to_string(&mut socket, &mut answer).await.unwrap();
+        assert!(answer.contains("version"));
+    }
+    assert!(!slept.is_finished());
+    tokio::time::advance(Duration::from_millis(2)).await;
+    slept.await.unwrap();
+    drop(frozen);
+}
+
+#[test]
+fn every_wire_has_a_column_and_every_feature_a_row() {
+    let table = table();
+    assert!(table.lines().all(|line| line.matches('|').count() == 6), "{table}");
+    assert!(table.contains("no: answers never pause"));
+}
