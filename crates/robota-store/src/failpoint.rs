@@ -31,6 +31,8 @@ pub const POINTS: &[&str] = &[
     "store.roll.after_create",
     "store.sql.append.before_commit",
     "store.sql.append.after_commit",
+    "store.sql.blob.before_commit",
+    "store.sql.delete.before_commit",
     "store.sql.fork.before_commit",
     "store.sql.open.after_lease",
 ];

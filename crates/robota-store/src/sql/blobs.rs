@@ -10,6 +10,7 @@ use robota_core::message::BlobRef;
 use super::chain::lineage;
 use super::{Columns, Database, Exclude, Tx, Value};
 use crate::Level;
+use crate::failpoint::failpoint;
 
 /// The blobs of a session.
 pub(super) struct SqlBlobs<D> {
@@ -34,6 +35,7 @@ async fn put(
     }
     let keep = "INSERT INTO robota_blobs (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     tx.execute(keep, vec![Value::text(hash), Value::Bytes(bytes.to_vec())]).await?;
+    failpoint!("store.sql.blob.before_commit");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use robota_core::journal::JournalError;
 use super::chain::drop_journal;
 use super::lease::hold;
 use super::{Exclude, Tx, Value};
+use crate::failpoint::failpoint;
 
 /// Deletes a session and the blobs only it refers to; says whether there was one.
 pub(super) async fn delete(tx: &mut dyn Tx, session: &SessionId) -> Result<bool, JournalError> {
@@ -24,5 +25,6 @@ pub(super) async fn delete(tx: &mut dyn Tx, session: &SessionId) -> Result<bool,
                     WHERE other.sha256 = robota_blobs.sha256 AND other.session <> $1)";
     tx.execute(sweep, id()).await?;
     tx.execute("DELETE FROM robota_refs WHERE session = $1", id()).await?;
+    failpoint!("store.sql.delete.before_commit");
     Ok(there)
 }
