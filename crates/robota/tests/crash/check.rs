@@ -88,7 +88,7 @@ pub(crate) async fn check(
     sessions.insert(main.clone());
     let mut known = BTreeSet::new();
     for id in &sessions {
-        let it = It { place, store, told: &told, effects: &effects, loss, id: &**id };
+        let it = It { place, store, told: &told, effects: &effects, loss, id };
         let calls = it.check(must.contains(id), *id == main).await;
         known.extend(calls.map_err(|what| format!("{id}: {what}"))?);
     }
