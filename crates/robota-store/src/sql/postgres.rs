@@ -159,8 +159,9 @@ impl Postgres {
         for _ in 0..CONNECTIONS {
             // Costs nothing where the server is near, and an append waits for its disk anyway.
             match client.batch_execute("").await {
-                Err(error) if error.is_closed() => client = self.client().await?,
-                _ => break,
+                Ok(()) => break,
+                // Closed, reset, or told that its server ends: whatever it is, it is no use.
+                Err(_) => client = self.client().await?,
             }
         }
         Ok(client)

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use robota_core::journal::JournalStore;
 use robota_store::{Level, failpoint};
 use robota_testkit::postgres::PostgresServer;
+use tokio::sync::OnceCell;
 
 use crate::check::{Loss, check};
-use crate::life::{Death, Life, Trial, live};
+use crate::life::{Death, HANGS, Life, Trial, live};
 use crate::place::{Kind, Place};
 use crate::scene::{ACTS, WHOLE};
 
@@ -97,6 +100,8 @@ struct Campaign {
     dice: Dice,
     address: String,
     runtime: tokio::runtime::Runtime,
+    /// Our own connections to a server; they last.
+    connected: OnceCell<Arc<dyn JournalStore>>,
     part: u32,
     trials: u32,
     column: Column,
@@ -114,7 +119,8 @@ impl Campaign {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let dice = Dice(seed ^ (kind as u64) << 32 ^ u64::from(part) << 48);
         let (address, column) = (address.to_owned(), Column::default());
-        Self { kind, seed, dice, address, runtime, part, trials: 0, column }
+        let connected = OnceCell::new();
+        Self { kind, seed, dice, address, runtime, connected, part, trials: 0, column }
     }
 
     fn rehearsals(&mut self) -> Vec<Rehearsal> {
@@ -245,9 +251,17 @@ impl Campaign {
     }
 
     fn check(&self, trial: &Trial, loss: Loss) -> Result<(), String> {
+        let place = &trial.place;
         self.runtime.block_on(async {
-            let patience = std::time::Duration::from_secs(120);
-            match tokio::time::timeout(patience, check(&trial.place, loss)).await {
+            let looking = async {
+                let open = async || place.open().await.map_err(|error| format!("open: {error}"));
+                let store = match self.kind {
+                    Kind::Files | Kind::Sqlite => open().await?,
+                    Kind::Postgres => self.connected.get_or_try_init(open).await?.clone(),
+                };
+                check(place, &store, loss).await
+            };
+            match tokio::time::timeout(HANGS, looking).await {
                 Ok(checked) => checked,
                 Err(_) => Err("the check hangs".to_owned()),
             }

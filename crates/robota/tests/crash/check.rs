@@ -68,9 +68,12 @@ fn text(error: impl Display) -> String {
 }
 
 /// Reopens everything and says what does not hold, if anything.
-pub(crate) async fn check(place: &Place, loss: Loss) -> Result<(), String> {
+pub(crate) async fn check(
+    place: &Place,
+    store: &Arc<dyn JournalStore>,
+    loss: Loss,
+) -> Result<(), String> {
     let told = Told::of(place)?;
-    let store = place.open().await.map_err(|error| format!("the store: {error}"))?;
     let effects = effects(place)?;
     let filter = SessionFilter { prefix: Some(place.prefix.clone()), ..SessionFilter::default() };
     let listed = store.list(&filter).await.map_err(|error| format!("the list: {error}"))?;
@@ -85,7 +88,7 @@ pub(crate) async fn check(place: &Place, loss: Loss) -> Result<(), String> {
     sessions.insert(main.clone());
     let mut known = BTreeSet::new();
     for id in &sessions {
-        let it = It { place, store: &store, told: &told, effects: &effects, loss, id: &**id };
+        let it = It { place, store, told: &told, effects: &effects, loss, id };
         let calls = it.check(must.contains(id), *id == main).await;
         known.extend(calls.map_err(|what| format!("{id}: {what}"))?);
     }

@@ -16,7 +16,7 @@ use crate::scene;
 const TASK: &str = "ROBOTA_CRASH_CHILD";
 
 /// A child that says nothing for so long hangs: a guard, not a measure.
-const HANGS: Duration = Duration::from_secs(120);
+pub(crate) const HANGS: Duration = Duration::from_secs(120);
 
 /// What is played on a store until it is looked at.
 pub(crate) struct Trial {
