@@ -159,7 +159,7 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
         ("WebFetch", json!({"url": web.replace("127.0.0.1", "localhost")}), ""),
         ("WebSearch", json!({"query": "robota"}), "1. Found"),
     ];
-    let rules = "Bash,WebSearch,WebFetch(domain:127.0.0.1)";
+    let rules = "Bash,BashInput,WebSearch,WebFetch(domain:127.0.0.1)";
     let args = ["--permission-mode", "acceptEdits", "--allowedTools", rules];
     let args = [&args[..], &["--disallowedTools", "Read(secret.txt)"]].concat();
     let (id, events) = home.play(&calls, &args, &[("SEARXNG_URL", &web)]).await;
@@ -248,8 +248,11 @@ async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
     let outside = elsewhere.path().join("outside.txt");
     let escape = format!("echo x > {}; echo x > inside.txt; true", outside.display());
     let calls = [("Bash", json!({"command": escape}), "")];
-    let allow = ["--allowedTools", "Bash", "--sandbox"];
-    home.play(&calls, &[&allow[..], &["read-only"]].concat(), &[]).await;
+    // The gate lets everything through: what holds is the sandbox.
+    let allow = ["--permission-mode", "bypassPermissions", "--sandbox"];
+    let (_, events) = home.play(&calls, &[&allow[..], &["read-only"]].concat(), &[]).await;
+    let ran = text(&of(&events, "tool_finished")[0]["outcome"]);
+    assert!(ran.contains("outside.txt"), "it ran, and was refused: {ran}");
     assert!(!outside.exists() && !home.path("project/inside.txt").exists());
     home.play(&calls, &[&allow[..], &["workspace-write"]].concat(), &[]).await;
     assert!(!outside.exists() && home.path("project/inside.txt").exists());
