@@ -10,18 +10,32 @@ const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
 
 /// What some tests start that say so and go on without it: the program, where it may be besides the
 /// `PATH`, and its Debian package. Without a network the rest must work all the same.
-const WANTED: &[Wanted] = &[Wanted {
-    program: "initdb",
-    folders: "/usr/lib/postgresql",
-    package: "postgresql",
-    without: "the tests of the PostgreSQL store say NOT TESTED",
-}];
+const WANTED: &[Wanted] = &[
+    Wanted {
+        program: "initdb",
+        folders: Some("/usr/lib/postgresql"),
+        package: "postgresql",
+        without: "the tests of the PostgreSQL store say NOT TESTED",
+    },
+    Wanted {
+        program: "bwrap",
+        folders: None,
+        package: "bubblewrap",
+        without: "the tests of the sandbox that hide files in the workspace say SKIPPED",
+    },
+    Wanted {
+        program: "rg",
+        folders: None,
+        package: "ripgrep",
+        without: "the bench of Grep and Glob has nothing to be compared with",
+    },
+];
 
 /// A program that tests can go on without.
 struct Wanted {
     program: &'static str,
     /// It may be in the `bin` of any folder in here: one for each version.
-    folders: &'static str,
+    folders: Option<&'static str>,
     package: &'static str,
     /// What happens without it.
     without: &'static str,
@@ -29,7 +43,8 @@ struct Wanted {
 
 impl Wanted {
     fn is_here(&self) -> bool {
-        let versions = std::fs::read_dir(self.folders).into_iter().flatten().flatten();
+        let folders = self.folders.and_then(|folders| std::fs::read_dir(folders).ok());
+        let versions = folders.into_iter().flatten().flatten();
         sh::which(self.program).is_some()
             || versions
                 .into_iter()

@@ -256,6 +256,10 @@ pub(crate) struct PrintArgs {
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
+    /// What commands may do once they run, kept by the system [default: the sandbox settings].
+    #[arg(long, value_name = "LEVEL", value_enum)]
+    pub(crate) sandbox: Option<SandboxLevel>,
+
     /// At most this many rounds of model and tools, then one call for a summary; 0 is no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_turns: u32,
@@ -269,6 +273,27 @@ pub(crate) struct PrintArgs {
     /// Write a trace of what happens inside to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
+}
+
+/// How much is kept from commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxLevel {
+    /// Nothing.
+    Off,
+    /// Changing any file, and the network.
+    ReadOnly,
+    /// Changing files outside the workspace, and the network.
+    WorkspaceWrite,
+}
+
+impl From<SandboxLevel> for robota_core::sandbox::Level {
+    fn from(level: SandboxLevel) -> Self {
+        match level {
+            SandboxLevel::Off => Self::Off,
+            SandboxLevel::ReadOnly => Self::ReadOnly,
+            SandboxLevel::WorkspaceWrite => Self::WorkspaceWrite,
+        }
+    }
 }
 
 /// Which session, and where it is kept.

@@ -6,13 +6,18 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::BlobCheckpoints;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
-use robota_core::permission::Mode;
+use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
+use robota_core::sandbox::Level;
+use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, Evidence, PolicyGate, Session, SessionBuilder};
+use robota_tools::{Brave, PolicyGrant, Searcher, Searxng, Workplace};
 
 use crate::provider::Chosen;
 use crate::{Usage, setup};
@@ -34,6 +39,12 @@ pub(crate) struct Parts {
     pub(crate) mode: Mode,
     /// The rules.
     pub(crate) policy: Policy,
+    /// Where the session keeps what is large.
+    pub(crate) blobs: Arc<dyn Blobs>,
+    /// What commands are kept from.
+    pub(crate) confinement: Option<Arc<Confinement>>,
+    /// Who searches the web.
+    pub(crate) searcher: Option<Arc<dyn Searcher>>,
     /// The user's hooks.
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     /// Owns every child process.
@@ -48,8 +59,26 @@ pub(crate) struct Parts {
 
 /// Puts a session together.
 pub(crate) fn session(parts: Parts) -> SessionBuilder {
-    let tools = robota_tools::toolset(&parts.cwd, parts.supervisor, parts.environment);
-    let gate = PolicyGate::new(parts.policy, setup::paths());
+    let policy = Arc::new(parts.policy.clone());
+    let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
+        .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
+        .checkpoints(Arc::new(BlobCheckpoints::new(parts.blobs.clone())))
+        .blobs(parts.blobs)
+        .follow_cd();
+    let mut read_only = false;
+    if let Some(confinement) = parts.confinement {
+        read_only = confinement.boundaries().fence.level == Level::ReadOnly;
+        place = place.confine(confinement);
+    }
+    if let Some(searcher) = parts.searcher {
+        place = place.searcher(searcher);
+    }
+    let mut tools = robota_tools::tools(&place);
+    // What commands may not do, tools do not do for the model either.
+    tools.retain(|tool| !read_only || tool.spec().class != Class::Modify);
+    let judged = place.clone();
+    let gate = PolicyGate::new(parts.policy, setup::paths())
+        .shell_cwd(move |call| judged.judged_cwd(call));
     let mut builder = Session::builder(parts.chosen.provider, parts.chosen.model)
         .system(system_prompt(&parts.cwd))
         .cwd(parts.cwd.display().to_string())
@@ -83,6 +112,16 @@ pub(crate) fn supervisor(cwd: &Path) -> Supervisor {
 
 fn records(cwd: &Path) -> PathBuf {
     cwd.join(".robota").join("reaper")
+}
+
+/// Who searches the web: the SearXNG that `SEARXNG_URL` names, or Brave with `BRAVE_API_KEY`.
+pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
+    let set = |name| environment.get(name).filter(|value| !value.is_empty());
+    match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
+        (Some(base), _) => Some(Arc::new(Searxng::new(base))),
+        (None, Some(key)) => Some(Arc::new(Brave::new(key))),
+        (None, None) => None,
+    }
 }
 
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.

@@ -13,6 +13,7 @@ mod hooks;
 mod output;
 mod print;
 mod provider;
+mod sandbox;
 mod setup;
 mod signals;
 mod stdin;
@@ -125,6 +126,7 @@ fn hint(error: &anyhow::Error) -> Option<String> {
             .or_else(|| of::<robota_core::journal::JournalError>(cause))
             .or_else(|| of::<robota_core::resume::ResumeError>(cause))
             .or_else(|| of::<robota_exec::ExecError>(cause))
+            .or_else(|| of::<robota_core::sandbox::SandboxError>(cause))
             .or_else(|| of::<robota_session::replay::ReplayError>(cause))
             .or_else(|| of::<robota_session::SessionError>(cause))
     })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use robota_core::event::{Event, TurnEnd};
 use robota_core::ids::SessionId;
+use robota_core::sandbox::Level;
 use robota_core::turn::TurnReport;
 use robota_session::{Approvals, ChatEnd, Kinds, Observed, Resume, Session, Since};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::compose::{self, Parts};
 use crate::provider::{self, Wish};
 use crate::setup::Setup;
 use crate::which::{Which, which};
-use crate::{Exit, debug, hooks, output, signals, stdin, store};
+use crate::{Exit, debug, hooks, output, sandbox, signals, stdin, store};
 
 /// Runs it.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
@@ -24,7 +25,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     };
-    let setup = Setup::load(&args.settings, args.permission_mode)?;
+    let level = args.sandbox.map(Level::from);
+    let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
     setup.tell_problems();
     let cwd = setup.places.cwd.clone();
     let _trace = match &args.debug {
@@ -39,6 +41,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let cancel = signals::cancel_on_interrupt()?;
     let supervisor = compose::supervisor(&cwd);
     let environment = compose::environment(&setup.settings.values.env);
+    let wanted = sandbox::wanted(level, &setup);
+    let confinement = sandbox::confinement(wanted, &environment).await?;
     let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
     let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
@@ -47,6 +51,9 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         name: sessions.name.clone(),
         mode: setup.settings.permissions.mode,
         policy: setup.policy.clone(),
+        blobs: store.blobs(which.id()),
+        confinement,
+        searcher: compose::searcher(&setup.environment),
         hooks: Some(hooks),
         supervisor: supervisor.clone(),
         environment,

@@ -10,6 +10,7 @@ use robota_config::{
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
 use robota_core::redact::Redactor;
+use robota_core::sandbox::Level;
 use robota_exec::OsPaths;
 use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
@@ -35,12 +36,25 @@ pub(crate) struct Setup {
 impl Setup {
     /// Reads the settings for a folder, with what the arguments add.
     pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
+        Self::load_for(args, mode, None)
+    }
+
+    /// The same for a run that may say what its sandbox is.
+    pub(crate) fn load_for(
+        args: &SettingsArgs,
+        mode: Option<Mode>,
+        sandbox: Option<Level>,
+    ) -> anyhow::Result<Self> {
         let cwd = compose::working_directory(args.cwd.as_deref())?;
         let environment = Environment::of_process();
         let mut places = Places::from_env(&environment).unwrap_or_default();
         places.cwd = cwd;
         places.settings = args.settings.as_deref().map(SettingsArgument::from);
         places.flags = flags(args, mode)?;
+        if let Some(level) = sandbox {
+            let enabled = json!({"enabled": level != Level::Off});
+            places.flags.insert("sandbox".to_owned(), enabled);
+        }
         if let Some(SettingsArgument::File(file)) = &places.settings {
             if !file.exists() {
                 let text = format!("--settings: there is no file {}", file.display());

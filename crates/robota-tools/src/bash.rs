@@ -1,5 +1,6 @@
 //! Bash: runs a command line.
 
+use std::path::Path;
 use std::time::Duration;
 
 use robota_core::error::Diagnose as _;
@@ -92,7 +93,8 @@ impl Bash {
             Some(timeout) => timeout.min(MOST_TIMEOUT_MS),
         };
         let follow = if self.place.follows_cd() { Follow::of(&input.command) } else { None };
-        let spec = self.spec(input, context, follow.as_ref())?;
+        let start = self.place.start_cwd(&context.call);
+        let spec = self.spec(input, context, &start, follow.as_ref())?;
         let progress = context.progress.clone();
         let hidden = follow.as_ref().map(Follow::mark);
         let spec =
@@ -113,19 +115,27 @@ impl Bash {
             .await
             .map_err(|error| not_run(&error))?;
         let went = follow.and_then(|follow| follow.take(&mut outcome.stdout));
-        let told = went.filter(|dir| *dir != self.place.shell_cwd()).map(|dir| {
+        let told = went.filter(|dir| *dir != start).map(|dir| {
             if self.place.went_to(&dir) {
                 return format!("[working directory: {}]\n", dir.display());
             }
             let stays = self.place.shell_cwd();
             format!("[outside the workspace; the working directory stays {}]\n", stays.display())
         });
+        // Calls of one answer are judged together, so they start where the first does.
+        let told = told.or_else(|| {
+            let now = self.place.shell_cwd();
+            let (ran, now) = (start.display(), now.display());
+            (start != self.place.shell_cwd())
+                .then(|| format!("[ran in {ran}; the next answer's commands start in {now}]\n"))
+        });
         let report = report(&outcome, timeout, told.as_deref());
         Ok(report.with_metadata("cwd", self.place.shell_cwd().display().to_string()))
     }
 
     async fn start(&self, input: &Input, context: &ToolContext) -> Result<ToolOutcome, Early> {
-        let mut spec = self.spec(input, context, None)?;
+        let start = self.place.start_cwd(&context.call);
+        let mut spec = self.spec(input, context, &start, None)?;
         spec.stdin = Stdin::Open;
         let running = self.place.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
         let pid = running.process().map(|process| process.pid);
@@ -140,9 +150,10 @@ impl Bash {
         &self,
         input: &Input,
         context: &ToolContext,
+        start: &Path,
         follow: Option<&Follow>,
     ) -> Result<CommandSpec, Early> {
-        let command = ShellCommand::new(&input.command, self.place.shell_cwd());
+        let command = ShellCommand::new(&input.command, start);
         let command = command.env(self.place.env.clone());
         let spec = match follow {
             Some(follow) => follow.wrap(&input.command, command),

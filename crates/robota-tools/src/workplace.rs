@@ -1,10 +1,12 @@
 //! What the tools of one session share.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{Before, Checkpoints, NoCheckpoints};
+use robota_core::ids::CallId;
 use robota_core::tool::ToolContext;
 use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, Spill, Supervisor};
@@ -37,6 +39,8 @@ pub struct Workplace {
     pub(crate) todos: Todos,
     follow_cd: bool,
     shell_cwd: Arc<Mutex<PathBuf>>,
+    /// Where calls were judged that have not started.
+    judged: Arc<Mutex<HashMap<CallId, PathBuf>>>,
     editing: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -59,6 +63,7 @@ impl Workplace {
             todos: Todos::default(),
             follow_cd: false,
             shell_cwd: Arc::new(Mutex::new(cwd.clone())),
+            judged: Arc::default(),
             editing: Arc::default(),
             cwd,
         }
@@ -115,8 +120,8 @@ impl Workplace {
 
     /// The same with a working directory that lasts from one Bash call to the next.
     ///
-    /// Whoever judges calls must be told [`shell_cwd`](Self::shell_cwd) then, as the call's
-    /// `cwd`: rules about paths mean nothing if they are read in another directory.
+    /// Whoever judges calls must ask [`judged_cwd`](Self::judged_cwd) then: rules about paths
+    /// mean nothing if they are read in another directory.
     #[must_use]
     pub fn follow_cd(mut self) -> Self {
         self.follow_cd = true;
@@ -127,6 +132,24 @@ impl Workplace {
     #[must_use]
     pub fn shell_cwd(&self) -> PathBuf {
         self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The directory to judge a Bash call in. It is also the one the call will start in, whatever
+    /// calls that were judged before it have done by then.
+    #[must_use]
+    pub fn judged_cwd(&self, call: &CallId) -> PathBuf {
+        let dir = self.shell_cwd();
+        if self.follow_cd {
+            let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
+            judged.insert(call.clone(), dir.clone());
+        }
+        dir
+    }
+
+    /// The directory a Bash call starts in.
+    pub(crate) fn start_cwd(&self, call: &CallId) -> PathBuf {
+        let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner).remove(call);
+        judged.unwrap_or_else(|| self.shell_cwd())
     }
 
     /// The list of things to do.

@@ -32,8 +32,12 @@ fn others_are_told_exactly_what_to_install() {
 fn what_is_only_wanted_is_found_in_the_folder_of_any_version() {
     let folder = tempfile::tempdir().unwrap();
     let folders: &'static str = folder.path().display().to_string().leak();
-    let wanted =
-        Wanted { program: "no-such-program", folders, package: "p", without: "nothing happens" };
+    let wanted = Wanted {
+        program: "no-such-program",
+        folders: Some(folders),
+        package: "p",
+        without: "nothing happens",
+    };
     assert!(!wanted.is_here());
     let advice = get(&wanted, Machine::DebianUser).unwrap_err().to_string();
     assert!(advice.contains("sudo apt-get install -y p"), "{advice}");

@@ -5,13 +5,15 @@ use std::time::Duration;
 use robota_config::Severity;
 use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
+use robota_core::sandbox::Level;
 use robota_exec::ShellCommand;
+use robota_exec::sandbox::{Confinement, probe};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::provider::{self, Wish};
 use crate::setup::Setup;
-use crate::{Exit, compose, output};
+use crate::{Exit, compose, output, sandbox};
 
 /// How one check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -29,13 +31,16 @@ struct Check {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// What cannot be had here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<robota_providers::Probe>,
 }
 
 impl Check {
     fn new(name: &'static str, health: Health, message: impl Into<String>) -> Self {
-        Self { name, health, message: message.into(), hint: None, probe: None }
+        Self { name, health, message: message.into(), hint: None, gaps: Vec::new(), probe: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -47,7 +52,7 @@ impl Check {
 /// Looks at everything and says what it found.
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
-    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup)];
+    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup), fence(&setup).await];
     let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
     checks.push(model(wish, &setup, Duration::from_secs(args.timeout)).await);
     let failed = checks.iter().any(|check| check.health == Health::Failed);
@@ -63,6 +68,9 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
             output::line(&format!("{mark}  {:<9} {}", check.name, check.message));
             if let Some(hint) = &check.hint {
                 output::line(&format!("                {hint}"));
+            }
+            for gap in &check.gaps {
+                output::line(&format!("                not kept: {gap}"));
             }
         }
     }
@@ -110,6 +118,41 @@ fn shell(setup: &Setup) -> Check {
                 Some(hint) => check.hint(hint),
                 None => check,
             }
+        }
+    }
+}
+
+/// What commands are kept from, and what cannot be.
+async fn fence(setup: &Setup) -> Check {
+    let wanted = sandbox::wanted(None, setup);
+    let off = wanted.fence.level == Level::Off;
+    let (or_nothing, mut gaps) = (wanted.or_nothing, wanted.left_out);
+    let fence = if off { sandbox::example(&setup.places.cwd) } else { wanted.fence };
+    let support = probe(&compose::environment(&setup.settings.values.env)).await;
+    match Confinement::new(fence, &support) {
+        Ok(confinement) => {
+            let boundaries = confinement.boundaries();
+            let by = boundaries.means.join(", ");
+            let level = sandbox::name(boundaries.fence.level);
+            let network = if boundaries.fence.network { "on" } else { "off" };
+            let message = if off {
+                format!("off; {level} can be had, by {by}")
+            } else {
+                format!("{level}, network {network}, by {by}")
+            };
+            gaps.extend(boundaries.gaps.iter().cloned());
+            let check = Check { gaps, ..Check::new("sandbox", Health::Ok, message) };
+            if off { check.hint("--sandbox workspace-write, or sandbox.enabled") } else { check }
+        }
+        Err(error) => {
+            let health = match (off, or_nothing) {
+                (true, _) => Health::Ok,
+                (false, false) => Health::Warning,
+                (false, true) => Health::Failed,
+            };
+            let message =
+                if off { format!("off; none can be had: {error}") } else { error.to_string() };
+            Check { gaps, ..Check::new("sandbox", health, message) }
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{DriveConfig, Ports};
 use crate::approve::{Answer, Approver, Question};
 use crate::compact::CompactionRequest;
 use crate::error::{ErrorData, ErrorKind};
-use crate::event::{CompactionTrigger, Event, ToolOutput};
+use crate::event::{CompactionTrigger, Event, ProcessStarted, ToolOutput};
 use crate::gate::{Gate, Judgement, Source};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
@@ -23,6 +23,7 @@ use crate::hook::{
 use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::{Class, Verdict};
+use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::redact::Redactor;
 use crate::state::State;
 use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
@@ -186,8 +187,14 @@ impl Tasks {
         let progress = Progress::new(move |text| {
             shown(piece.lock().unwrap_or_else(PoisonError::into_inner).push(&text));
         });
-        let context =
-            ToolContext { call: call.clone(), cancel: token, progress, ..ToolContext::detached() };
+        let (side, id) = (self.side.clone(), call.clone());
+        let processes = ProcessWatch::new(move |process| {
+            let ProcessIdentity { pid, start_time, boot_id } = process;
+            let call = id.clone();
+            // For whoever looks into it later; what ends processes does not depend on it.
+            let _ = side.try_send(ProcessStarted { call, pid, start_time, boot_id }.into());
+        });
+        let context = ToolContext { call: call.clone(), cancel: token, progress, processes };
         let limits = Limits { time: tool.timeout().or(timeout), grace: self.grace };
         let fallback = Input::ToolFinished {
             call: call.clone(),

@@ -123,6 +123,26 @@ async fn the_working_directory_lasts_when_it_is_followed() {
     assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0"));
 }
 
+/// Two calls of one answer: the second was judged before the first went elsewhere.
+#[tokio::test]
+async fn a_command_starts_in_the_directory_it_was_judged_in() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("a")).unwrap();
+    let place = place(dir.path()).follow_cd();
+    let root = place.shell_cwd();
+    let bash = Bash::new(&place);
+    let context = |call: &str| ToolContext { call: call.into(), ..ToolContext::detached() };
+    let (first, second) = (context("first"), context("second"));
+    assert_eq!(place.judged_cwd(&first.call), root);
+    assert_eq!(place.judged_cwd(&second.call), root);
+    bash.run(json!({"command": "cd a"}), first).await;
+    let outcome = bash.run(json!({"command": "pwd"}), second).await.text();
+    assert!(outcome.starts_with(&format!("{}\n[ran in ", root.display())), "{outcome}");
+    assert_eq!(place.judged_cwd(&"third".into()), root.join("a"));
+    let outcome = bash.run(json!({"command": "pwd"}), context("third")).await.text();
+    assert_eq!(outcome, format!("{}/a\n", root.display()));
+}
+
 #[tokio::test]
 async fn without_following_each_call_starts_where_it_did() {
     let dir = tempfile::tempdir().unwrap();

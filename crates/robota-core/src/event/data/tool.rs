@@ -116,6 +116,18 @@ data! {
         input: Option<Value>,
     }
 
+    /// A call started a process.
+    ProcessStarted {
+        /// The call.
+        call: CallId,
+        /// Its id.
+        pid: u32,
+        /// When it started, in the system's ticks since boot.
+        start_time: u64,
+        /// Which boot of which machine.
+        boot_id: String,
+    }
+
     /// Output of a running call.
     ToolOutput {
         /// The call.

@@ -255,6 +255,8 @@ fn tools() -> Vec<Event> {
         }
         .into(),
         ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),
+        ProcessStarted { call: call.clone(), pid: 7, start_time: 12, boot_id: "boot".to_owned() }
+            .into(),
         ToolOutput { call: call.clone(), text: "out\r\n".to_owned() }.into(),
         ToolFinished { call, class: Some(Class::Modify), outcome, duration_ms: 9 }.into(),
         ToolResultAdded {

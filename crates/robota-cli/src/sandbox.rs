@@ -1,0 +1,139 @@
+//! What commands are kept from: `--sandbox`, and the `sandbox` settings.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use robota_config::model::SandboxSettings;
+use robota_core::error::Diagnose as _;
+use robota_core::sandbox::{Fence, Level};
+use robota_exec::Environment;
+use robota_exec::sandbox::{Confinement, probe};
+
+use crate::output;
+use crate::setup::Setup;
+
+/// A fence, and what of the settings it leaves out.
+pub(crate) struct Wanted {
+    /// What is to be kept apart.
+    pub(crate) fence: Fence,
+    /// Whether nothing may run without it.
+    pub(crate) or_nothing: bool,
+    /// Settings that cannot be kept here, each with what happens instead.
+    pub(crate) left_out: Vec<String>,
+}
+
+/// What the argument and the settings ask for. An argument that asks for more than the settings
+/// always counts; one that asks for less counts where the settings let it.
+pub(crate) fn wanted(asked: Option<Level>, setup: &Setup) -> Wanted {
+    let none = SandboxSettings::default();
+    let settings = setup.settings.values.sandbox.as_ref().unwrap_or(&none);
+    let level = match (asked, settings.enabled) {
+        (Some(level @ (Level::ReadOnly | Level::WorkspaceWrite)), _) => level,
+        (Some(Level::Off) | None, Some(true)) => Level::WorkspaceWrite,
+        (Some(Level::Off) | None, Some(false) | None) => Level::Off,
+    };
+    let asked_for_one = asked.is_some_and(|level| level != Level::Off);
+    let mut left_out = Vec::new();
+    let fence = fence(level, settings, setup, &mut left_out);
+    let or_nothing = asked_for_one || settings.fail_if_unavailable == Some(true);
+    Wanted { fence, or_nothing, left_out }
+}
+
+fn fence(
+    level: Level,
+    settings: &SandboxSettings,
+    setup: &Setup,
+    left_out: &mut Vec<String>,
+) -> Fence {
+    let workspace = setup.workspace();
+    let files = settings.filesystem.clone().unwrap_or_default();
+    let mut writable = vec![workspace.cwd.clone()];
+    writable.extend(workspace.additional.iter().map(|dir| workspace.cwd.join(dir)));
+    writable.push(PathBuf::from("/tmp"));
+    writable.extend(setup.environment.get("TMPDIR").map(PathBuf::from));
+    writable.extend(files.allow_write.iter().map(|path| workspace.resolve(path)));
+    // What is not there cannot be fenced in.
+    writable.retain(|path| path.exists());
+    let hidden = files.deny_read.iter().map(|path| workspace.resolve(path)).collect();
+    let network = settings.network.clone().unwrap_or_default();
+    let everywhere = network.allowed_domains.iter().any(|domain| domain == "*");
+    if !network.allowed_domains.is_empty() && (!everywhere || !network.denied_domains.is_empty()) {
+        left_out.push(
+            "sandbox.network: hosts cannot be told apart, so the network is off; only \
+             allowedDomains [\"*\"] without deniedDomains turns it on"
+                .to_owned(),
+        );
+    }
+    let mut leave = |given: bool, what: &str| {
+        if given {
+            left_out.push(what.to_owned());
+        }
+    };
+    leave(
+        !files.deny_write.is_empty(),
+        "sandbox.filesystem.denyWrite: below a folder that may be changed nothing is kept from \
+         change; a rule such as Edit(path) to deny is",
+    );
+    leave(
+        !files.allow_read.is_empty(),
+        "sandbox.filesystem.allowRead: what denyRead names is hidden whole",
+    );
+    leave(
+        !settings.excluded_commands.is_empty(),
+        "sandbox.excludedCommands: every command runs inside",
+    );
+    leave(
+        settings.auto_allow_bash_if_sandboxed == Some(true),
+        "sandbox.autoAllowBashIfSandboxed: the rules decide, inside too",
+    );
+    leave(
+        settings.allow_unsandboxed_commands == Some(true),
+        "sandbox.allowUnsandboxedCommands: every command runs inside",
+    );
+    let network = everywhere && network.denied_domains.is_empty();
+    Fence { level, writable, hidden, network }
+}
+
+/// Makes it ready; none when there is nothing to keep apart. A system that cannot is an error
+/// only where nothing may run without it.
+pub(crate) async fn confinement(
+    wanted: Wanted,
+    environment: &Environment,
+) -> anyhow::Result<Option<Arc<Confinement>>> {
+    if wanted.fence.level == Level::Off {
+        return Ok(None);
+    }
+    for setting in &wanted.left_out {
+        output::note(&format!("robota: does not count: {setting}"));
+    }
+    let support = probe(environment).await;
+    match Confinement::new(wanted.fence, &support) {
+        Ok(confinement) => Ok(Some(Arc::new(confinement))),
+        Err(error) if wanted.or_nothing => {
+            Err(error).context("the sandbox that was asked for cannot be had")
+        }
+        Err(error) => {
+            output::complain(&format!("commands run without a sandbox: {error}"));
+            if let Some(hint) = error.hint() {
+                output::note(&format!("hint: {hint}"));
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// How a level is written.
+pub(crate) fn name(level: Level) -> &'static str {
+    match level {
+        Level::Off => "off",
+        Level::WorkspaceWrite => "workspace-write",
+        Level::ReadOnly => "read-only",
+    }
+}
+
+/// The fence somebody would get who asked for one.
+pub(crate) fn example(cwd: &Path) -> Fence {
+    let writable = vec![cwd.to_owned()];
+    Fence { level: Level::WorkspaceWrite, writable, hidden: Vec::new(), network: false }
+}
