@@ -3,20 +3,19 @@
 //!
 //! Two parts: the criterion benches of the workspace, each compared within its group (to the
 //! bench named `baseline`, else to the first value of its function: 100,000 events to 10), per
-//! element where the bench declares a throughput; and the start of the program beside `/bin/true`.
+//! element where the bench declares a throughput; and the program itself against a model on
+//! loopback, beside its budget.
 
 mod criterion;
+mod program;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use crate::sh;
 use crate::tree::{Tree, package};
-
-/// Enough for a median that does not jump.
-const RUNS: usize = 60;
 
 /// Runs the benches whose name contains `filter`, or all, and then the program.
 pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
@@ -34,7 +33,7 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
         println!("bench: no criterion benches in the workspace");
     }
     print!("{}", criterion::table(&criterion::read(&results, since)?));
-    start_of_the_program(root, &target)
+    program::run(root, &target)
 }
 
 /// The benches of the workspace: package and name of each file in a `benches` folder.
@@ -55,32 +54,13 @@ fn target_folder(root: &Path) -> Result<PathBuf> {
     Ok(folder.into())
 }
 
-fn start_of_the_program(root: &Path, target: &Path) -> Result<()> {
-    sh::run(root, &["cargo", "build", "--release", "--package", "robota-cli"])?;
-    let program = target.join("release/robota");
-    let program = program.to_str().context("the target folder's name is no UTF-8")?;
-    let floor = sh::which("true").context("no `true` to compare with")?;
-    let floor = floor.to_str().context("the path of `true` is no UTF-8")?;
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // In turns, so that whatever else the machine does falls on both.
-    for _ in 0..RUNS {
-        ours.push(time(|| sh::read(root, &[program, "--version"]))?);
-        theirs.push(time(|| sh::read(root, &[floor]))?);
+/// Measures the program against a model on loopback; builds both, unless `built` has them.
+pub fn program(root: &Path, built: Option<&Path>) -> Result<()> {
+    let target = target_folder(root)?;
+    match built {
+        Some(programs) => program::measure(programs, &target),
+        None => program::run(root, &target),
     }
-    let (ours, theirs) = (median(ours), median(theirs));
-    println!(
-        "robota --version {:.2} ms, {floor} {:.2} ms, ratio {:.2} (medians of {RUNS})",
-        ours * 1e3,
-        theirs * 1e3,
-        ours / theirs
-    );
-    Ok(())
-}
-
-fn time<T>(work: impl FnOnce() -> Result<T>) -> Result<Duration> {
-    let start = Instant::now();
-    work()?;
-    Ok(start.elapsed())
 }
 
 /// The median, in seconds.

@@ -22,7 +22,9 @@ usage: cargo xtask STEP
   tidy                     the conventions no compiler checks
   gen [--check]            write the generated files, or only compare them
   fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
-  bench [FILTER]           benchmarks, as ratios measured in one run";
+  bench [FILTER]           benchmarks, as ratios measured in one run
+  bench program [DIR]      only the program itself, beside its speed budget; DIR has
+                           `robota` and `mock-model`, else both are built";
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
             None => return usage(),
         },
         ["bench"] => bench::run(&root, None),
+        ["bench", "program"] => bench::program(&root, None),
+        ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),
         ["bench", filter] => bench::run(&root, Some(filter)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -63,7 +63,7 @@ fn third_party() -> Vec<Row> {
         row("ignore", &["robota-tools"]),
         row("jsonschema", &["robota-mcp", "robota-tools", "robota-sdk"]),
         row("landlock", &["robota-exec"]),
-        row("libc", &["robota-exec", "robota-store"]),
+        row("libc", &["robota-exec", "robota-store", "xtask"]),
         row("nucleo-matcher", &["robota-cli"]),
         row("opentelemetry*", &["robota-cli"]),
         row("process-wrap", &["robota-exec"]),

@@ -87,7 +87,7 @@ fn session() -> Vec<Event> {
     let ts = "2026-01-02T03:04:05Z".parse().unwrap();
     let entry = HistoryEntry::event(&CountingIds::default(), ts, "note", json!([1]));
     vec![
-        SessionCreated { session: "s1".into(), format: 0, cwd: Some("/w".to_owned()), parent }
+        SessionCreated { session: "s1".into(), format: FORMAT, cwd: Some("/w".to_owned()), parent }
             .into(),
         Opened { epoch: 3, after_seq: 9, pid: Some(7) }.into(),
         Closed { reason: "done".to_owned() }.into(),

@@ -1,4 +1,5 @@
-//! Golden journals: what this version writes, and what every later one must still read.
+//! Golden journals: what this version writes. What every later one must still read is frozen in
+//! `fixtures/journal-v1` (see `tests/frozen.rs`).
 
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::state::State;
 use crate::tool::ToolOutcome;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journal-v0")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/journal")
 }
 
 fn plain() -> Run {
@@ -104,7 +105,7 @@ fn core_20_golden_journals_fold_at_every_length() {
 }
 
 #[test]
-#[ignore = "writes the fixtures anew: run it by name after a deliberate change of the format"]
+#[ignore = "writes the fixtures anew: run it by name after a deliberate change of what is written"]
 fn regenerate_golden_journals() {
     std::fs::create_dir_all(folder()).unwrap();
     for (name, run) in all() {

@@ -3,7 +3,7 @@ use robota_store::FileStore;
 
 use super::*;
 
-const JOURNAL: &[u8] = include_bytes!("../../../../../../fixtures/journal-v0/tools.jsonl");
+const JOURNAL: &[u8] = include_bytes!("../../../../../../fixtures/journal-v1/tools.jsonl");
 
 #[tokio::test]
 async fn kode_11_a_session_that_somebody_else_wrote_is_copied_once() {
