@@ -33,6 +33,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("newer-writer.jsonl", "9203c903cbdc07d49320f0dba88d01b3dad6dd4bf535fd2f6b54d09f2ec44bc5"),
     ("plain.json", "3557c3e4f430f784a089421c41d74a5098f5cfd643682d502d5806c5bbd1bbb4"),
     ("plain.jsonl", "39d68e72b531c86d00d771289d1d96065ab02b1c60d512d0475a675fdfe443d3"),
+    ("process.json", "f7c3da6529bbb1f96bfc4eb7acbc969ac4f16215d08bda84e7bb687d2dc033be"),
+    ("process.jsonl", "d6ede51d1bf280d4e6f76e808362095eaa7f4a7de9a67df4c307da903509aaa0"),
     ("recovery.json", "833012634813a53651a86ed21e302530bd3ea178b9bf3923cafad833aaf578d4"),
     ("recovery.jsonl", "dcafc35ff357d79def6dd9808e9be38dd81838acabd084aa0211a145b5a64d4f"),
     ("tools.json", "64db96af28aa761e9d73754083b8cd0891d793e8025abe28c5f174734de7c0b6"),
