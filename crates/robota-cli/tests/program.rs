@@ -49,7 +49,7 @@ impl Project {
         let mut found: Vec<_> = std::fs::read_dir(root)
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .filter(|path| path.is_dir())
+            .filter(|path| path.is_dir() && !path.ends_with("blobs"))
             .collect();
         found.sort();
         found
