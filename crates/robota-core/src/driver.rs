@@ -309,7 +309,7 @@ impl Drive<'_> {
                 biased;
                 () = mailbox.cancel.cancelled(), if !self.cancelled => {
                     self.cancelled = true;
-                    return Input::Abort { cause: Cause::User, note: None };
+                    return self.after_held(Input::Abort { cause: Cause::User, note: None });
                 }
                 Some(command) = mailbox.commands.recv() => {
                     if let Some(input) = self.heard(command).await {
@@ -329,10 +329,18 @@ impl Drive<'_> {
 }
 
 impl Drive<'_> {
+    /// What has arrived of an answer is heard before the word that ends it.
+    fn after_held(&mut self, input: Input) -> Input {
+        let held = self.model.as_mut().map(ModelRun::take_held).unwrap_or_default();
+        self.inputs.extend(held);
+        self.inputs.push_back(input);
+        self.inputs.pop_front().unwrap_or(Input::Delta(crate::provider::Delta::Activity))
+    }
+
     /// What the turn is to hear of a command; none when it was not for the turn.
     async fn heard(&mut self, command: Command) -> Option<Input> {
         match command {
-            Command::Abort { cause, note } => Some(Input::Abort { cause, note }),
+            Command::Abort { cause, note } => Some(self.after_held(Input::Abort { cause, note })),
             Command::Send { input, content } => Some(Input::Send { input, content }),
             Command::Append { events, done } => {
                 // A journal that failed is not tried again for this: whoever asks is told.

@@ -406,3 +406,27 @@ async fn sess_01_others_append_and_look_while_a_turn_runs() {
     assert_eq!(seen, (Some("busy".to_owned()), Some("Half".to_owned())));
     assert_eq!(ran.text, "Half done");
 }
+
+/// Fast words are told together, slow ones at once, and none is lost to an abort.
+#[tokio::test(start_paused = true)]
+async fn core_13_fast_words_are_told_together_and_an_abort_loses_none() {
+    let chunks = |ran: &robota_testkit::Ran| {
+        ran.events.iter().filter(|line| matches!(line.event, Event::TextChunk(_))).count()
+    };
+    let script = |millis: u64| {
+        let steps: Vec<_> =
+            (0..50).map(|_| format!("{{text: ab}}, {{stall: {{ms: {millis}}}}}")).collect();
+        format!("- steps: [{}, {{stall: {{gate: never}}}}]", steps.join(", "))
+    };
+    for (millis, at_most, at_least) in [(1, 10, 1), (20, 50, 50)] {
+        let run = Run::script(&script(millis));
+        let (model, cancel) = (run.model(), run.cancel());
+        let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
+            model.reached("never").await;
+            cancel.cancel();
+        });
+        assert_eq!(ran.text, "ab".repeat(50), "every {millis} ms");
+        let told = chunks(&ran);
+        assert!((at_least..=at_most).contains(&told), "{told} pieces, one every {millis} ms");
+    }
+}

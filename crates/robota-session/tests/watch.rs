@@ -55,7 +55,7 @@ async fn kode_03_a_slow_reader_is_caught_up_from_the_journal() {
     // Each piece is an event of its own: the stream pauses after it.
     let mut answer = Answer::new();
     for piece in &long {
-        answer = answer.text(piece).pause(std::time::Duration::from_millis(1));
+        answer = answer.text(piece).pause(std::time::Duration::from_millis(20));
     }
     let (builder, _) = builder(Script::new().answer(answer));
     let store = memory();

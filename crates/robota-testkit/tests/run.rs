@@ -22,7 +22,7 @@ const TWO_ROUNDS: &str = "
 - {text: It says hello., expect: {last: hello, tools: [echo]}, chunk: 3}
 ";
 
-const TWO_ROUNDS_LOG: &str = r#"session_created session#1 format=0
+const TWO_ROUNDS_LOG: &str = r#"session_created session#1 format=1
 input_accepted input#1 delivery=after_turn "hi"
 prompt_set sha256=sha#1 text="Be kind."
 tools_set sha256=sha#2 [echo]

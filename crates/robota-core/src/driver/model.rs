@@ -24,7 +24,10 @@ use crate::turn::{Input, ModelCall};
 /// Text that has arrived is told in pieces of at most this size.
 const CHUNK: usize = 4 * 1024;
 /// At most this many pieces are taken from a stream before anything else is looked at.
-const BATCH: usize = 64;
+const BATCH: usize = 1024;
+/// Words that come faster than this are told together. The first are told at once, so that a
+/// slow stream pays no delay.
+const WINDOW: Duration = Duration::from_millis(10);
 
 type Item = Option<Result<Delta, ProviderError>>;
 
@@ -33,6 +36,11 @@ pub(super) struct ModelRun {
     stage: Stage,
     idle_timeout: Duration,
     deadline: Instant,
+    /// Words that have arrived and are not told yet, and how many bytes they are.
+    held: VecDeque<Item>,
+    held_bytes: usize,
+    /// When words were last told.
+    told: Option<Instant>,
 }
 
 enum Stage {
@@ -64,32 +72,77 @@ impl ModelRun {
             stage: Stage::Connecting(connecting.boxed()),
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            told: None,
         }
     }
 
     /// The next thing the call says. Never, while there is no call. More that has already
-    /// arrived goes to `more`.
+    /// arrived goes to `more`. Cancel safe: what was not returned is still held.
     pub(super) async fn next(run: &mut Option<Self>, more: &mut VecDeque<Input>) -> Input {
         let Some(this) = run else { return std::future::pending().await };
-        let item = match tokio::time::timeout_at(this.deadline, this.item()).await {
-            Ok(item) => item,
-            Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
-        };
-        this.deadline = Instant::now() + this.idle_timeout;
-        let mut items = VecDeque::from([item]);
-        while items.len() < BATCH
-            && items.back().is_some_and(goes_on)
-            && let Some(item) = this.item().now_or_never()
-        {
-            items.push_back(item);
+        if this.held.is_empty() {
+            let item = match tokio::time::timeout_at(this.deadline, this.item()).await {
+                Ok(item) => item,
+                Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
+            };
+            this.hold(item);
         }
-        if items.back().is_none_or(|item| !goes_on(item)) {
+        this.hold_arrived();
+        let due = this.told.map(|told| told + WINDOW);
+        while this.may_wait()
+            && let Some(due) = due
+            && let Ok(item) = tokio::time::timeout_at(due, this.item()).await
+        {
+            this.hold(item);
+            this.hold_arrived();
+        }
+        this.told = Some(Instant::now());
+        let mut inputs = this.take_held();
+        if this.ended(&inputs) {
             *run = None;
         }
-        let mut inputs = coalesce(items);
         let first = inputs.pop_front();
         more.extend(inputs);
         first.unwrap_or(Input::Delta(Delta::Activity))
+    }
+
+    /// What has arrived and is not told yet, for somebody who is about to end the call.
+    pub(super) fn take_held(&mut self) -> VecDeque<Input> {
+        self.held_bytes = 0;
+        coalesce(std::mem::take(&mut self.held))
+    }
+
+    fn ended(&self, inputs: &VecDeque<Input>) -> bool {
+        matches!(inputs.back(), Some(Input::Delta(Delta::End(_)) | Input::ModelFailed(_)))
+    }
+
+    fn hold(&mut self, item: Item) {
+        self.deadline = Instant::now() + self.idle_timeout;
+        self.held_bytes += match &item {
+            Some(Ok(Delta::Text(text) | Delta::Thinking(text))) => text.len(),
+            _ => 0,
+        };
+        self.held.push_back(item);
+    }
+
+    fn hold_arrived(&mut self) {
+        while self.held.len() < BATCH
+            && self.held.back().is_some_and(goes_on)
+            && let Some(item) = self.item().now_or_never()
+        {
+            self.hold(item);
+        }
+    }
+
+    /// Whether all that is held are words, and few: those can wait for more of them.
+    fn may_wait(&self) -> bool {
+        self.held.len() < BATCH
+            && self.held_bytes < CHUNK
+            && self.held.iter().all(|item| {
+                matches!(item, Some(Ok(Delta::Text(_) | Delta::Thinking(_) | Delta::Activity)))
+            })
     }
 
     /// Cancel safe: what was not returned is still in the stream.
