@@ -72,7 +72,7 @@ pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent
         .stderr(Stdio::null())
         .spawn()
         .with_context(|| format!("cannot start `{}`", words.join(" ")))?;
-    let (status, usage) = wait(child)?;
+    let (status, usage) = wait(&child)?;
     let time = |time: libc::timeval| {
         Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0))
             + Duration::from_micros(u64::try_from(time.tv_usec).unwrap_or(0))
@@ -86,7 +86,7 @@ pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent
 }
 
 /// Waits for a child; the kernel tells what it used only to whoever asks in this moment.
-fn wait(child: Child) -> Result<(i32, libc::rusage)> {
+fn wait(child: &Child) -> Result<(i32, libc::rusage)> {
     let pid = libc::pid_t::try_from(child.id())?;
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
