@@ -37,11 +37,14 @@ async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
         ]);
         let path = dir.path().to_owned();
         let (exit, ()) = tokio::join!(run(copy), async move {
-            let pid = tokio::task::spawn_blocking(move || {
+            // The pipe is kept until the kill: without a reader the copy would end by itself.
+            let told = tokio::task::spawn_blocking(move || {
                 let pipe = BufReader::new(std::fs::File::open(path.join("pipe")).unwrap());
-                pipe.lines().nth(rounds).unwrap().unwrap()
+                let mut lines = pipe.lines();
+                (lines.nth(rounds).unwrap().unwrap(), lines)
             });
-            let kill = format!("kill -KILL {}", pid.await.unwrap());
+            let (pid, _pipe) = told.await.unwrap();
+            let kill = format!("kill -KILL {pid}");
             assert!(run(bash(&kill, "/".as_ref())).await.is_success());
         });
         assert_eq!(exit, Exit::Signal(9));
