@@ -1,11 +1,12 @@
 //! Which session a run is part of: a new one, an earlier one, or a fork of one.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use robota_core::clock::SystemClock;
-use robota_core::ids::{RandomIds, SessionId};
+use robota_core::ids::{RandomIds, SessionId, SessionName};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, SessionHead};
-use robota_session::replay::fork::fork;
-use robota_session::{Selector, check_id};
+use robota_session::{Selector, fork_stored};
 
 use crate::Usage;
 use crate::args::SessionArgs;
@@ -37,7 +38,7 @@ pub(crate) async fn which(
 ) -> anyhow::Result<Which> {
     let own = args.session_id.as_deref().map(SessionId::from);
     if let Some(id) = &own {
-        check_id(id).map_err(|error| Usage(format!("--session-id: {error}")))?;
+        SessionName::parse(id.as_str()).map_err(|error| Usage(format!("--session-id: {error}")))?;
     }
     let earlier = if args.go_on {
         Some(newest(store, cwd).await?)
@@ -59,7 +60,7 @@ pub(crate) async fn which(
         (Some(head), true) => {
             let child = own.unwrap_or_else(|| SessionId::mint(&RandomIds));
             let parent = own_session(head)?;
-            fork(store, &parent, &Selector::Latest, &child, &SystemClock).await?;
+            fork_stored(store, &parent, &Selector::Latest, &child, Arc::new(SystemClock)).await?;
             Ok(Which::Resume(child))
         }
     }

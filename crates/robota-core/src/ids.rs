@@ -3,7 +3,7 @@
 
 mod grammar;
 
-pub use grammar::{SessionName, SessionNameError, SessionPath};
+pub use grammar::{SessionName, SessionNameError, SessionPath, name_part};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ pub enum SessionError {
     /// The journal could not be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An id, a label or a place is none.
+    /// A label or a place is none.
     #[error(transparent)]
     Id(#[from] IdError),
     /// Two tools have one name.
@@ -45,12 +45,14 @@ pub enum SessionError {
     #[error("no approval is pending for `{0}`")]
     NotAsked(CallId),
     /// There is no place to fork at yet.
-    #[error("session `{session}` has no safe point {place}")]
+    #[error("session `{session}` cannot be forked at {place}: it has {points} safe points")]
     NoSafePoint {
         /// The session.
         session: SessionId,
         /// Which was asked for.
         place: String,
+        /// How many it has.
+        points: u64,
     },
     /// The conversation ends with a whole answer.
     #[error("there is nothing to continue: the conversation ends with an answer")]
@@ -111,12 +113,14 @@ impl Diagnose for SessionError {
         let hint = match self {
             Self::Journal(error) => return error.hint(),
             Self::Failed(data) | Self::Compaction(data) => return data.hint.clone(),
-            Self::Id(_) => "ids look like a UUID or agent:dev/session:main",
+            Self::Id(_) => "a place is latest, sfp:3, label:name or 3-1042",
             Self::Tools(_) => "give one of them another name",
             Self::Closed { .. } => "resume the session to go on with it",
             Self::Busy { .. } => "wait until it is ready, or interrupt it",
             Self::Unrecovered { .. } => "recover it: seal what was open, or say what it came to",
-            Self::NoSafePoint { .. } => "safe points follow whole answers and finished calls",
+            Self::NoSafePoint { .. } => {
+                "safe points follow whole answers and finished calls: sfp:1 is the first, label:L one named L"
+            }
             Self::NotAsked(_) => "look at the pending approvals",
             Self::NothingToContinue => "send something",
             Self::NothingToRestore => "only the last compaction can be taken back, once",

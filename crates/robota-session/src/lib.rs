@@ -35,7 +35,7 @@
 //! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
-//! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`] |
+//! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`](robota_core::ids::SessionName) |
 //! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Recovery`] |
 //!
 //! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
@@ -53,6 +53,7 @@ mod compact;
 mod condition;
 mod desk;
 mod error;
+mod fork;
 mod gate;
 mod hooks;
 mod id;
@@ -72,9 +73,10 @@ pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
 pub use desk::{Approvals, Decision, approver_fn};
 pub use error::SessionError;
+pub use fork::fork_stored;
 pub use gate::PolicyGate;
 pub use hooks::{CodeHook, HookFiles, HookOrigin, HookScope, RegisteredHook};
-pub use id::{IdError, Selector, SessionName, SnapshotId, check_id};
+pub use id::{IdError, Selector, SnapshotId};
 pub use kind::{EventKind, Kinds};
 pub use live::SessionState;
 pub use open::{Resume, Strategy};

@@ -14,7 +14,6 @@ use robota_core::state::{CallStage, State};
 use crate::actor::{Beginning, Shared};
 use crate::error::SessionError;
 use crate::hooks::HookChain;
-use crate::id::check_id;
 use crate::live::Live;
 use crate::parts::Parts;
 use crate::recover::{Evidence, Known, awaiting_post_hook, open_operations, recover};
@@ -59,7 +58,6 @@ pub(crate) async fn create(
 ) -> Result<Session, SessionError> {
     check_settings(&parts)?;
     let id = id.unwrap_or_else(|| SessionId::mint(&*parts.ids));
-    check_id(&id)?;
     let journal = store.create(&id).await?;
     let recorder = Recorder::new(journal, parts.clock.clone(), State::default());
     let created = SessionCreated {

@@ -42,7 +42,6 @@
 mod blobs;
 mod destination;
 mod error;
-pub mod fork;
 pub mod journal;
 pub mod log;
 mod markdown;

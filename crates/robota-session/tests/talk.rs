@@ -10,6 +10,7 @@ use robota_core::event::{Delivery, Event, TurnEnd};
 use robota_core::hook::{
     EventReport, HookData, HookEvent, HookInput, HookPoint, HookReply, Hooks, NoHooks,
 };
+use robota_core::journal::JournalError;
 use robota_core::message::{Block, Cause, Message, MessageState, Role};
 use robota_core::permission::{Class, Mode};
 use robota_session::{
@@ -178,7 +179,8 @@ async fn sess_02_an_id_is_reused_or_fresh() {
     let fresh = first.clone().create(store.clone(), None).await.unwrap();
     assert_eq!(fresh.id().as_str().len(), 36);
     let hostile = first.create(store, Some("../../etc".into())).await;
-    assert!(matches!(hostile.err().unwrap(), SessionError::Id(_)));
+    let hostile = hostile.err().unwrap();
+    assert!(matches!(hostile, SessionError::Journal(JournalError::BadId { .. })), "{hostile}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -85,7 +85,7 @@ impl SessionName {
         if text.contains([':', '/']) {
             return SessionPath::read(text).map(Self::Path);
         }
-        part(text, "a name")?;
+        name_part(text, "a name")?;
         // Only the form that reads back the same.
         match Uuid::try_parse(text) {
             Ok(uuid) if uuid.to_string() == text => Ok(Self::Uuid(uuid)),
@@ -116,7 +116,7 @@ impl SessionPath {
         let mut take = |key: &str| -> Result<Option<String>, String> {
             let found = parts.peek().and_then(|part| part.strip_prefix(key)?.strip_prefix(':'));
             let Some(value) = found else { return Ok(None) };
-            part(value, key)?;
+            name_part(value, key)?;
             parts.next();
             Ok(Some(value.to_owned()))
         };
@@ -136,8 +136,11 @@ impl SessionPath {
     }
 }
 
-/// Whether a text can be a part of a name.
-fn part(text: &str, what: &str) -> Result<(), String> {
+/// Checks that a text can be a part of a name; `what` is what the reason calls it.
+///
+/// # Errors
+/// With the reason.
+pub fn name_part(text: &str, what: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     match text.bytes().next() {
         None => Err(format!("{what} is empty")),

@@ -34,14 +34,6 @@ pub enum ReplayError {
     /// There is another session of that id.
     #[error("there is a session `{0}` already, and it is not this one")]
     Taken(SessionId),
-    /// A session cannot be forked there.
-    #[error("the session cannot be forked at {at}: {reason}")]
-    NoPoint {
-        /// What was asked for.
-        at: String,
-        /// Why not.
-        reason: String,
-    },
 }
 
 impl ReplayError {
@@ -64,9 +56,7 @@ impl Diagnose for ReplayError {
         match self {
             Self::Journal(error) => error.kind(),
             Self::Fold(_) => ErrorKind::Storage,
-            Self::Shape { .. } | Self::Line { .. } | Self::Taken(_) | Self::NoPoint { .. } => {
-                ErrorKind::Validation
-            }
+            Self::Shape { .. } | Self::Line { .. } | Self::Taken(_) => ErrorKind::Validation,
         }
     }
 
@@ -81,9 +71,6 @@ impl Diagnose for ReplayError {
             Self::Shape { .. } => Some("name the format it has".to_owned()),
             Self::Line { .. } => Some("`validate` says all that is wrong with the file".to_owned()),
             Self::Taken(_) => Some("give the copy an id of its own".to_owned()),
-            Self::NoPoint { .. } => {
-                Some("fork after an answer or after a batch of tools: sfp:N, label:L".to_owned())
-            }
         }
     }
 }

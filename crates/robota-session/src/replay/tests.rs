@@ -12,13 +12,14 @@ use robota_core::message::{Block, Message, MessageState, ToolInput, ToolResult, 
 use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
 use robota_core::resume::load_whole;
-use robota_core::state::State;
+use robota_core::state::{SafePoints, State};
 use robota_core::tool::ToolOutcome;
 use robota_core::usage::Usage;
 use robota_testkit::{FakeClock, Run, fn_tool};
 use serde_json::json;
 
 use super::*;
+use crate::fork::fork_stored;
 use crate::id::Selector;
 
 /// A session of two turns: calls that run, that are denied and that nobody knows.
@@ -71,8 +72,9 @@ async fn sess_12_markdown_is_a_transcript_to_read() {
 async fn kode_04_a_stored_session_is_forked_and_not_touched() {
     let events = two_turns().await;
     let (store, session) = stored(&events).await;
-    let clock = FakeClock::fixed();
-    let points = fork::safe_points(&events);
+    let clock = Arc::new(FakeClock::fixed());
+    let points = events.iter().filter(|event| SafePoints::is_one(&event.event));
+    let points: Vec<_> = points.map(Envelope::cursor).collect();
     assert_eq!(points.len(), 3);
     for (place, at, messages) in [
         (Selector::SafePoint(1), points[0], 3),
@@ -81,7 +83,7 @@ async fn kode_04_a_stored_session_is_forked_and_not_touched() {
         (Selector::Latest, events.last().unwrap().cursor(), 6),
     ] {
         let child = SessionId::mint(&RandomIds);
-        assert_eq!(fork::fork(&store, &session, &place, &child, &clock).await.unwrap(), at);
+        assert_eq!(fork_stored(&store, &session, &place, &child, clock.clone()).await.unwrap(), at);
         let state = load_whole(&store, &child).await.unwrap();
         assert_eq!(state.view.messages.len(), messages);
         assert!(state.turn.is_none() && state.inputs.is_empty());
@@ -92,7 +94,7 @@ async fn kode_04_a_stored_session_is_forked_and_not_touched() {
         assert_eq!(told.created, Some(clock.now()));
     }
     assert_eq!(read_all(&store, &session, 0).await.unwrap(), events);
-    let wrong = fork::fork(&store, &session, &Selector::SafePoint(9), &"x".into(), &clock).await;
+    let wrong = fork_stored(&store, &session, &Selector::SafePoint(9), &"x".into(), clock).await;
     assert!(wrong.unwrap_err().to_string().contains("it has 3 safe points"));
 }
 

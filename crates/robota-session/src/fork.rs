@@ -1,0 +1,207 @@
+//! Where a session can be forked, and the beginning of a fork: the same for a session that is
+//! open and for one that lies in a store.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use robota_core::clock::Clock;
+use robota_core::driver::Recorder;
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::event::{
+    CompactionFailed, Cursor, Envelope, Event, FORMAT, InputCancelled, Opened, Parent,
+    SessionCreated, TurnEnd, TurnFinished,
+};
+use robota_core::ids::SessionId;
+use robota_core::journal::{JournalError, JournalStore};
+use robota_core::message::{Cause, Role};
+use robota_core::state::{SafePoints, State};
+
+use crate::error::SessionError;
+use crate::id::{Selector, SnapshotId};
+use crate::open::load_state;
+
+/// Events read at a time while a place is looked for.
+const PAGE: usize = 1_024;
+
+/// Forks a session that need not be open: begins another that goes on from a place of it. The
+/// parent is not touched, and may be open elsewhere. Returns where it was forked.
+///
+/// # Errors
+/// When there is no such place, the id is none or taken, or the store fails.
+pub async fn fork_stored(
+    store: &dyn JournalStore,
+    parent: &SessionId,
+    place: &Selector,
+    child: &SessionId,
+    clock: Arc<dyn Clock>,
+) -> Result<Cursor, SessionError> {
+    let places = Places::of(&load_state(store, parent).await?);
+    let at = places.resolve(store, parent, place).await?;
+    drop(begin(store, parent, at, &places, child, clock).await?);
+    Ok(at)
+}
+
+/// Where a session can be forked now.
+#[derive(Clone)]
+pub(crate) struct Places {
+    /// The last event, when the session is at rest.
+    at_rest: Option<Cursor>,
+    pub(crate) points: SafePoints,
+    labels: IndexMap<String, Cursor>,
+    cwd: Option<String>,
+}
+
+impl Places {
+    pub(crate) fn of(state: &State) -> Self {
+        let resting = state.turn.is_none() && !state.compacting;
+        Self {
+            at_rest: state.cursor.filter(|_| resting),
+            points: state.safe_points,
+            labels: state.labels.clone(),
+            cwd: state.cwd.clone(),
+        }
+    }
+
+    /// The event a place is at.
+    pub(crate) async fn resolve(
+        &self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+        place: &Selector,
+    ) -> Result<Cursor, SessionError> {
+        let found = match place {
+            Selector::Latest => self.at_rest.or(self.points.last),
+            Selector::Label(name) => self.labels.get(name).copied(),
+            Selector::SafePoint(number) => {
+                let mut count = 0;
+                find(store, session, |event| {
+                    count += u64::from(SafePoints::is_one(&event.event));
+                    if count == *number { Look::Take } else { Look::On }
+                })
+                .await?
+            }
+            Selector::At(cursor) => last_before(store, session, *cursor).await?,
+        };
+        found.ok_or_else(|| self.no_point(session, place))
+    }
+
+    pub(crate) fn no_point(&self, session: &SessionId, place: &Selector) -> SessionError {
+        let session = session.clone();
+        let place = SnapshotId { session: session.clone(), place: place.clone() }.to_string();
+        SessionError::NoSafePoint { session, place, points: self.points.count }
+    }
+}
+
+/// The last safe point at or before an event, which must be one of the journal's.
+async fn last_before(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    cursor: Cursor,
+) -> Result<Option<Cursor>, JournalError> {
+    let at = store.pick(session, &[cursor.seq]).await?;
+    if at.first().map(Envelope::cursor) != Some(cursor) {
+        return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
+    }
+    let mut last = None;
+    find(store, session, |event| {
+        if event.seq > cursor.seq {
+            return Look::Stop;
+        }
+        if SafePoints::is_one(&event.event) {
+            last = Some(event.cursor());
+        }
+        Look::On
+    })
+    .await?;
+    Ok(last)
+}
+
+enum Look {
+    On,
+    Take,
+    Stop,
+}
+
+/// Reads a journal until an event is taken.
+async fn find(
+    store: &dyn JournalStore,
+    id: &SessionId,
+    mut look: impl FnMut(&Envelope) -> Look,
+) -> Result<Option<Cursor>, JournalError> {
+    let mut after = 0;
+    loop {
+        let page = store.read(id, after, PAGE).await?;
+        for event in &page {
+            match look(event) {
+                Look::On => after = event.seq,
+                Look::Take => return Ok(Some(event.cursor())),
+                Look::Stop => return Ok(None),
+            }
+        }
+        if page.len() < PAGE {
+            return Ok(None);
+        }
+    }
+}
+
+/// Begins a fork, open for writing. It is safe when this returns.
+pub(crate) async fn begin(
+    store: &dyn JournalStore,
+    parent: &SessionId,
+    at: Cursor,
+    places: &Places,
+    child: &SessionId,
+    clock: Arc<dyn Clock>,
+) -> Result<Recorder, SessionError> {
+    let epoch = at.epoch + 1;
+    let created = SessionCreated {
+        session: child.clone(),
+        format: FORMAT,
+        cwd: places.cwd.clone(),
+        parent: Some(Parent { session: parent.clone(), at }),
+    };
+    let opened = Opened { epoch, after_seq: at.seq, pid: Some(std::process::id()) };
+    let first: Vec<_> = (at.seq + 1..)
+        .zip([Event::from(created), opened.into()])
+        .map(|(seq, event)| {
+            let (ts, turn) = (clock.now(), None);
+            Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None })
+        })
+        .collect();
+    let journal = store.fork(parent, at, child, &first).await?;
+    let mut recorder = Recorder::going_on(journal, clock, load_state(store, child).await?);
+    leave_behind(&mut recorder).await?;
+    Ok(recorder)
+}
+
+/// What a fork does not go on with: the turn its parent was in, and inputs meant for the parent.
+async fn leave_behind(recorder: &mut Recorder) -> Result<(), JournalError> {
+    let state = recorder.state();
+    let mut events: Vec<Event> = Vec::new();
+    let inputs = state.inputs.keys().cloned();
+    events.extend(inputs.map(|input| InputCancelled { input, cause: Cause::User }.into()));
+    if state.compacting {
+        let error = ErrorData::new(ErrorKind::Validation, "the session was forked meanwhile");
+        events.push(CompactionFailed { error }.into());
+    }
+    let last = state.view.messages.last();
+    // A whole answer is a whole turn; results of tools wait for one.
+    let answered = last.is_some_and(|message| message.role() == Role::Assistant);
+    let turn = state.turn.as_ref().map(|turn| {
+        let finished = TurnFinished {
+            end: if answered { TurnEnd::Complete } else { TurnEnd::Interrupted },
+            rounds: turn.round,
+            tools_executed: turn.tools_executed,
+            usage: turn.usage,
+            error: None,
+        };
+        (turn.id.clone(), finished)
+    });
+    if !events.is_empty() {
+        recorder.append(None, events).await?;
+    }
+    if let Some((turn, finished)) = turn {
+        recorder.append(turn.as_ref(), vec![finished.into()]).await?;
+    }
+    Ok(())
+}
