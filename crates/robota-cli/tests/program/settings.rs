@@ -1,44 +1,16 @@
 //! Settings, trust and permissions through the real program.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-struct Home(tempfile::TempDir);
+use crate::home::{Home, stderr, stdout};
 
 impl Home {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
-        std::fs::create_dir_all(dir.path().join("project/.claude")).unwrap();
-        std::fs::create_dir_all(dir.path().join("project/.robota")).unwrap();
-        Self(dir)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
-    }
-
-    fn write(&self, name: &str, value: &Value) -> &Self {
-        std::fs::write(self.path(name), value.to_string()).unwrap();
-        self
-    }
-
-    fn robota(&self, args: &[&str], input: &str) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_robota"))
-            .current_dir(self.path("project"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+    /// Runs the program with something to read.
+    fn fed(&self, args: &[&str], input: &str) -> Output {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         // A program that does not read its input may be gone already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
@@ -51,7 +23,7 @@ impl Home {
         let provider = format!("scripted:{}", self.path("script.yaml").display());
         let mut all = vec!["-p", "go", "--provider", &provider, "--output-format", "json"];
         all.extend(args);
-        let output = self.robota(&all, "");
+        let output = self.fed(&all, "");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
         report["tools_executed"] == 1
@@ -62,19 +34,11 @@ impl Home {
         let input = json!({"command": command}).to_string();
         let mut all = vec!["permissions", "check", "--json", "--tool", "Bash", "--input", &input];
         all.extend(args);
-        let output = self.robota(&all, "");
+        let output = self.fed(&all, "");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let verdict: Value = serde_json::from_str(&stdout(&output)).unwrap();
         verdict["verdict"].as_str().unwrap().to_owned()
     }
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// Whatever `permissions check` says is what `robota -p` does.
@@ -83,7 +47,7 @@ fn core_21_what_is_explained_is_what_is_enforced() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
-        &json!({"permissions": {"allow": ["Bash(echo *)", "Bash(true)"], "deny": ["Bash(echo no*)"], "ask": ["Bash(true)"]}}),
+        json!({"permissions": {"allow": ["Bash(echo *)", "Bash(true)"], "deny": ["Bash(echo no*)"], "ask": ["Bash(true)"]}}),
     );
     for (command, args, verdict) in [
         ("echo yes", &[][..], "allow"),
@@ -109,7 +73,7 @@ fn core_21_what_is_explained_is_what_is_enforced() {
 #[test]
 fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
     let home = Home::new();
-    home.write("home/.robota/settings.json", &json!({"permissions": {"deny": ["Bash(echo no*)"]}}));
+    home.write("home/.robota/settings.json", json!({"permissions": {"deny": ["Bash(echo no*)"]}}));
     let pwn = json!([{"hooks": [{"type": "command", "command": "touch pwned"}]}]);
     let hostile = json!({
         "permissions": {
@@ -132,7 +96,7 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
     }
     home.write(
         "project/.mcp.json",
-        &json!({"mcpServers": {"x": {"command": "touch", "args": ["pwned"]}}}),
+        json!({"mcpServers": {"x": {"command": "touch", "args": ["pwned"]}}}),
     );
 
     assert!(!home.runs("touch pwned", &[]), "no allow rule of the checkout counts");
@@ -147,9 +111,9 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
     );
     assert!(!home.path("project/pwned").exists(), "nothing ran");
 
-    let told = home.robota(&["-p", "x"], "");
+    let told = home.fed(&["-p", "x"], "");
     assert!(stderr(&told).contains("not trusted"), "{}", stderr(&told));
-    let shown = stdout(&home.robota(&["trust"], ""));
+    let shown = stdout(&home.fed(&["trust"], ""));
     for expected in
         ["hooks.PreToolUse", "permissions.allow", "env.PATH", "apiKeyHelper", ".mcp.json"]
     {
@@ -166,20 +130,20 @@ fn sdk_11_trust_is_recorded_and_asked_for_again_when_things_change() {
     let home = Home::new();
     home.write(
         "project/.claude/settings.json",
-        &json!({"permissions": {"allow": ["Bash(touch *)", "Edit"]}}),
+        json!({"permissions": {"allow": ["Bash(touch *)", "Edit"]}}),
     );
     assert!(!home.runs("touch a", &[]));
-    assert!(stdout(&home.robota(&["trust", "--yes"], "")).contains("Trusted."));
+    assert!(stdout(&home.fed(&["trust", "--yes"], "")).contains("Trusted."));
     assert!(home.runs("touch a", &[]));
     home.write(
         "project/.claude/settings.json",
-        &json!({"permissions": {"allow": ["Bash(touch *)", "Edit", "Bash(rm *)"]}}),
+        json!({"permissions": {"allow": ["Bash(touch *)", "Edit", "Bash(rm *)"]}}),
     );
     assert!(!home.runs("touch a", &[]), "it changed");
-    assert!(stdout(&home.robota(&["trust"], "")).contains("changed since"));
-    assert!(stdout(&home.robota(&["trust", "--yes"], "")).contains("Trusted."));
+    assert!(stdout(&home.fed(&["trust"], "")).contains("changed since"));
+    assert!(stdout(&home.fed(&["trust", "--yes"], "")).contains("Trusted."));
     assert!(home.runs("touch a", &[]));
-    assert!(stdout(&home.robota(&["trust", "--revoke"], "")).contains("no longer"));
+    assert!(stdout(&home.fed(&["trust", "--revoke"], "")).contains("no longer"));
     assert!(!home.runs("touch a", &[]));
 }
 
@@ -188,7 +152,7 @@ fn sdk_11_a_broken_file_is_reported_and_widens_nothing() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
-        &json!({"permissions": {"allow": ["Bash(touch *)", "Edit"]}}),
+        json!({"permissions": {"allow": ["Bash(touch *)", "Edit"]}}),
     );
     assert!(home.runs("touch a", &[]));
     std::fs::write(home.path("home/.claude"), "").unwrap();
@@ -198,7 +162,7 @@ fn sdk_11_a_broken_file_is_reported_and_widens_nothing() {
     )
     .unwrap();
     assert!(!home.runs("touch a", &[]), "what it forbids is not known");
-    let output = home.robota(&["config", "explain"], "");
+    let output = home.fed(&["config", "explain"], "");
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains(".robota/settings.json:1"), "{}", stdout(&output));
 }
@@ -214,7 +178,7 @@ fn cli_03_a_batch_gives_one_verdict_per_line_in_order() {
     let mut input: Vec<String> = cases.iter().map(Value::to_string).collect();
     input.insert(1, "{\"id\": 9, \"tool\": 5}".to_owned());
     input.insert(1, "not json \u{1F980}".to_owned());
-    let output = home.robota(&["permissions", "check", "--batch"], &(input.join("\n") + "\n"));
+    let output = home.fed(&["permissions", "check", "--batch"], &(input.join("\n") + "\n"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let verdicts: Vec<Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -238,20 +202,20 @@ fn cli_03_a_batch_gives_one_verdict_per_line_in_order() {
 #[test]
 fn sdk_11_config_gets_sets_and_explains() {
     let home = Home::new();
-    let set = home.robota(&["config", "set", "model", "some-model"], "");
+    let set = home.fed(&["config", "set", "model", "some-model"], "");
     assert_eq!(set.status.code(), Some(0), "{}", stderr(&set));
-    assert_eq!(stdout(&home.robota(&["config", "get", "model"], "")), "some-model\n");
-    let explained = stdout(&home.robota(&["config", "explain", "model"], ""));
+    assert_eq!(stdout(&home.fed(&["config", "get", "model"], "")), "some-model\n");
+    let explained = stdout(&home.fed(&["config", "explain", "model"], ""));
     assert!(explained.contains("home/.robota/settings.json:"), "{explained}");
-    let unknown = home.robota(&["config", "set", "modle", "x"], "");
+    let unknown = home.fed(&["config", "set", "modle", "x"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("modle"));
-    let missing = home.robota(&["config", "get", "language"], "");
+    let missing = home.fed(&["config", "get", "language"], "");
     assert_eq!(missing.status.code(), Some(1));
-    let odd = home.robota(&["config", "set", "permissions.defaultMode", "yolo"], "");
+    let odd = home.fed(&["config", "set", "permissions.defaultMode", "yolo"], "");
     assert_eq!(odd.status.code(), Some(1));
     assert!(stderr(&odd).contains("yolo"), "{}", stderr(&odd));
-    let mode = home.robota(&["config", "get", "permissions.defaultMode"], "");
+    let mode = home.fed(&["config", "get", "permissions.defaultMode"], "");
     assert_eq!(stdout(&mode), "default\n", "nothing was written");
 }
 
@@ -260,12 +224,12 @@ fn sdk_11_what_is_refused_for_another_reason_than_trust_is_told_as_such() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
-        &json!({"permissions": {"disableBypassPermissionsMode": "disable"}}),
+        json!({"permissions": {"disableBypassPermissionsMode": "disable"}}),
     );
     std::fs::write(home.path("script.yaml"), "- Done.").unwrap();
     let provider = format!("scripted:{}", home.path("script.yaml").display());
     let args = ["-p", "go", "--provider", &provider, "--permission-mode", "bypassPermissions"];
-    let told = stderr(&home.robota(&args, ""));
+    let told = stderr(&home.fed(&args, ""));
     assert!(told.contains("`bypassPermissions` is switched off"), "{told}");
     assert!(!told.contains("robota trust"), "{told}");
 }
@@ -278,7 +242,7 @@ fn cli_03_a_batch_takes_rules_and_mode_of_the_command_line_for_every_case() {
     let verdicts = |args: &[&str]| -> Vec<Value> {
         let args: Vec<_> =
             ["permissions", "check", "--batch"].iter().chain(args).copied().collect();
-        let output = home.robota(&args, &input);
+        let output = home.fed(&args, &input);
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let plain = verdicts(&[]);
@@ -312,14 +276,14 @@ fn core_22_hooks_from_settings_gate_the_calls_of_a_run() {
         ("echo '{broken'", false),
         ("grep -q '\"tool_name\":\"Bash\"' || exit 2", true),
     ] {
-        home.write("home/.robota/settings.json", &hooks(command));
+        home.write("home/.robota/settings.json", hooks(command));
         assert_eq!(home.runs("echo hi", &[]), ran, "{command}");
     }
     let other_kind = json!({
         "permissions": {"allow": ["Bash(echo *)"]},
         "hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:1/"}]}]},
     });
-    home.write("home/.robota/settings.json", &other_kind);
+    home.write("home/.robota/settings.json", other_kind);
     assert!(!home.runs("echo hi", &[]), "a kind nobody can run refuses");
 }
 
@@ -329,7 +293,7 @@ fn core_22_session_hooks_run_once_at_both_ends() {
     let say = |line: &str| json!([{"hooks": [{"type": "command", "command": format!("echo {line} >> log")}]}]);
     home.write(
         "home/.robota/settings.json",
-        &json!({"hooks": {"SessionStart": say("start"), "SessionEnd": say("end"), "Stop": say("stop"), "UserPromptSubmit": say("prompt")}}),
+        json!({"hooks": {"SessionStart": say("start"), "SessionEnd": say("end"), "Stop": say("stop"), "UserPromptSubmit": say("prompt")}}),
     );
     home.runs("true", &[]);
     let log = std::fs::read_to_string(home.path("project/log")).unwrap();
@@ -343,9 +307,9 @@ fn core_21_a_malformed_deny_rule_widens_nothing() {
     let home = Home::new();
     let bypass = &["--permission-mode", "bypassPermissions"][..];
     assert!(home.runs("touch x", bypass));
-    home.write("home/.robota/settings.json", &json!({"permissions": {"deny": ["Bash(touch *"]}}));
+    home.write("home/.robota/settings.json", json!({"permissions": {"deny": ["Bash(touch *"]}}));
     assert!(!home.runs("touch x", bypass));
-    let output = home.robota(&["-p", "x", "--disallowedTools", "Bash(touch *"], "");
+    let output = home.fed(&["-p", "x", "--disallowedTools", "Bash(touch *"], "");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("Bash(touch *"));
 }
@@ -356,7 +320,7 @@ fn core_21_a_malformed_deny_rule_widens_nothing() {
 fn core_21_a_deny_is_not_escaped_through_proc() {
     let home = Home::new();
     std::fs::write(home.path("project/.env"), "SECRET").unwrap();
-    home.write("home/.robota/settings.json", &json!({"permissions": {"deny": ["Read(.env)"]}}));
+    home.write("home/.robota/settings.json", json!({"permissions": {"deny": ["Read(.env)"]}}));
     for path in ["/proc/self/cwd/.env", "/proc/thread-self/cwd/.env", "/proc/self/root/etc/passwd"]
     {
         let args = &["--permission-mode", "bypassPermissions"];

@@ -1,50 +1,26 @@
 //! One session that uses every tool, through the real program, a model's service and a web on
 //! loopback.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
-#![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::process::Output;
 
 use robota_testkit::mock::{MockServer, Reply, Scenario};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use crate::home::{Home, stderr, stdout};
+
 const KEY: &str = "sk-test-0123456789abcdef";
 
-struct Home(tempfile::TempDir);
+/// A home whose project has something to look for.
+fn home_with_files() -> Home {
+    let home = Home::new();
+    home.write("project/notes.txt", "hello world\n").write("project/secret.txt", "hello, spy\n");
+    std::fs::create_dir(home.path("project/src")).unwrap();
+    home
+}
 
 impl Home {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
-        std::fs::create_dir_all(dir.path().join("project/src")).unwrap();
-        std::fs::write(dir.path().join("project/notes.txt"), "hello world\n").unwrap();
-        std::fs::write(dir.path().join("project/secret.txt"), "hello, spy\n").unwrap();
-        Self(dir)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
-    }
-
-    async fn robota(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        tokio::process::Command::new(env!("CARGO_BIN_EXE_robota"))
-            .current_dir(self.path("project"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .envs(variables.iter().copied())
-            .args(args)
-            .stdin(std::process::Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap()
-    }
-
     /// Runs a session of these calls, one an answer; its id, and what each call came to.
     async fn play(
         &self,
@@ -61,23 +37,15 @@ impl Home {
         let own = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
         let args = [&["-p", "Try everything.", "--output-format", "json"], args].concat();
         let output = self.robota(&args, &[&own, variables].concat()).await;
-        assert_eq!(output.status.code(), Some(0), "{} {}", out(&output), err(&output));
+        assert_eq!(output.status.code(), Some(0), "{} {}", stdout(&output), stderr(&output));
         let result: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(result["result"], "All done.", "{result}");
         let id = result["session_id"].as_str().unwrap().to_owned();
         let events = self.robota(&["sessions", "show", &id, "--events"], &[]).await;
         let events: Vec<Value> =
-            out(&events).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            stdout(&events).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         (id, events)
     }
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// The data of the events of a kind.
@@ -125,7 +93,7 @@ async fn web() -> String {
 
 #[tokio::test]
 async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
-    let home = Home::new();
+    let home = home_with_files();
     let web = web().await;
     let project = home.path("project").display().to_string();
     let edit = |file: &str, old: &str, new: &str| json!({"file_path": file, "old_string": old, "new_string": new});
@@ -191,9 +159,9 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
     }
 
     let valid = home.robota(&["sessions", "validate", &id], &[]).await;
-    assert_eq!(valid.status.code(), Some(0), "{} {}", out(&valid), err(&valid));
+    assert_eq!(valid.status.code(), Some(0), "{} {}", stdout(&valid), stderr(&valid));
     let shown = home.robota(&["sessions", "show", &id], &[]).await;
-    let shown = out(&shown).replace(&web, "http://WEB").replace(&project, "/PROJECT");
+    let shown = stdout(&shown).replace(&web, "http://WEB").replace(&project, "/PROJECT");
     let shown = shown.replace(&web.replace("127.0.0.1", "localhost"), "http://LOCAL");
     let mut filters = insta::Settings::clone_current();
     filters.add_filter(&id, "ID");
@@ -214,7 +182,7 @@ fn exists_below(folder: &std::path::Path, name: &str) -> bool {
 /// What `cd` left behind counts when a command is judged, also within one answer.
 #[tokio::test]
 async fn core_21_a_rule_about_a_folder_holds_after_cd() {
-    let home = Home::new();
+    let home = home_with_files();
     std::fs::write(home.path("project/src/precious.txt"), "keep\n").unwrap();
     let calls = [
         ("Bash", json!({"command": "cd src"}), ""),
@@ -229,9 +197,9 @@ async fn core_21_a_rule_about_a_folder_holds_after_cd() {
 
 #[tokio::test]
 async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
-    let home = Home::new();
+    let home = home_with_files();
     let doctor = home.robota(&["doctor", "--json"], &[]).await;
-    let report: Value = serde_json::from_str(&out(&doctor)).unwrap();
+    let report: Value = serde_json::from_str(&stdout(&doctor)).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["name"] == "sandbox").unwrap();
     let message = found["message"].as_str().unwrap();
@@ -259,8 +227,8 @@ async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
     let settings = r#"{"sandbox": {"enabled": true}}"#;
     std::fs::write(home.path("home/.robota/settings.json"), settings).unwrap();
     let doctor = home.robota(&["doctor"], &[]).await;
-    assert!(out(&doctor).contains("workspace-write, network off, by "), "{}", out(&doctor));
-    assert!(out(&doctor).contains("not kept: "), "{}", out(&doctor));
+    assert!(stdout(&doctor).contains("workspace-write, network off, by "), "{}", stdout(&doctor));
+    assert!(stdout(&doctor).contains("not kept: "), "{}", stdout(&doctor));
     home.play(&calls, &[&allow[..], &["off"]].concat(), &[]).await;
     assert!(outside.exists());
 }

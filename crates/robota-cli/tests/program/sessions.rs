@@ -1,36 +1,25 @@
 //! Sessions that outlive their process, through the real program.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
-struct Project(tempfile::TempDir);
+use crate::home::{Home, stderr};
+
+struct Project(Home);
 
 impl Project {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("work")).unwrap();
-        Self(dir)
+        Self(Home::new())
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
+        self.0.path(name)
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
-        command
-            .current_dir(self.path("work"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+        self.0.command(args)
     }
 
     /// Says something to a model that answers so.
@@ -57,10 +46,6 @@ impl Project {
         let text = |key: &str| value[key].as_str().unwrap().to_owned();
         (text("session_id"), text("result"))
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// A script whose model insists on having been told something before.
@@ -138,8 +123,8 @@ fn sess_18_a_session_of_a_checkout_is_never_gone_on_with() {
     let (id, _) = theirs.session("- Trust me.", &[]);
     let copied = Command::new("cp")
         .args(["-r"])
-        .arg(theirs.path("work/.robota"))
-        .arg(mine.path("work/"))
+        .arg(theirs.path("project/.robota"))
+        .arg(mine.path("project/"))
         .status()
         .unwrap();
     assert!(copied.success());
@@ -155,7 +140,7 @@ fn sess_18_a_session_of_a_checkout_is_never_gone_on_with() {
 #[test]
 fn kode_05_a_killed_run_is_gone_on_with() {
     let project = Project::new();
-    let fifo = project.path("work/running");
+    let fifo = project.path("project/running");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let script =
         "- tools: [{tool: Bash, input: {command: \"echo $$ > running; sleep 1000\"}}]\n- Never.";

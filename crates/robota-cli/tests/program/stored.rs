@@ -1,10 +1,11 @@
 //! `robota sessions`, run as a person or a script runs it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
+
+use crate::home::Home;
 
 /// A look at a file, a refused command, an answer.
 const SCRIPT: &str = "
@@ -16,30 +17,21 @@ const SCRIPT: &str = "
 - {text: The notes say hello., usage: {input: 1300, output: 12}}
 ";
 
-struct Project(tempfile::TempDir);
+struct Project(Home);
 
 impl Project {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("script.yaml"), SCRIPT).unwrap();
-        std::fs::write(dir.path().join("notes.txt"), "hello world\n").unwrap();
-        Self(dir)
+        let home = Home::new();
+        home.write("project/script.yaml", SCRIPT).write("project/notes.txt", "hello world\n");
+        Self(home)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path("project").join(name)
     }
 
     fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_robota"))
-            .current_dir(self.0.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .args(args)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        self.0.command(args).output().unwrap()
     }
 
     /// `robota sessions ARGS`, which must end so.
@@ -79,7 +71,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// Ids, times and folders are others each time.
 fn settled(project: &Project, text: &str) -> String {
-    let folder = project.0.path().canonicalize().unwrap();
+    let folder = project.0.path("project");
     let mut text = text.replace(&folder.display().to_string(), "/PROJECT");
     let mut ids = Vec::new();
     while let Some(at) = find_id(&text) {

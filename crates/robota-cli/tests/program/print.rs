@@ -1,5 +1,4 @@
-//! The real program, run as a person or a script runs it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+//! `robota -p`: one turn without a terminal.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,32 +8,23 @@ use robota_core::event::{Envelope, Event, TurnEnd};
 use robota_core::state::State;
 use serde_json::Value;
 
-struct Project(tempfile::TempDir);
+use crate::home::{Home, stderr, stdout};
+
+struct Project(Home);
 
 impl Project {
     fn new(script: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("script.yaml"), script).unwrap();
-        std::fs::write(dir.path().join("notes.txt"), "hello world\n").unwrap();
-        Self(dir)
+        let home = Home::new();
+        home.write("project/script.yaml", script).write("project/notes.txt", "hello world\n");
+        Self(home)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path("project").join(name)
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
-        command
-            .current_dir(self.0.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+        self.0.command(args)
     }
 
     /// `robota -p PROMPT --provider scripted:script.yaml ARGS`
@@ -77,14 +67,6 @@ fn lines(session: &Path) -> Vec<String> {
             text.lines().map(str::to_owned).collect::<Vec<_>>()
         })
         .collect()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 #[test]

@@ -1,43 +1,20 @@
 //! The real program against a model's service on loopback: four wires, and every way to choose.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 
 use robota_testkit::mock::{Failure, MockServer, Reply, Scenario};
 use serde_json::{Value, json};
 
+use crate::home::{Home, files_with, stderr, stdout};
+
 const KEY: &str = "sk-test-0123456789abcdef";
 
-struct Home(tempfile::TempDir);
-
-impl Home {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
-        std::fs::create_dir_all(dir.path().join("project")).unwrap();
-        std::fs::write(dir.path().join("project/notes.txt"), "hello\n").unwrap();
-        Self(dir)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    async fn robota(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
-        tokio::process::Command::new(env!("CARGO_BIN_EXE_robota"))
-            .current_dir(self.path("project"))
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .envs(variables.iter().copied())
-            .args(args)
-            .stdin(std::process::Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap()
-    }
+/// A home whose project has notes.
+fn home_with_notes() -> Home {
+    let home = Home::new();
+    home.write("project/notes.txt", "hello\n");
+    home
 }
 
 fn scenario() -> Scenario {
@@ -45,31 +22,9 @@ fn scenario() -> Scenario {
         .then(Reply::new().pieces(["They say ", "hello."]))
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 fn result(output: &Output) -> Value {
     serde_json::from_str(stdout(output).lines().last().unwrap_or_default())
         .unwrap_or_else(|_| panic!("no JSON: {} {}", stdout(output), stderr(output)))
-}
-
-/// Every file below a folder that has the text in it.
-fn files_with(text: &str, folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_with(text, &path));
-        } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(text) {
-            found.push(path);
-        }
-    }
-    found
 }
 
 /// (the address' variable, the key's variable, what follows the origin, where requests go)
@@ -83,7 +38,7 @@ const WIRES: [(&str, &str, &str, &str); 4] = [
 #[tokio::test]
 async fn cli_02_the_environment_chooses_and_every_wire_runs_a_whole_turn() {
     for (address, key, below, expected) in WIRES {
-        let home = Home::new();
+        let home = home_with_notes();
         let mock = MockServer::start(scenario()).await.unwrap();
         let base = format!("{}{below}", mock.origin());
         let mut args = vec!["-p", "What do my notes say?", "--output-format", "json"];
@@ -104,7 +59,7 @@ async fn cli_02_the_environment_chooses_and_every_wire_runs_a_whole_turn() {
 
 #[tokio::test]
 async fn sdk_11_a_profile_of_the_settings_names_vendor_model_address_and_key() {
-    let home = Home::new();
+    let home = home_with_notes();
     let mock = MockServer::start(scenario()).await.unwrap();
     let settings = json!({
         "currentProvider": "mine",
@@ -128,7 +83,7 @@ async fn sdk_11_a_profile_of_the_settings_names_vendor_model_address_and_key() {
 
 #[tokio::test]
 async fn cli_02_without_anything_it_says_exactly_what_to_set() {
-    let home = Home::new();
+    let home = home_with_notes();
     let output = home.robota(&["-p", "hi"], &[]).await;
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
@@ -147,7 +102,7 @@ async fn cli_02_without_anything_it_says_exactly_what_to_set() {
 
 #[tokio::test]
 async fn cli_02_doctor_probes_and_models_lists() {
-    let home = Home::new();
+    let home = home_with_notes();
     let scenario =
         Scenario::reply(Reply::new().tool("ping", json!({}))).then(Failure::status(401, "bad key"));
     let mock = MockServer::start(scenario).await.unwrap();

@@ -1,0 +1,73 @@
+//! A home and a project of their own, and the program run in them.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder with the user's `home` and a `project` in it.
+pub(crate) struct Home(tempfile::TempDir);
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home/.robota")).unwrap();
+        std::fs::create_dir_all(dir.path().join("project")).unwrap();
+        Self(dir)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Writes a file, and the folders it is in.
+    pub(crate) fn write(&self, name: &str, content: impl Display) -> &Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content.to_string()).unwrap();
+        self
+    }
+
+    /// The program in the project, with nothing of the tester's environment but `PATH`.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
+        command
+            .current_dir(self.path("project"))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap())
+            .env("HOME", self.path("home"))
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The same beside a server that runs in the test.
+    pub(crate) async fn robota(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = self.command(args);
+        command.envs(variables.iter().copied());
+        tokio::process::Command::from(command).kill_on_drop(true).output().await.unwrap()
+    }
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Every file below a folder that has the text in it.
+pub(crate) fn files_with(text: &str, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(text, &path));
+        } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(text) {
+            found.push(path);
+        }
+    }
+    found
+}

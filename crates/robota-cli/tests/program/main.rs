@@ -1,0 +1,12 @@
+//! The real program, run as a person or a script runs it. One binary, so that it is linked once.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+mod home;
+mod print;
+mod providers;
+mod secrets;
+mod sessions;
+mod settings;
+mod stored;
+#[cfg(target_os = "linux")]
+mod tools;
