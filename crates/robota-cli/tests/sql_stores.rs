@@ -96,7 +96,7 @@ fn lives_of_sessions(project: &Project) {
     let (again, answer) = project.say(REMEMBERS, "And what did I ask?", &["-c"]);
     assert_eq!((&again, answer.as_str()), (&id, "I remember."));
     let (other, _) = project.say("- Hello.", "Something else.", &[]);
-    assert_eq!(project.listed(), [other.clone(), id.clone()]);
+    assert_eq!(project.listed(), [other, id.clone()]);
     let list = project.sessions(0, &["list"]);
     assert!(list.contains(&id) && list.contains("What do the notes say?"), "{list}");
 
