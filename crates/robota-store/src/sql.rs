@@ -4,13 +4,14 @@
 //! with another one up to a number: nothing is copied. A journal goes when no session and no
 //! journal needs it, so deleting a parent takes nothing from its forks.
 //!
-//! One writer: a session's row has a lease (who, until when) and a token that grows with each
-//! writer. An append checks both, and what it follows on, in its own transaction; so a writer that
-//! was away for longer than its lease is refused, whatever it believes.
+//! One writer: a session's row has a lease (who, until when) and a token that no other writer ever
+//! has. An append checks both, and what it follows on, in its own transaction; so a writer that was
+//! away for longer than its lease is refused, whatever it believes.
 
 mod append;
 mod blobs;
 mod chain;
+mod ended;
 mod fork;
 mod journal;
 mod lease;

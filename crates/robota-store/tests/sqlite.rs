@@ -49,3 +49,27 @@ async fn kode_12_two_stores_on_one_file_take_turns() {
     let (first, second, _folder) = pair(leases::options(&clock)).await;
     leases::two_stores_take_turns(&first, &second).await;
 }
+
+#[tokio::test]
+async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
+    let clock = leases::clock();
+    let (first, second, folder) = pair(leases::options(&clock)).await;
+    let path = folder.path().join("sessions.db");
+    let jam = async |on: bool| {
+        let sql = if on {
+            "CREATE TRIGGER jam BEFORE UPDATE ON robota_sessions WHEN NEW.lease IS NULL \
+             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+        } else {
+            "DROP TRIGGER jam"
+        };
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    };
+    leases::a_release_that_nobody_heard_is_made_up_for(&first, &second, jam).await;
+}
+
+#[tokio::test]
+async fn kode_12_a_writer_of_a_session_that_was_begun_anew_is_refused() {
+    let clock = leases::clock();
+    let (first, second, _folder) = pair(leases::options(&clock)).await;
+    leases::a_writer_of_a_session_that_was_begun_anew_is_refused(&first, &second, &clock).await;
+}

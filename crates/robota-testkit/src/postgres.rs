@@ -20,17 +20,23 @@ pub struct PostgresServer {
 
 struct Running {
     watcher: Child,
+    /// Reads what the server and its processes say: it ends with the last of them.
+    log: std::thread::JoinHandle<()>,
     /// The server is ended when this is closed, which the kernel does for a test that died.
     _leash: ChildStdin,
 }
 
-/// Runs until our end of its standard input is closed, then ends the server at once.
+/// Runs as long as the server, and ends it at once when our end of its standard input is closed.
+/// Only the server has the pipe of the log, so its end shows there.
 const WATCHER: &str = r#"
-"$0" "$@" 0</dev/null &
+exec 3<&0
+"$0" "$@" 0</dev/null 3<&- &
 server=$!
-cat >/dev/null
-kill -QUIT $server 2>/dev/null
+{ cat <&3; kill -QUIT $server; } >/dev/null 2>&1 &
+leash=$!
+exec 2>/dev/null
 wait $server
+kill $leash
 "#;
 
 impl PostgresServer {
@@ -123,6 +129,8 @@ impl PostgresServer {
         loop {
             let mut line = String::new();
             if log.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
+                drop(leash);
+                let _ = watcher.wait();
                 return Err(format!("the server did not start: {said}"));
             }
             if line.contains("ready to accept connections") {
@@ -131,8 +139,8 @@ impl PostgresServer {
             said.push_str(&line);
         }
         // Who does not read what it says stops it.
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        self.running = Some(Running { watcher, _leash: leash });
+        let log = std::thread::spawn(move || drop(std::io::copy(&mut log, &mut std::io::sink())));
+        self.running = Some(Running { watcher, log, _leash: leash });
         Ok(())
     }
 
@@ -154,8 +162,12 @@ impl PostgresServer {
         let file = Path::new(&self.data()).join("postmaster.pid");
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
         let pid = text.lines().next().unwrap_or_default().to_owned();
-        // The others notice that their parent is gone and end at once.
+        let others = children(&pid);
         self.run_any("kill", &["-KILL", &pid])?;
+        for other in others {
+            // It may have noticed already that its parent is gone.
+            let _ = self.run_any("kill", &["-KILL", &other]);
+        }
         self.end();
         Ok(())
     }
@@ -170,7 +182,7 @@ impl PostgresServer {
     }
 
     fn run_any(&self, program: &str, args: &[&str]) -> Result<(), String> {
-        let status = self.command(Path::new(program), args).status();
+        let status = self.command(Path::new(program), args).stderr(Stdio::null()).status();
         match status {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(format!("{program}: {status}")),
@@ -179,10 +191,12 @@ impl PostgresServer {
     }
 
     fn end(&mut self) {
-        if let Some(Running { mut watcher, mut _leash }) = self.running.take() {
+        if let Some(Running { mut watcher, log, mut _leash }) = self.running.take() {
             let _ = _leash.flush();
             drop(_leash);
             let _ = watcher.wait();
+            // A server refuses to start while a process of the one before is there.
+            let _ = log.join();
         }
     }
 }
@@ -207,6 +221,21 @@ fn programs() -> Option<PathBuf> {
     versions.into_iter().find(|folder| {
         ["initdb", "postgres", "createdb"].iter().all(|program| folder.join(program).is_file())
     })
+}
+
+/// The processes that a process started.
+fn children(parent: &str) -> Vec<String> {
+    let of = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // After the name, which may hold anything: the state, then the parent.
+        let (_, fields) = stat.rsplit_once(')')?;
+        fields.split_whitespace().nth(1).map(str::to_owned)
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|pid| of(pid).as_deref() == Some(parent))
+        .collect()
 }
 
 /// Whose a new folder is, is who we are.

@@ -89,6 +89,8 @@ impl<D: Database> Journal for SqlJournal<D> {
 impl<D: Database> Drop for SqlJournal<D> {
     fn drop(&mut self) {
         self.renewing.abort();
+        // Known here at once, whatever the database hears.
+        self.lease.end();
         let lease = Arc::clone(&self.lease);
         self.database
             .later(Box::new(move |tx| Box::pin(async move { lease::release(tx, &lease).await })));

@@ -1,10 +1,13 @@
 //! Who may write to a session, and for how long.
 
+use std::sync::Arc;
+
 use robota_core::event::Cursor;
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, SessionHead};
 
 use super::chain::{self, head_of};
+use super::ended::{Ended, Token, fresh_token};
 use super::{Columns, Tx, Value};
 use crate::failpoint::failpoint;
 
@@ -15,16 +18,33 @@ pub(super) struct Applicant {
     pub(super) owner: String,
     /// For how long, in milliseconds.
     pub(super) ttl: i64,
+    /// What the store had and nobody has any more.
+    pub(super) ended: Arc<Ended>,
 }
 
-/// A lease that was given.
-#[derive(Debug, Clone)]
+/// A lease that was given. It may be that the database never heard of it, or that its answer was
+/// lost; whichever it is, the store knows that nobody has it once this is dropped.
+#[derive(Debug)]
 pub(super) struct Lease {
     pub(super) session: SessionId,
     pub(super) journal: i64,
-    /// Grows with each writer; whoever has another one is not the writer any more.
-    pub(super) token: i64,
+    /// Whoever has another one than the session's row is not the writer any more.
+    token: Token,
     pub(super) ttl: i64,
+    ended: Arc<Ended>,
+}
+
+impl Lease {
+    /// Nobody will write with it any more.
+    pub(super) fn end(&self) {
+        self.ended.add(self.token);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// A session's row, locked until the end of the transaction.
@@ -35,7 +55,7 @@ pub(super) struct Held {
     pub(super) bytes: i64,
     lease: Option<String>,
     process: Option<String>,
-    token: i64,
+    token: Token,
     expires: Option<i64>,
 }
 
@@ -44,10 +64,16 @@ impl Held {
         self.lease.is_some() && self.expires.is_some_and(|expires| expires > now)
     }
 
-    /// Somebody has it. A process of this machine that is gone has nothing.
-    pub(super) fn locked(&self, session: &SessionId, now: i64) -> Result<(), JournalError> {
-        let gone = self.process.as_deref().is_some_and(crate::process::is_gone);
-        if !self.is_leased(now) || gone {
+    /// Somebody has it. A process of this machine that is gone has nothing, nor has a writer of
+    /// the store that asks whose end the database did not hear of.
+    pub(super) fn locked(
+        &self,
+        session: &SessionId,
+        now: i64,
+        ended: &Ended,
+    ) -> Result<(), JournalError> {
+        let gone = || self.process.as_deref().is_some_and(crate::process::is_gone);
+        if !self.is_leased(now) || ended.has(self.token) || gone() {
             return Ok(());
         }
         let owner = self.lease.clone().unwrap_or_default();
@@ -107,7 +133,7 @@ pub(super) async fn open(
     let held = hold(tx, session).await?.ok_or_else(missing)?;
     let head = held.head.clone().ok_or_else(missing)?;
     let now = tx.now().await?;
-    held.locked(session, now)?;
+    held.locked(session, now, &applicant.ended)?;
     Ok((give(tx, session, &held, applicant, now).await?, head))
 }
 
@@ -118,7 +144,11 @@ async fn give(
     applicant: &Applicant,
     now: i64,
 ) -> Result<Lease, JournalError> {
-    let token = held.token + 1;
+    let token = fresh_token();
+    // Before the row says so: what becomes of the statement need not be known.
+    let ended = Arc::clone(&applicant.ended);
+    let (journal, ttl) = (held.journal, applicant.ttl);
+    let lease = Lease { session: session.clone(), journal, token, ttl, ended };
     let sql = "UPDATE robota_sessions SET lease = $2, lease_token = $3, lease_expires = $4, \
                lease_process = $5 WHERE session = $1";
     let values = vec![
@@ -130,7 +160,7 @@ async fn give(
     ];
     tx.execute(sql, values).await?;
     failpoint!("store.sql.open.after_lease");
-    Ok(Lease { session: session.clone(), journal: held.journal, token, ttl: applicant.ttl })
+    Ok(lease)
 }
 
 /// Takes an id for a new session, which exists from its first event.
@@ -149,7 +179,7 @@ pub(super) async fn claim(
     let missing = || JournalError::NotFound(session.clone());
     let held = hold(tx, session).await?.ok_or_else(missing)?;
     let now = tx.now().await?;
-    held.locked(session, now)?;
+    held.locked(session, now, &applicant.ended)?;
     if held.head.is_some() {
         return Err(JournalError::Exists(session.clone()));
     }

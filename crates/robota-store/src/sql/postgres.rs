@@ -22,7 +22,7 @@ use super::{Database, Exclude, Row, SqlOptions, Tx, Value, Work, schema};
 /// So many connections at most.
 const CONNECTIONS: usize = 16;
 
-/// How long to wait for a connection.
+/// How long to wait for a connection, and for a sign of life from one.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Those who bring the tables up to date exclude each other by this number.
@@ -72,11 +72,18 @@ impl PostgresStore {
         T::TlsConnect: Sync + Send,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        let config = Config::from_str(address).map_err(|error| JournalError::Unsuitable {
+        let mut config = Config::from_str(address).map_err(|error| JournalError::Unsuitable {
             // Not the address itself: it may hold a password.
             place: "the PostgreSQL address".to_owned(),
             reason: describe(&error),
         })?;
+        // A machine that is gone closes nothing; an address may say otherwise.
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(PATIENCE);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(PATIENCE);
+        }
         let place = place(&config);
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(config, tls, manager);
@@ -95,13 +102,7 @@ impl PostgresStore {
         let time = options.clock;
         let database = Postgres { pool, place, time, releasing: Mutex::default() };
         database.migrate().await?;
-        let store = SqlStore {
-            database: Arc::new(database),
-            level: options.level,
-            ttl: options.lease,
-            clock,
-        };
-        Ok(Self { store })
+        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
     }
 }
 
@@ -156,13 +157,18 @@ impl Postgres {
     /// shows when they are used.
     async fn living(&self) -> Result<deadpool_postgres::Object, JournalError> {
         let mut client = self.client().await?;
+        // Others may put back what was closed under them.
         for _ in 0..CONNECTIONS {
             // Costs nothing where the server is near, and an append waits for its disk anyway.
-            match client.batch_execute("").await {
-                Ok(()) => break,
-                // Closed, reset, or told that its server ends: whatever it is, it is no use.
-                Err(_) => client = self.client().await?,
+            let alive = tokio::time::timeout(PATIENCE, client.batch_execute("")).await;
+            if matches!(alive, Ok(Ok(()))) {
+                break;
             }
+            // Closed, reset, silent, or told that its server ends: whatever it is, it is no use,
+            // and those that wait beside it are of the same server.
+            drop(deadpool_postgres::Object::take(client));
+            drop(self.pool.retain(|_, _| false));
+            client = self.client().await?;
         }
         Ok(client)
     }
@@ -244,12 +250,13 @@ impl Database for Postgres {
     }
 
     fn later(&self, work: Work<()>) {
-        // Without a runtime nothing can be done: the lease runs out.
+        // Without a runtime nothing can be done: for others the lease runs out.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (pool, place, time) = (self.pool.clone(), self.place.clone(), self.time.clone());
         let release = runtime.spawn(async move {
             let database = Self { pool, place, time, releasing: Mutex::default() };
-            let _ = database.transact(false, work).await;
+            // One that fails is made up for: the store knows whose leases are over.
+            let _ = tokio::time::timeout(PATIENCE, database.transact(false, work)).await;
         });
         let mut releasing = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
         releasing.retain(|release| !release.is_finished());

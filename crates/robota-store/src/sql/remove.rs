@@ -4,15 +4,20 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
 use super::chain::drop_journal;
+use super::ended::Ended;
 use super::lease::hold;
 use super::{Exclude, Tx, Value};
 use crate::failpoint::failpoint;
 
 /// Deletes a session and the blobs only it refers to; says whether there was one.
-pub(super) async fn delete(tx: &mut dyn Tx, session: &SessionId) -> Result<bool, JournalError> {
+pub(super) async fn delete(
+    tx: &mut dyn Tx,
+    session: &SessionId,
+    ended: &Ended,
+) -> Result<bool, JournalError> {
     let Some(held) = hold(tx, session).await? else { return Ok(false) };
     let now = tx.now().await?;
-    held.locked(session, now)?;
+    held.locked(session, now, ended)?;
     let there = held.head.is_some();
     let id = || vec![Value::text(session.as_str())];
     tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;

@@ -62,13 +62,7 @@ impl SqliteStore {
         let path = path.into();
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let database = Sqlite::open(path, Arc::clone(&clock)).await?;
-        let store = SqlStore {
-            database: Arc::new(database),
-            level: options.level,
-            ttl: options.lease,
-            clock,
-        };
-        Ok(Self { store })
+        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
     }
 }
 

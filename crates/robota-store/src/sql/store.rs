@@ -10,6 +10,7 @@ use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
 
 use super::blobs::SqlBlobs;
+use super::ended::Ended;
 use super::journal::SqlJournal;
 use super::lease::{self, Applicant, Lease};
 use super::{Columns, Database, Tx, Value, Work, chain, fork, list, remove};
@@ -18,9 +19,11 @@ use crate::Level;
 /// A store in a database.
 pub(super) struct SqlStore<D> {
     pub(super) database: Arc<D>,
-    pub(super) level: Level,
-    pub(super) ttl: std::time::Duration,
-    pub(super) clock: Arc<dyn Clock>,
+    level: Level,
+    ttl: std::time::Duration,
+    clock: Arc<dyn Clock>,
+    /// Shared by all clones: they are one store.
+    ended: Arc<Ended>,
 }
 
 impl<D> Clone for SqlStore<D> {
@@ -30,6 +33,7 @@ impl<D> Clone for SqlStore<D> {
             level: self.level,
             ttl: self.ttl,
             clock: Arc::clone(&self.clock),
+            ended: Arc::clone(&self.ended),
         }
     }
 }
@@ -41,10 +45,22 @@ fn work<T: Send + 'static>(
 }
 
 impl<D: Database> SqlStore<D> {
+    /// The store in that database, whose owners' times are told by that clock.
+    pub(super) fn new(
+        database: D,
+        level: Level,
+        ttl: std::time::Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let (database, ended) = (Arc::new(database), Arc::new(Ended::new(ttl)));
+        Self { database, level, ttl, clock, ended }
+    }
+
     fn applicant(&self) -> Applicant {
         Applicant {
             owner: crate::owner::owner(&*self.clock),
             ttl: i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2),
+            ended: Arc::clone(&self.ended),
         }
     }
 
@@ -67,7 +83,7 @@ impl<D: Database> SqlStore<D> {
         let (session, applicant) = (session.clone(), self.applicant());
         let claim =
             work(move |tx| Box::pin(async move { lease::claim(tx, &session, &applicant).await }));
-        // Safe, whatever the level: a token that was forgotten would be given twice.
+        // Safe, whatever the level: a database that forgot whose session it is refuses its writer.
         Ok(self.writer(self.database.write(true, claim).await?))
     }
 
@@ -142,8 +158,9 @@ impl<D: Database> SqlStore<D> {
         if Self::known(session).is_err() {
             return Ok(false);
         }
-        let session = session.clone();
-        let delete = work(move |tx| Box::pin(async move { remove::delete(tx, &session).await }));
+        let (session, ended) = (session.clone(), Arc::clone(&self.ended));
+        let delete =
+            work(move |tx| Box::pin(async move { remove::delete(tx, &session, &ended).await }));
         self.database.write(self.level != Level::Relaxed, delete).await
     }
 

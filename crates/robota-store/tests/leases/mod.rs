@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use robota_core::event::Durability;
 use robota_core::ids::SessionId;
-use robota_core::journal::{JournalError, JournalStore};
+use robota_core::journal::{Journal, JournalError, JournalStore};
 use robota_store::SqlOptions;
 use robota_testkit::FakeClock;
 use robota_testkit::store_suite::{envelope, events};
@@ -130,4 +130,59 @@ pub(crate) async fn two_stores_take_turns(first: &dyn JournalStore, second: &dyn
     for (store, name) in [(first, "b"), (second, "a"), (first, "d"), (second, "c")] {
         assert_eq!(store.read(&SessionId::from(name), 0, 99).await.unwrap().len(), 40);
     }
+}
+
+/// With `jam`, no lease can be given back.
+pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+    jam: impl AsyncFn(bool),
+) {
+    let end_unheard = async |writer: Box<dyn Journal>| {
+        jam(true).await;
+        drop(writer);
+        // Whoever writes next does so after the release.
+        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
+        jam(false).await;
+    };
+    let mut writer = first.create(&session()).await.unwrap();
+    writer.append(&events(1..=2), Durability::Synced).await.unwrap();
+    end_unheard(writer).await;
+    // Others cannot know that it is over.
+    let error = second.open(&session()).await.err().unwrap();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    let mut writer = first.open(&session()).await.unwrap();
+    writer.append(&next(2, 3), Durability::Synced).await.unwrap();
+    // One that lives is not taken from, not even by its own store.
+    for store in [first, second] {
+        let error = store.open(&session()).await.err().unwrap();
+        assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+        let error = store.delete(&session()).await.unwrap_err();
+        assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    }
+    writer.append(&next(2, 4), Durability::Synced).await.unwrap();
+    end_unheard(writer).await;
+    let error = second.delete(&session()).await.unwrap_err();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    assert!(first.delete(&session()).await.unwrap());
+}
+
+pub(crate) async fn a_writer_of_a_session_that_was_begun_anew_is_refused(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+    clock: &FakeClock,
+) {
+    let mut away = first.create(&session()).await.unwrap();
+    away.append(&events(1..=1), Durability::Synced).await.unwrap();
+    clock.advance(LEASE + Duration::from_secs(1));
+    assert!(second.delete(&session()).await.unwrap());
+    let mut anew = second.create(&session()).await.unwrap();
+    anew.append(&events(1..=1), Durability::Synced).await.unwrap();
+    // It would follow on what is there.
+    let error = away.append(&events(2..=2), Durability::Synced).await.unwrap_err();
+    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    drop(away);
+    let error = first.open(&session()).await.err().unwrap();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    anew.append(&events(2..=2), Durability::Synced).await.unwrap();
 }

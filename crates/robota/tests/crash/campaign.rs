@@ -14,9 +14,6 @@ use crate::life::{Death, HANGS, Life, Trial, live};
 use crate::place::{Kind, Place};
 use crate::scene::{ACTS, WHOLE};
 
-/// Deaths of the server: every other one takes the child along.
-const SERVER_DEATHS: u32 = 4;
-
 /// What one store went through.
 #[derive(Default)]
 pub(crate) struct Column {
@@ -57,8 +54,9 @@ impl Column {
 /// How many work on a server at once: it lets its clients wait more than work.
 const CLIENTS: u32 = 2;
 
-/// All deaths of a store: every failpoint, every append, so many random kills, and the server.
-pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32) -> Column {
+/// All deaths of a store: every failpoint, every append, so many random kills, and so many of the
+/// server.
+pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32, server_deaths: u32) -> Column {
     let Kind::Postgres = kind else {
         let mut campaign = Campaign::new(kind, seed, "", 0);
         let acts = campaign.rehearsals();
@@ -86,7 +84,7 @@ pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32) -> Column {
             }
         }
     });
-    for nth in 0..SERVER_DEATHS {
+    for nth in 0..server_deaths {
         let after = last.dice.below(acts[WHOLE].lines) as usize;
         last.server_dies(&mut server, after, nth % 2 == 0);
     }

@@ -6,7 +6,8 @@
 //! $ ROBOTA_CRASH_KILLS=1000 cargo nextest run -p robota --test crash --no-capture
 //! ```
 //!
-//! `ROBOTA_CRASH_KILLS` says how many random kills there are in all, `ROBOTA_CRASH_SEED` which.
+//! `ROBOTA_CRASH_KILLS` says how many random kills there are in all, `ROBOTA_CRASH_SEED` which, and
+//! `ROBOTA_CRASH_SERVER` how often the server is killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a test that starts itself again as a child")]
 
@@ -23,6 +24,8 @@ use robota_store::failpoint;
 
 /// Random kills in all, unless somebody wants more.
 const KILLS: u32 = 60;
+/// Deaths of the server, unless somebody wants more: every other one takes the child along.
+const SERVER_DEATHS: u32 = 4;
 /// The seed of a run that names none, so that it can be told from any other.
 const SEED: u64 = 20;
 
@@ -43,9 +46,12 @@ fn the_child_of_the_other_test() {
 fn kode_05_kode_12_sessions_survive_every_crash_on_every_store() {
     let seed = number("ROBOTA_CRASH_SEED", SEED);
     let kills = u32::try_from(number("ROBOTA_CRASH_KILLS", u64::from(KILLS))).unwrap();
+    let server = number("ROBOTA_CRASH_SERVER", u64::from(SERVER_DEATHS));
+    let server = u32::try_from(server).unwrap();
     let share = kills.div_ceil(Kind::ALL.len() as u32);
     let columns = std::thread::scope(|scope| {
-        let campaigns = Kind::ALL.map(|kind| scope.spawn(move || campaign(kind, seed, share)));
+        let campaigns =
+            Kind::ALL.map(|kind| scope.spawn(move || campaign(kind, seed, share, server)));
         campaigns.map(|campaign| match campaign.join() {
             Ok(column) => column,
             Err(panic) => std::panic::resume_unwind(panic),
