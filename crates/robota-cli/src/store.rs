@@ -36,7 +36,7 @@ pub(crate) async fn open(
                 Ok(Arc::new(files(PathBuf::from(folder), level, setup)?))
             }
             Some(("sqlite", file)) if !file.is_empty() => sqlite(Path::new(file), level).await,
-            Some(("postgres" | "postgresql", _)) => postgres(name).await,
+            Some(("postgres" | "postgresql", _)) => postgres(name, level).await,
             _ => Err(unknown(name).into()),
         },
     }
@@ -79,13 +79,14 @@ fn uuid_v4() -> uuid::Uuid {
 
 #[cfg(feature = "sqlite")]
 async fn sqlite(file: &Path, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
-    let options = robota_store::SqlOptions { level, ..robota_store::SqlOptions::default() };
+    let options = robota_store::SqlOptions { level, ..Default::default() };
     Ok(Arc::new(robota_store::SqliteStore::open_with(file, options).await?))
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str) -> anyhow::Result<Arc<dyn JournalStore>> {
-    Ok(Arc::new(robota_store::PostgresStore::connect(url).await?))
+async fn postgres(url: &str, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+    let options = robota_store::SqlOptions { level, ..Default::default() };
+    Ok(Arc::new(robota_store::PostgresStore::connect_at(url, options).await?))
 }
 
 #[cfg(not(feature = "sqlite"))]
@@ -94,6 +95,6 @@ async fn sqlite(_file: &Path, _level: Level) -> anyhow::Result<Arc<dyn JournalSt
 }
 
 #[cfg(not(feature = "postgres"))]
-async fn postgres(_url: &str) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn postgres(_url: &str, _level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
     Err(Usage("--store postgres: this program was built without PostgreSQL".to_owned()).into())
 }

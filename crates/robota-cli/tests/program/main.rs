@@ -1,5 +1,6 @@
 //! The real program, run as a person or a script runs it. One binary, so that it is linked once.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+#![allow(clippy::print_stdout)]
 
 mod home;
 mod print;
@@ -7,6 +8,7 @@ mod providers;
 mod secrets;
 mod sessions;
 mod settings;
+mod sql_stores;
 mod stored;
 #[cfg(target_os = "linux")]
 mod tools;

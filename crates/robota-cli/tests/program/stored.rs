@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::home::Home;
+use crate::home::{Home, stderr, stdout};
 
 /// A look at a file, a refused command, an answer.
 const SCRIPT: &str = "
@@ -38,7 +38,7 @@ impl Project {
     #[track_caller]
     fn sessions(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["sessions"], args].concat());
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let (out, err) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
         if code == 0 { out } else { format!("{out}{err}") }
     }
@@ -46,7 +46,7 @@ impl Project {
     #[track_caller]
     fn json(&self, code: i32, args: &[&str]) -> Value {
         let output = self.run(&[&["sessions"], args, &["--json"]].concat());
-        assert_eq!(output.status.code(), Some(code), "{args:?} {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{args:?} {}", stderr(&output));
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
@@ -54,7 +54,7 @@ impl Project {
     fn session(&self, prompt: &str) -> String {
         let args = ["-p", prompt, "--provider", "scripted:script.yaml", "--output-format", "json"];
         let output = self.run(&args);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
         value["session_id"].as_str().unwrap().to_owned()
     }
@@ -63,10 +63,6 @@ impl Project {
     fn segment(&self, session: &str) -> PathBuf {
         self.path(&format!(".robota/sessions/{session}/1.jsonl"))
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// Ids, times and folders are others each time.

@@ -54,7 +54,15 @@ impl PostgresStore {
     /// # Errors
     /// When the address is none, the server cannot be reached, or a newer version made its tables.
     pub async fn connect(address: &str) -> Result<Self, JournalError> {
-        Self::connect_with(address, NoTls, SqlOptions::default()).await
+        Self::connect_at(address, SqlOptions::default()).await
+    }
+
+    /// The same with other options.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`].
+    pub async fn connect_at(address: &str, options: SqlOptions) -> Result<Self, JournalError> {
+        Self::connect_with(address, NoTls, options).await
     }
 
     /// The same with other options, and with the encryption that the caller brings.

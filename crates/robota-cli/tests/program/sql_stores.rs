@@ -1,12 +1,12 @@
 //! The program on databases: the same sessions, kept elsewhere.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
-#![allow(clippy::print_stdout)]
 
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Output;
 
 use robota_testkit::postgres::PostgresServer;
 use serde_json::Value;
+
+use crate::home::{Home, stderr, stdout};
 
 /// A look at a file, then an answer.
 const LOOKS: &str = "
@@ -19,41 +19,32 @@ const REMEMBERS: &str = "- expect: {messages: 5}\n  text: I remember.";
 
 /// A project whose sessions are kept in a database.
 struct Project {
-    folder: tempfile::TempDir,
+    home: Home,
     store: String,
 }
 
 impl Project {
-    fn new(store: impl FnOnce(&std::path::Path) -> String) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("notes.txt"), "hello world\n").unwrap();
-        let store = store(folder.path());
-        Self { folder, store }
+    fn new(store: impl FnOnce(&Path) -> String) -> Self {
+        let home = Home::new();
+        home.write("project/notes.txt", "hello world\n");
+        let store = store(&home.path("project"));
+        Self { home, store }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.home.path("project").join(name)
     }
 
     /// Runs the program with these words and the store's name.
     fn run(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_robota"))
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"))
-            .args(args)
-            .args(["--store", &self.store])
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
+        self.home.command(&[args, &["--store", &self.store]].concat()).output().unwrap()
     }
 
     /// `robota sessions ARGS`, which must end so.
     #[track_caller]
     fn sessions(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["sessions"], args].concat());
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let (out, err) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(code), "{args:?}\n{out}\n{err}");
         if code == 0 { out } else { format!("{out}{err}") }
     }
@@ -77,15 +68,11 @@ impl Project {
         std::fs::write(self.path("script.yaml"), script).unwrap();
         let words = ["-p", prompt, "--provider", "scripted:script.yaml", "--output-format", "json"];
         let output = self.run(&[&words, args].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
         let word = |name: &str| value[name].as_str().unwrap().to_owned();
         (word("session_id"), word("result"))
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 /// All that can be done with sessions, each step by a program of its own.
