@@ -7,7 +7,6 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use indexmap::IndexMap;
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::BlobCheckpoints;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
@@ -62,7 +61,6 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
     let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
         .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
-        .checkpoints(Arc::new(BlobCheckpoints::new(parts.blobs.clone())))
         .blobs(parts.blobs)
         .follow_cd();
     let mut read_only = false;
@@ -137,7 +135,7 @@ pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
                 RecordedExit::Code(code) => code,
                 RecordedExit::Signal(signal) => 128 + signal,
             });
-            Evidence { call: CallId::from(record.call), exit, partial_output: None }
+            Evidence { exit, ..Evidence::of(CallId::from(record.call)) }
         })
         .collect()
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::{Before, Checkpoints, NoCheckpoints};
+use robota_core::checkpoint::{Before, Changing};
 use robota_core::ids::CallId;
 use robota_core::tool::ToolContext;
 use robota_exec::sandbox::Confinement;
-use robota_exec::{Environment, Spill, Supervisor};
+use robota_exec::{Environment, Supervisor};
 
 use crate::arguments::Early;
 use crate::ask_user::Asker;
@@ -29,9 +29,7 @@ pub struct Workplace {
     pub(crate) env: Environment,
     pub(crate) log: Arc<ReadLog>,
     pub(crate) grant: Arc<dyn Grant>,
-    pub(crate) checkpoints: Arc<dyn Checkpoints>,
     pub(crate) blobs: Option<Arc<dyn Blobs>>,
-    pub(crate) spill: Option<Spill>,
     pub(crate) confinement: Option<Arc<Confinement>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
@@ -53,9 +51,7 @@ impl Workplace {
             env,
             log: Arc::default(),
             grant: Arc::new(AllFiles),
-            checkpoints: Arc::new(NoCheckpoints),
             blobs: None,
-            spill: None,
             confinement: None,
             asker: None,
             searcher: None,
@@ -76,24 +72,10 @@ impl Workplace {
         self
     }
 
-    /// The same, handing every file over before it is changed.
-    #[must_use]
-    pub fn checkpoints(mut self, checkpoints: Arc<dyn Checkpoints>) -> Self {
-        self.checkpoints = checkpoints;
-        self
-    }
-
     /// The same with a place for pictures.
     #[must_use]
     pub fn blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
         self.blobs = Some(blobs);
-        self
-    }
-
-    /// The same with a folder for output that is too long to be shown.
-    #[must_use]
-    pub fn spill(mut self, spill: Spill) -> Self {
-        self.spill = Some(spill);
         self
     }
 
@@ -178,6 +160,32 @@ impl Workplace {
         path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
     }
 
+    /// Where files are put that nobody keeps.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        let set = self.env.get("TMPDIR").filter(|dir| !dir.is_empty());
+        set.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
+    /// Has what is there kept, all of it at once.
+    async fn checkpoint(&self, context: &ToolContext, planned: &[Planned]) -> Result<(), Early> {
+        let files: Vec<_> = planned
+            .iter()
+            .map(|change| {
+                let before = match &change.before {
+                    None => Before::Missing,
+                    Some(content) => Before::File { content, mode: change.mode() },
+                };
+                Changing { path: &change.target, before, after: &change.after }
+            })
+            .collect();
+        let kept = context.checkpoints.before_change(&context.call, &files).await;
+        kept.map_err(|error| {
+            let path = planned.first().map(|change| change.path.clone()).unwrap_or_default();
+            let error = FileError::NoCheckpoint { path, message: error.message };
+            crate::blocking::failed(&error).into()
+        })
+    }
+
     /// Plans changes, keeps what is there, then makes them. One at a time: two edits at once
     /// could each replace what the other wrote.
     pub(crate) async fn change<T: Send + 'static>(
@@ -188,18 +196,7 @@ impl Workplace {
         let _one_at_a_time = self.editing.lock().await;
         let log = self.log.clone();
         let (planned, more) = crate::blocking::blocking(move || plan(&log)).await?;
-        for change in &planned {
-            let before = match &change.before {
-                None => Before::Missing,
-                Some(content) => Before::File { content, mode: change.mode() },
-            };
-            let kept = self.checkpoints.before_change(&context.call, &change.target, before).await;
-            if let Err(error) = kept {
-                let path = change.path.clone();
-                let error = FileError::NoCheckpoint { path, message: error.message };
-                return Err(crate::blocking::failed(&error).into());
-            }
-        }
+        self.checkpoint(context, &planned).await?;
         let log = self.log.clone();
         let made = crate::blocking::blocking(move || {
             let stamps = commit(&planned)?;

@@ -153,6 +153,7 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "message_injected",
         "input_accepted",
         "compaction_finished",
+        "files_changing",
         "turn_finished",
         "rewound",
         "view_restored",

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use robota_core::checkpoint::{Before, Checkpoints};
+use robota_core::checkpoint::{Before, Changing, Checkpoints};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::ids::CallId;
 use robota_exec::{Environment, Supervisor};
@@ -128,22 +128,25 @@ impl Checkpoints for Kept {
     async fn before_change(
         &self,
         call: &CallId,
-        path: &std::path::Path,
-        before: Before<'_>,
+        files: &[Changing<'_>],
     ) -> Result<(), ErrorData> {
         assert_eq!(call.to_string(), "direct");
         if self.full {
             return Err(ErrorData::new(ErrorKind::Storage, "the disk is full"));
         }
-        let kept = match before {
-            Before::Missing => (path.to_owned(), None, None),
-            Before::File { content, mode } => {
-                // It is still there: nothing was changed yet.
-                assert_eq!(std::fs::read(path).unwrap(), content);
-                (path.to_owned(), Some(content.to_vec()), mode)
-            }
-        };
-        self.kept.lock().unwrap().push(kept);
+        for file in files {
+            let path = file.path;
+            let kept = match file.before {
+                Before::Missing => (path.to_owned(), None, None),
+                Before::File { content, mode } => {
+                    // It is still there: nothing was changed yet.
+                    assert_eq!(std::fs::read(path).unwrap(), content);
+                    (path.to_owned(), Some(content.to_vec()), mode)
+                }
+            };
+            assert_ne!(kept.1.as_deref(), Some(file.after));
+            self.kept.lock().unwrap().push(kept);
+        }
         Ok(())
     }
 }
@@ -152,14 +155,17 @@ impl Checkpoints for Kept {
 async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
     let dir = tempfile::tempdir().unwrap();
     let kept = Arc::new(Kept::default());
-    let place = workplace(&dir).checkpoints(kept.clone());
+    let place = workplace(&dir);
+    let context = || ToolContext { checkpoints: kept.clone(), ..ToolContext::detached() };
     let root = dir.path().canonicalize().unwrap();
-    assert!(write(&place, "f", "one\n").await.ok);
-    assert!(write(&place, "f", "two\n").await.ok);
+    for content in ["one\n", "two\n"] {
+        let input = json!({"file_path": "f", "content": content});
+        assert!(Write::new(&place).run(input, context()).await.ok);
+    }
     let input = json!({"file_path": "f", "old_string": "two", "new_string": "three"});
-    assert!(Edit::new(&place).run(input, ToolContext::detached()).await.ok);
+    assert!(Edit::new(&place).run(input, context()).await.ok);
     let input = json!({"file_path": "f", "old_string": "absent", "new_string": "x"});
-    assert!(!Edit::new(&place).run(input, ToolContext::detached()).await.ok);
+    assert!(!Edit::new(&place).run(input, context()).await.ok);
     let seen: Vec<_> =
         kept.kept.lock().unwrap().iter().map(|(p, c, _)| (p.clone(), c.clone())).collect();
     let file = root.join("f");
@@ -178,8 +184,9 @@ async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
 async fn sdk_17_without_a_checkpoint_nothing_changes() {
     let dir = tempfile::tempdir().unwrap();
     let full = Kept { full: true, ..Kept::default() };
-    let place = workplace(&dir).checkpoints(Arc::new(full));
-    let outcome = write(&place, "f", "one\n").await;
+    let context = ToolContext { checkpoints: Arc::new(full), ..ToolContext::detached() };
+    let input = json!({"file_path": "f", "content": "one\n"});
+    let outcome = Write::new(&workplace(&dir)).run(input, context).await;
     assert_eq!(outcome.error_code.as_deref(), Some("no_checkpoint"));
     assert!(outcome.text().contains("the disk is full"), "{}", outcome.text());
     assert!(!dir.path().join("f").exists());
