@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use indexmap::IndexMap;
 use robota_core::blob::Blobs;
+use robota_core::checkpoint::Aftermath;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
@@ -16,7 +17,7 @@ use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, Evidence, PolicyGate, Session, SessionBuilder};
-use robota_tools::{Brave, PolicyGrant, Searcher, Searxng, Workplace};
+use robota_tools::{Brave, LocalAftermath, PolicyGrant, Searcher, Searxng, Workplace};
 
 use crate::provider::Chosen;
 use crate::{Usage, setup};
@@ -52,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) environment: Environment,
     /// Who is asked.
     pub(crate) approvals: Approvals,
+    /// Who tidies up after a run that died.
+    pub(crate) aftermath: Arc<dyn Aftermath>,
     /// At most this many model calls; zero is no limit.
     pub(crate) max_rounds: u32,
 }
@@ -86,6 +89,7 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .approvals(parts.approvals)
         .provider_timeout(parts.chosen.timeout)
         .max_turns(parts.max_rounds)
+        .aftermath(parts.aftermath)
         .configure(|config| config.redactor = parts.redactor);
     if let Some(name) = parts.name {
         builder = builder.name(name);
@@ -120,6 +124,11 @@ pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<d
         (None, Some(key)) => Some(Arc::new(Brave::new(key))),
         (None, None) => None,
     }
+}
+
+/// Tidies up after a run that died.
+pub(crate) fn aftermath(cwd: &Path) -> Arc<LocalAftermath> {
+    Arc::new(LocalAftermath::new().records(records(cwd)))
 }
 
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.

@@ -44,6 +44,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let wanted = sandbox::wanted(level, &setup);
     let confinement = sandbox::confinement(wanted, &environment).await?;
     let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
+    let aftermath = compose::aftermath(&cwd);
     let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
         chosen,
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         supervisor: supervisor.clone(),
         environment,
         approvals: Approvals::Deny,
+        aftermath: aftermath.clone(),
         max_rounds: args.max_turns,
     });
     let (session, since) = match &which {
@@ -66,6 +68,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
             let since = Since::After(store.head(id).await?.last);
             let resume = Resume { evidence: compose::evidence(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
+            aftermath.forget();
             if let Some(name) = &sessions.name {
                 session.rename(name.clone()).await?;
             }

@@ -131,6 +131,9 @@ pub struct CallView {
     pub duration_ms: Option<u64>,
     /// What the model was told.
     pub result: Option<String>,
+    /// The files it was about to change, when it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// Whether a call may run, and who said so.
@@ -160,6 +163,7 @@ impl CallView {
             error_code: None,
             duration_ms: None,
             result: None,
+            files: Vec::new(),
         }
     }
 
@@ -333,6 +337,12 @@ impl Teller {
             Event::ToolCalled(data) => {
                 let call = &data.tool_use;
                 self.calls.insert(call.call.clone(), CallView::new(call));
+            }
+            Event::FilesChanging(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    let paths = data.files.iter().map(|file| file.path.clone());
+                    call.files.extend(paths);
+                }
             }
             Event::PermissionDecided(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
