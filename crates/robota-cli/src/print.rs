@@ -43,6 +43,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let environment = compose::environment(&setup.settings.values.env);
     let wanted = sandbox::wanted(level, &setup);
     let confinement = sandbox::confinement(wanted, &environment).await?;
+    let confined = confinement.is_some();
     let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
     let aftermath = compose::aftermath(&cwd);
     let builder = compose::session(Parts {
@@ -57,7 +58,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         searcher: compose::searcher(&setup.environment),
         hooks: Some(hooks),
         supervisor: supervisor.clone(),
-        environment,
+        environment: sandbox::environment(&environment, confined, &setup),
         approvals: Approvals::Deny,
         aftermath: aftermath.clone(),
         max_rounds: args.max_turns,

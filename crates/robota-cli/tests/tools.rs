@@ -311,3 +311,43 @@ async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
     home.play(&calls, &[&allow[..], &["off"]].concat(), &[]).await;
     assert!(outside.exists());
 }
+
+/// The settings of a sandbox hold for commands and for tools that change files themselves.
+#[tokio::test]
+async fn sandbox_settings_are_kept_or_said_not_to_be() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("project/.secrets")).unwrap();
+    std::fs::write(home.path("project/.secrets/id"), "s3cret\n").unwrap();
+    std::fs::write(home.path("project/.secrets/id.pub"), "known\n").unwrap();
+    let settings = json!({"sandbox": {
+        "enabled": true,
+        "failIfUnavailable": true,
+        "filesystem": {
+            "denyWrite": ["src"], "denyRead": [".secrets"], "allowRead": [".secrets/id.pub"],
+        },
+        "credentials": {"envVars": ["DEPLOY_NAME"]},
+        "network": {"allowLocalBinding": true},
+    }});
+    std::fs::write(home.path("home/.robota/settings.json"), settings.to_string()).unwrap();
+    let doctor = home.robota(&["doctor", "--json"], &[]).await;
+    if !out(&doctor).contains("by bubblewrap") {
+        println!("NOT TESTED: bubblewrap is needed for this: {}", out(&doctor));
+        return;
+    }
+    assert!(out(&doctor).contains("sandbox.network.allowLocalBinding"), "{}", out(&doctor));
+    assert!(!out(&doctor).contains("denyWrite"), "{}", out(&doctor));
+    let command = "echo x > src/f; echo x > made; cat .secrets/id .secrets/id.pub; echo \"[$DEPLOY_NAME]\"";
+    let calls = [
+        ("Bash", json!({"command": command}), ""),
+        ("Write", json!({"file_path": "src/f", "content": "x"}), ""),
+        ("Write", json!({"file_path": "written", "content": "x"}), ""),
+    ];
+    let mode = ["--permission-mode", "bypassPermissions"];
+    let (_, events) = home.play(&calls, &mode, &[("DEPLOY_NAME", "somebody")]).await;
+    let finished = of(&events, "tool_finished");
+    let told = text(&finished[0]["outcome"]);
+    assert!(told.contains("known\n[]\n") && !told.contains("s3cret"), "{told}");
+    assert_eq!(finished[1]["outcome"]["error_code"], "sandbox_denied");
+    assert!(!home.path("project/src/f").exists());
+    assert!(home.path("project/made").exists() && home.path("project/written").exists());
+}

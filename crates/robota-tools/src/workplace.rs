@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{Before, Changing};
 use robota_core::ids::CallId;
-use robota_core::tool::ToolContext;
+use robota_core::paths::Paths as _;
+use robota_core::sandbox::SandboxError;
+use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_exec::sandbox::Confinement;
-use robota_exec::{Environment, Supervisor};
+use robota_exec::{Environment, OsPaths, Supervisor};
 
 use crate::arguments::Early;
 use crate::ask_user::Asker;
 use crate::error::FileError;
 use crate::file::{FileStamp, Planned, commit};
-use crate::grant::{AllFiles, Grant};
+use crate::grant::{AllFiles, Fenced, Grant};
 use crate::read_log::ReadLog;
 use crate::shells::Shells;
 use crate::todo::Todos;
@@ -28,6 +30,7 @@ pub struct Workplace {
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Environment,
     pub(crate) log: Arc<ReadLog>,
+    rules: Arc<dyn Grant>,
     pub(crate) grant: Arc<dyn Grant>,
     pub(crate) blobs: Option<Arc<dyn Blobs>>,
     pub(crate) confinement: Option<Arc<Confinement>>,
@@ -50,6 +53,7 @@ impl Workplace {
             supervisor,
             env,
             log: Arc::default(),
+            rules: Arc::new(AllFiles),
             grant: Arc::new(AllFiles),
             blobs: None,
             confinement: None,
@@ -68,8 +72,8 @@ impl Workplace {
     /// The same under rules on what may be shown.
     #[must_use]
     pub fn grant(mut self, grant: Arc<dyn Grant>) -> Self {
-        self.grant = grant;
-        self
+        self.rules = grant;
+        self.behind_fence()
     }
 
     /// The same with a place for pictures.
@@ -79,11 +83,38 @@ impl Workplace {
         self
     }
 
-    /// The same with commands that are kept from what they must not do.
+    /// The same behind a fence: commands are kept from what they must not do by the system, and
+    /// tools that read and change files keep to it by themselves.
     #[must_use]
     pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
         self.confinement = Some(confinement);
+        self.behind_fence()
+    }
+
+    fn behind_fence(mut self) -> Self {
+        self.grant = match &self.confinement {
+            Some(fence) => Arc::new(Fenced { rules: self.rules.clone(), fence: fence.clone() }),
+            None => self.rules.clone(),
+        };
         self
+    }
+
+    /// Refuses a change that the fence does not allow.
+    fn within_fence(&self, planned: &[Planned]) -> Result<(), Early> {
+        let Some(confinement) = &self.confinement else { return Ok(()) };
+        let fence = &confinement.boundaries().fence;
+        let outside = planned.iter().find(|change| {
+            // Folders on the way may be missing, or links.
+            let real = OsPaths.canonical(&change.target);
+            !real.is_some_and(|real| fence.may_write(&real))
+        });
+        let Some(outside) = outside else { return Ok(()) };
+        let path = outside.path.clone();
+        let what = format!("write ({})", path.display());
+        let error = SandboxError::Denied { action: "write", path, level: fence.level };
+        let text = format!("{error}; nothing was changed.\n[the sandbox refused: {what}]\n");
+        let refused = ToolOutcome::failed("sandbox_denied", text);
+        Err(refused.with_metadata("sandbox_denied", vec![what]).into())
     }
 
     /// The same with somebody to ask.
@@ -196,6 +227,7 @@ impl Workplace {
         let _one_at_a_time = self.editing.lock().await;
         let log = self.log.clone();
         let (planned, more) = crate::blocking::blocking(move || plan(&log)).await?;
+        self.within_fence(&planned)?;
         self.checkpoint(context, &planned).await?;
         let log = self.log.clone();
         let made = crate::blocking::blocking(move || {

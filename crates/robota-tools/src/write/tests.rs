@@ -180,6 +180,70 @@ async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
     assert!(cfg!(not(unix)) || kept.kept.lock().unwrap()[1].2.is_some());
 }
 
+/// Tools that run in our own process keep to the fence of commands, and say so in the same words.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn kode_13_tools_keep_to_the_fence() {
+    use robota_core::sandbox::{Fence, Level};
+    use robota_exec::sandbox::{Confinement, probe};
+
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (inside, outside) = (root.join("work"), root.join("outside"));
+    for folder in [inside.join("kept"), inside.join("hidden"), outside.clone()] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::write(inside.join("hidden/key"), "s3cret\n").unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+    let env = Environment::new().with("PATH", "/usr/bin:/bin");
+    let support = probe(&env).await;
+    let place = |level| {
+        let fence = Fence {
+            level,
+            writable: vec![inside.clone()],
+            protected: vec![inside.join("kept")],
+            hidden: vec![inside.join("hidden")],
+            shown: Vec::new(),
+            network: false,
+        };
+        let confinement = Confinement::new(fence, &support).ok()?;
+        let place = Workplace::new(&inside, Supervisor::new(), env.clone());
+        Some(place.confine(Arc::new(confinement)))
+    };
+    let Some(read_only) = place(Level::ReadOnly) else {
+        println!("SKIPPED: this system has no sandbox ({support:?})");
+        return;
+    };
+    let place = place(Level::WorkspaceWrite).unwrap();
+    let out = outside.join("f").display().to_string();
+    for (place, path) in [
+        (&read_only, "f"),
+        (&place, &*out),
+        (&place, "../outside/f"),
+        (&place, "link/f"),
+        (&place, "link/new/folder/f"),
+        (&place, "kept/f"),
+        (&place, "hidden/f"),
+    ] {
+        let refused = write(place, path, "x\n").await;
+        assert_eq!(refused.error_code.as_deref(), Some("sandbox_denied"), "{path}");
+        assert!(refused.text().contains("[the sandbox refused: write ("), "{}", refused.text());
+        assert!(refused.metadata.contains_key("sandbox_denied"));
+    }
+    assert_eq!(outside.read_dir().unwrap().count(), 0);
+    assert!(write(&place, "new/f", "x\n").await.ok);
+    let read = crate::Read::new(&place);
+    let hidden = read.run(json!({"file_path": "hidden/key"}), ToolContext::detached()).await;
+    assert!(!hidden.ok && !hidden.text().contains("s3cret"), "{}", hidden.text());
+    for (tool, input) in [
+        (&crate::Grep::new(&place) as &dyn Tool, json!({"pattern": "s3cret", "output_mode": "content"})),
+        (&crate::Glob::new(&place), json!({"pattern": "**/key"})),
+    ] {
+        let found = tool.run(input, ToolContext::detached()).await.text();
+        assert!(!found.contains("hidden"), "{found}");
+    }
+}
+
 #[tokio::test]
 async fn sdk_17_without_a_checkpoint_nothing_changes() {
     let dir = tempfile::tempdir().unwrap();
