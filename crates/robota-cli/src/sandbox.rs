@@ -104,11 +104,7 @@ fn texts(setting: Option<&Value>, key: &str) -> Vec<String> {
 }
 
 /// The environment of commands behind a fence: without what `sandbox.credentials.envVars` names.
-pub(crate) fn environment(
-    environment: &Environment,
-    confined: bool,
-    setup: &Setup,
-) -> Environment {
+pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Setup) -> Environment {
     let settings = setup.settings.values.sandbox.as_ref();
     let credentials = settings.and_then(|settings| settings.other.get("credentials"));
     let kept_from = texts(credentials, "envVars");

@@ -67,7 +67,8 @@ impl Home {
     /// Goes on with the last session; all its events.
     async fn go_on(&self) -> Vec<Value> {
         let mock = MockServer::start(Scenario::reply("I see.")).await.unwrap();
-        let output = self.robota(&["-c", "-p", "What now?"], &mock.origin()).output().await.unwrap();
+        let output =
+            self.robota(&["-c", "-p", "What now?"], &mock.origin()).output().await.unwrap();
         assert!(output.status.success(), "{output:?}");
         let list = self.robota(&["sessions", "list", "--json"], "").output().await.unwrap();
         let list: Value = serde_json::from_slice(&list.stdout).unwrap();
@@ -82,7 +83,10 @@ impl Home {
 
 async fn kill(mut child: Child) {
     child.start_kill().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child.wait().await.unwrap()), Some(9));
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&child.wait().await.unwrap()),
+        Some(9)
+    );
 }
 
 /// What the model was told of the last call.
@@ -94,9 +98,7 @@ fn told(events: &[Value]) -> String {
 
 /// Reads both files, then changes both in one call.
 fn edits() -> Scenario {
-    let edit = |file: &str, old: &str, new: &str| {
-        json!({"file_path": file, "old_string": old, "new_string": new})
-    };
+    let edit = |file: &str, old: &str, new: &str| json!({"file_path": file, "old_string": old, "new_string": new});
     let edits = [edit("a.txt", "old", "new"), edit("src/b.txt", "old", "new")];
     Scenario::reply(Reply::new().tool("Read", json!({"file_path": "a.txt"})))
         .then(Reply::new().tool("Read", json!({"file_path": "src/b.txt"})))
@@ -118,7 +120,8 @@ async fn sdk_17_killed_before_a_change_what_was_there_is_kept_and_nothing_change
     let events = home.go_on().await;
     let event = events.iter().find(|event| event["type"] == "files_changing").unwrap();
     let files = event["data"]["files"].as_array().unwrap();
-    for (file, (name, before)) in files.iter().zip([("a.txt", "old a\n"), ("src/b.txt", "old b\n")]) {
+    for (file, (name, before)) in files.iter().zip([("a.txt", "old a\n"), ("src/b.txt", "old b\n")])
+    {
         assert_eq!(file["path"], home.path(name).display().to_string());
         let blob = BlobRef::of(before.as_bytes());
         assert_eq!(file["before"]["sha256"], blob.sha256);
@@ -146,7 +149,10 @@ async fn tool_02_killed_between_two_files_all_are_put_back() {
     let told = told(&home.go_on().await);
     assert!(told.contains("Put back to what it was") && told.contains("/a.txt"), "{told}");
     assert!(told.contains("Not changed: ") && told.contains("/src/b.txt"), "{told}");
-    assert_eq!((home.content("a.txt"), home.content("src/b.txt")), ("old a\n".into(), "old b\n".into()));
+    assert_eq!(
+        (home.content("a.txt"), home.content("src/b.txt")),
+        ("old a\n".into(), "old b\n".into())
+    );
     assert!(!home.path(".k1ll3d.robota-swap").exists());
 }
 

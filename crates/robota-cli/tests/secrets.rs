@@ -66,15 +66,17 @@ async fn sess_13_long_output_is_kept_without_secrets_and_can_be_read() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    let finished: Vec<_> =
-        events.iter().filter(|event| event["type"] == "tool_finished").collect();
+    let finished: Vec<_> = events.iter().filter(|event| event["type"] == "tool_finished").collect();
     let text = |at: usize| {
         finished[at]["data"]["outcome"]["content"][0]["text"].as_str().unwrap().to_owned()
     };
     // One cut, one note, and what is said about the end.
     let told = text(0);
     assert!(told.starts_with(&whole[..15_000]), "{told}");
-    assert!(told.ends_with(&format!("{}[exit code 3]\n", &whole[whole.len() - 14_990..])), "{told}");
+    assert!(
+        told.ends_with(&format!("{}[exit code 3]\n", &whole[whole.len() - 14_990..])),
+        "{told}"
+    );
     let cut = format!("[... {} of {} bytes are left out.", whole.len() - 30_000, whole.len());
     assert_eq!((told.matches(&cut).count(), told.matches("[...").count()), (1, 1), "{told}");
     assert!(told.contains(&format!("{{\"output\": \"{name}\", \"offset\": 15000}}")), "{told}");
@@ -85,9 +87,11 @@ async fn sess_13_long_output_is_kept_without_secrets_and_can_be_read() {
     for secret in [KEY, TOKEN, &TOKEN[..9], &TOKEN[9..]] {
         // What is cut by how it is shown may not be told either.
         assert_eq!(files_with(secret, &project), Vec::<PathBuf>::new(), "{secret}");
-        assert!(!received.iter().any(|request| {
-            String::from_utf8_lossy(&request.body).contains(secret)
-        }));
+        assert!(
+            !received
+                .iter()
+                .any(|request| { String::from_utf8_lossy(&request.body).contains(secret) })
+        );
     }
 }
 

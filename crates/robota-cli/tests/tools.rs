@@ -210,7 +210,8 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
 async fn sdk_17_what_files_were_goes_with_the_session() {
     let home = Home::new();
     std::fs::write(home.path("project/.env"), format!("KEY={KEY}\n")).unwrap();
-    let edit = |file: &str, old: &str| json!({"file_path": file, "old_string": old, "new_string": "it"});
+    let edit =
+        |file: &str, old: &str| json!({"file_path": file, "old_string": old, "new_string": "it"});
     let calls = [
         ("Read", json!({"file_path": "notes.txt"}), ""),
         ("Edit", edit("notes.txt", "world"), ""),
@@ -336,7 +337,8 @@ async fn sandbox_settings_are_kept_or_said_not_to_be() {
     }
     assert!(out(&doctor).contains("sandbox.network.allowLocalBinding"), "{}", out(&doctor));
     assert!(!out(&doctor).contains("denyWrite"), "{}", out(&doctor));
-    let command = "echo x > src/f; echo x > made; cat .secrets/id .secrets/id.pub; echo \"[$DEPLOY_NAME]\"";
+    let command =
+        "echo x > src/f; echo x > made; cat .secrets/id .secrets/id.pub; echo \"[$DEPLOY_NAME]\"";
     let calls = [
         ("Bash", json!({"command": command}), ""),
         ("Write", json!({"file_path": "src/f", "content": "x"}), ""),

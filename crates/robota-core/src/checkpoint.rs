@@ -42,11 +42,7 @@ pub struct Changing<'a> {
 pub trait Checkpoints: Send + Sync {
     /// A call is about to change these files, all of them or none. When this returns, what was
     /// there is kept, and it is known which call was about to change it.
-    async fn before_change(
-        &self,
-        call: &CallId,
-        files: &[Changing<'_>],
-    ) -> Result<(), ErrorData>;
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData>;
 }
 
 /// Keeps nothing. For tools used without a session.

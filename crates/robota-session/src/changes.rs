@@ -36,11 +36,7 @@ pub(crate) struct JournalCheckpoints {
 
 #[async_trait::async_trait]
 impl Checkpoints for JournalCheckpoints {
-    async fn before_change(
-        &self,
-        call: &CallId,
-        files: &[Changing<'_>],
-    ) -> Result<(), ErrorData> {
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
         let over = || ErrorData::new(ErrorKind::Storage, "the turn of this call is over");
         let mut kept = Vec::with_capacity(files.len());
         for file in files {

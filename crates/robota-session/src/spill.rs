@@ -63,11 +63,8 @@ impl Tool for Hosted {
         context.checkpoints = self.checkpoints.clone();
         context.progress = bounded(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
-        let output = Arc::new(CallOutput {
-            blobs: self.blobs.clone(),
-            limit,
-            used: AtomicBool::new(false),
-        });
+        let output =
+            Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
         context.output = Some(output.clone());
         let outcome = self.inner.run(input, context).await;
         let words: usize = outcome.content.iter().map(words).sum();

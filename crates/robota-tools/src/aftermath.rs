@@ -8,8 +8,8 @@ use robota_core::blob::Blobs;
 use robota_core::checkpoint::{Aftermath, FileChange, FoundFile};
 use robota_core::ids::CallId;
 use robota_core::process::ProcessIdentity;
-use robota_exec::reaper::{self, ReaperRecord};
 use robota_exec::RecordedExit;
+use robota_exec::reaper::{self, ReaperRecord};
 
 /// How long a reaper may take to begin with a record, and to end what it has to.
 const BEGINS: Duration = Duration::from_secs(1);
@@ -42,7 +42,8 @@ impl LocalAftermath {
     /// Removes the records whose story the journal tells by now.
     pub fn forget(&self) {
         let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        for (dir, record) in self.records.iter().flat_map(|dir| used.iter().map(move |r| (dir, r))) {
+        for (dir, record) in self.records.iter().flat_map(|dir| used.iter().map(move |r| (dir, r)))
+        {
             // One that stays is read again, and says the same.
             let _ = reaper::forget(dir, record);
         }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::permission::Class;
-use robota_core::tool::{
-    InvalidInput, KeptOutput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec,
-};
+use robota_core::tool::{InvalidInput, KeptOutput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_exec::{
     Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
     Stdin, Streams, TerminalSize,
@@ -246,7 +244,10 @@ fn report(
     let mut text = match kept {
         Some(Ok(kept)) => outcome.stdout.text_with(|cut, at| kept.note(cut, total, at)),
         Some(Err(error)) => outcome.stdout.text_with(|cut, _| {
-            format!("[... {cut} of {total} bytes cut; they could not be kept: {} ...]", error.message)
+            format!(
+                "[... {cut} of {total} bytes cut; they could not be kept: {} ...]",
+                error.message
+            )
         }),
         None => outcome.stdout.text(),
     };

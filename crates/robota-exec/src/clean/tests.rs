@@ -3,7 +3,8 @@ use robota_core::env_ref::Secret;
 
 use super::*;
 
-const SECRETS: [&str; 3] = ["sk-geheim-äöü-123", "sk-geheim-äöü-123-and-longer", "token-planted-42"];
+const SECRETS: [&str; 3] =
+    ["sk-geheim-äöü-123", "sk-geheim-äöü-123-and-longer", "token-planted-42"];
 
 fn clean(pieces: &[&[u8]]) -> String {
     let mut clean = Clean::new(&Redactor::new(SECRETS.map(Secret::new)));

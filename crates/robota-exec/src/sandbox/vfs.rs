@@ -68,9 +68,7 @@ impl VfsSandbox {
 
     fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
         let fence = &self.boundaries.fence;
-        plain(path)
-            .filter(|path| fence.may_read(path))
-            .ok_or_else(|| self.denied("read", path))
+        plain(path).filter(|path| fence.may_read(path)).ok_or_else(|| self.denied("read", path))
     }
 
     fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {

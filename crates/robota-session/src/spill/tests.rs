@@ -19,7 +19,8 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
     });
     let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
     let (blobs, checkpoints) = (blobs.clone(), Arc::new(NoCheckpoints));
-    let hosted = Hosted { inner: Arc::new(inner), blobs, limit: Some(limit), checkpoints, redactor };
+    let hosted =
+        Hosted { inner: Arc::new(inner), blobs, limit: Some(limit), checkpoints, redactor };
     hosted.run(json!({}), ToolContext::detached()).await
 }
 

@@ -23,7 +23,8 @@ pub(super) fn sweep(folder: &Path) {
     }
     for entry in folder.read_dir().into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(SUFFIX));
+        let ours =
+            name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(SUFFIX));
         if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
             let _ = std::fs::remove_file(entry.path());
         }

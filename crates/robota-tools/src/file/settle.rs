@@ -33,7 +33,8 @@ pub async fn settle(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile> {
             }
         }
     }
-    let mut folders: Vec<_> = files.iter().filter_map(|file| Path::new(&file.path).parent()).collect();
+    let mut folders: Vec<_> =
+        files.iter().filter_map(|file| Path::new(&file.path).parent()).collect();
     folders.sort();
     folders.dedup();
     folders.into_iter().for_each(sweep);

@@ -125,11 +125,7 @@ struct Kept {
 
 #[async_trait::async_trait]
 impl Checkpoints for Kept {
-    async fn before_change(
-        &self,
-        call: &CallId,
-        files: &[Changing<'_>],
-    ) -> Result<(), ErrorData> {
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
         assert_eq!(call.to_string(), "direct");
         if self.full {
             return Err(ErrorData::new(ErrorKind::Storage, "the disk is full"));
@@ -236,7 +232,10 @@ async fn kode_13_tools_keep_to_the_fence() {
     let hidden = read.run(json!({"file_path": "hidden/key"}), ToolContext::detached()).await;
     assert!(!hidden.ok && !hidden.text().contains("s3cret"), "{}", hidden.text());
     for (tool, input) in [
-        (&crate::Grep::new(&place) as &dyn Tool, json!({"pattern": "s3cret", "output_mode": "content"})),
+        (
+            &crate::Grep::new(&place) as &dyn Tool,
+            json!({"pattern": "s3cret", "output_mode": "content"}),
+        ),
         (&crate::Glob::new(&place), json!({"pattern": "**/key"})),
     ] {
         let found = tool.run(input, ToolContext::detached()).await.text();
