@@ -126,7 +126,7 @@ async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> T
     let head = floor(&whole, limit / 2);
     let tail = ceil(&whole, whole.len() - limit / 2);
     let mut writer = store.keep();
-    let kept = match writer.write(whole[..floor(&whole, MAX_KEPT)].as_bytes()).await {
+    let kept = match writer.write(&whole.as_bytes()[..floor(&whole, MAX_KEPT)]).await {
         Ok(()) => writer.finish().await,
         Err(error) => Err(error),
     };

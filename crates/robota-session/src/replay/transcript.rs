@@ -102,7 +102,7 @@ pub enum Step {
         interrupted_by: Option<Cause>,
     },
     /// The model called a tool.
-    Call(CallView),
+    Call(Box<CallView>),
     /// Something else worth knowing.
     Note {
         /// What.
@@ -328,7 +328,7 @@ impl Teller {
         for call in message.tool_uses() {
             let view = self.calls.entry(call.call.clone()).or_insert_with(|| CallView::new(call));
             let view = view.clone();
-            self.step(Step::Call(view));
+            self.step(Step::Call(Box::new(view)));
         }
     }
 
@@ -378,7 +378,7 @@ impl Teller {
                 if let Step::Call(view) = step
                     && let Some(known) = self.calls.get(&view.call)
                 {
-                    *view = known.clone();
+                    **view = known.clone();
                 }
             }
         }
