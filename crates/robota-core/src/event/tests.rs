@@ -215,6 +215,7 @@ fn core_20_intents_are_what_has_not_happened_yet() {
         "hook_started",
         "permission_asked",
         "tool_started",
+        "files_changing",
     ];
     assert_eq!(named(Nature::Intent), intents);
     let chunks = ["text_chunk", "thinking_chunk", "tool_input_chunk", "tool_output"];
