@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use indexmap::IndexMap;
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::BlobCheckpoints;
+use robota_core::checkpoint::Aftermath;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
@@ -17,7 +17,7 @@ use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, Evidence, PolicyGate, Session, SessionBuilder};
-use robota_tools::{Brave, PolicyGrant, Searcher, Searxng, Workplace};
+use robota_tools::{Brave, LocalAftermath, PolicyGrant, Searcher, Searxng, Workplace};
 
 use crate::provider::Chosen;
 use crate::{Usage, setup};
@@ -53,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) environment: Environment,
     /// Who is asked.
     pub(crate) approvals: Approvals,
+    /// Who tidies up after a run that died.
+    pub(crate) aftermath: Arc<dyn Aftermath>,
     /// At most this many model calls; zero is no limit.
     pub(crate) max_rounds: u32,
 }
@@ -62,7 +64,6 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
     let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
         .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
-        .checkpoints(Arc::new(BlobCheckpoints::new(parts.blobs.clone())))
         .blobs(parts.blobs)
         .follow_cd();
     let mut read_only = false;
@@ -88,6 +89,7 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .approvals(parts.approvals)
         .provider_timeout(parts.chosen.timeout)
         .max_turns(parts.max_rounds)
+        .aftermath(parts.aftermath)
         .configure(|config| config.redactor = parts.redactor);
     if let Some(name) = parts.name {
         builder = builder.name(name);
@@ -124,6 +126,11 @@ pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<d
     }
 }
 
+/// Tidies up after a run that died.
+pub(crate) fn aftermath(cwd: &Path) -> Arc<LocalAftermath> {
+    Arc::new(LocalAftermath::new().records(records(cwd)))
+}
+
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.
 pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
     let records = reaper::collect(&records(cwd)).unwrap_or_default();
@@ -137,7 +144,7 @@ pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
                 RecordedExit::Code(code) => code,
                 RecordedExit::Signal(signal) => 128 + signal,
             });
-            Evidence { call: CallId::from(record.call), exit, partial_output: None }
+            Evidence { exit, ..Evidence::of(CallId::from(record.call)) }
         })
         .collect()
 }

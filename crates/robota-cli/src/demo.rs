@@ -102,6 +102,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         supervisor,
         environment: compose::environment(&indexmap::IndexMap::new()),
         approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
+        aftermath: compose::aftermath(cwd),
         max_rounds: 0,
     }))
 }

@@ -43,7 +43,9 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let environment = compose::environment(&setup.settings.values.env);
     let wanted = sandbox::wanted(level, &setup);
     let confinement = sandbox::confinement(wanted, &environment).await?;
+    let confined = confinement.is_some();
     let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
+    let aftermath = compose::aftermath(&cwd);
     let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
         chosen,
@@ -56,8 +58,9 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         searcher: compose::searcher(&setup.environment),
         hooks: Some(hooks),
         supervisor: supervisor.clone(),
-        environment,
+        environment: sandbox::environment(&environment, confined, &setup),
         approvals: Approvals::Deny,
+        aftermath: aftermath.clone(),
         max_rounds: args.max_turns,
     });
     let (session, since) = match &which {
@@ -66,6 +69,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
             let since = Since::After(store.head(id).await?.last);
             let resume = Resume { evidence: compose::evidence(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
+            aftermath.forget();
             if let Some(name) = &sessions.name {
                 session.rename(name.clone()).await?;
             }

@@ -9,6 +9,7 @@ use robota_core::error::Diagnose as _;
 use robota_core::sandbox::{Fence, Level};
 use robota_exec::Environment;
 use robota_exec::sandbox::{Confinement, probe};
+use serde_json::Value;
 
 use crate::output;
 use crate::setup::Setup;
@@ -55,7 +56,11 @@ fn fence(
     writable.extend(files.allow_write.iter().map(|path| workspace.resolve(path)));
     // What is not there cannot be fenced in.
     writable.retain(|path| path.exists());
-    let hidden = files.deny_read.iter().map(|path| workspace.resolve(path)).collect();
+    let resolve = |paths: &[String]| paths.iter().map(|path| workspace.resolve(path)).collect();
+    let mut hidden: Vec<_> = resolve(&files.deny_read);
+    let (protected, shown) = (resolve(&files.deny_write), resolve(&files.allow_read));
+    let credentials = settings.other.get("credentials");
+    hidden.extend(texts(credentials, "files").iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();
     let everywhere = network.allowed_domains.iter().any(|domain| domain == "*");
     if !network.allowed_domains.is_empty() && (!everywhere || !network.denied_domains.is_empty()) {
@@ -71,15 +76,6 @@ fn fence(
         }
     };
     leave(
-        !files.deny_write.is_empty(),
-        "sandbox.filesystem.denyWrite: below a folder that may be changed nothing is kept from \
-         change; a rule such as Edit(path) to deny is",
-    );
-    leave(
-        !files.allow_read.is_empty(),
-        "sandbox.filesystem.allowRead: what denyRead names is hidden whole",
-    );
-    leave(
         !settings.excluded_commands.is_empty(),
         "sandbox.excludedCommands: every command runs inside",
     );
@@ -91,8 +87,31 @@ fn fence(
         settings.allow_unsandboxed_commands == Some(true),
         "sandbox.allowUnsandboxedCommands: every command runs inside",
     );
+    let known = |key: &&String| *key != "credentials";
+    let unknown = settings.other.keys().filter(known).map(|key| format!("sandbox.{key}"));
+    let unknown = unknown.chain(files.other.keys().map(|key| format!("sandbox.filesystem.{key}")));
+    let unknown = unknown.chain(network.other.keys().map(|key| format!("sandbox.network.{key}")));
+    left_out.extend(unknown.map(|key| format!("{key}: this version does not know it")));
     let network = everywhere && network.denied_domains.is_empty();
-    Fence { level, writable, hidden, network }
+    Fence { level, writable, protected, hidden, shown, network }
+}
+
+/// The texts of a list below a setting that is not a type of its own.
+fn texts(setting: Option<&Value>, key: &str) -> Vec<String> {
+    let list = setting.and_then(|setting| setting.get(key)?.as_array());
+    let texts = list.into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
+/// The environment of commands behind a fence: without what `sandbox.credentials.envVars` names.
+pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Setup) -> Environment {
+    let settings = setup.settings.values.sandbox.as_ref();
+    let credentials = settings.and_then(|settings| settings.other.get("credentials"));
+    let kept_from = texts(credentials, "envVars");
+    let kept = environment.iter().filter(|(name, _)| {
+        !confined || !kept_from.iter().any(|kept_from| kept_from.as_str() == *name)
+    });
+    kept.fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
 /// Makes it ready; none when there is nothing to keep apart. A system that cannot is an error
@@ -109,7 +128,14 @@ pub(crate) async fn confinement(
     }
     let support = probe(environment).await;
     match Confinement::new(wanted.fence, &support) {
-        Ok(confinement) => Ok(Some(Arc::new(confinement))),
+        Ok(confinement) => {
+            // What the settings name and the system could keep with more help.
+            let gaps = confinement.boundaries().gaps.iter();
+            for gap in gaps.filter(|gap| gap.contains("install bubblewrap")) {
+                output::note(&format!("robota: not kept: {gap}"));
+            }
+            Ok(Some(Arc::new(confinement)))
+        }
         Err(error) if wanted.or_nothing => {
             Err(error).context("the sandbox that was asked for cannot be had")
         }
@@ -135,5 +161,7 @@ pub(crate) fn name(level: Level) -> &'static str {
 /// The fence somebody would get who asked for one.
 pub(crate) fn example(cwd: &Path) -> Fence {
     let writable = vec![cwd.to_owned()];
-    Fence { level: Level::WorkspaceWrite, writable, hidden: Vec::new(), network: false }
+    let (protected, hidden, shown) = (Vec::new(), Vec::new(), Vec::new());
+    let level = Level::WorkspaceWrite;
+    Fence { level, writable, protected, hidden, shown, network: false }
 }

@@ -1,15 +1,16 @@
-//! The `Checkpoints` port: what a file was before a tool changes it.
+//! The `Checkpoints` port: what files were before a tool changes them. And the [`Aftermath`] port:
+//! who tidies up when the process died in between.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blob::Blobs;
-use crate::error::{Diagnose as _, ErrorData};
+use crate::error::ErrorData;
 use crate::ids::CallId;
 use crate::message::BlobRef;
+use crate::process::ProcessIdentity;
 
 /// A file before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,16 +26,23 @@ pub enum Before<'a> {
     },
 }
 
-/// Is handed every file before a tool changes it. A change whose checkpoint fails is not made.
+/// A file that is about to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Changing<'a> {
+    /// The file, canonical.
+    pub path: &'a Path,
+    /// What is there.
+    pub before: Before<'a>,
+    /// What is to be there.
+    pub after: &'a [u8],
+}
+
+/// Is handed files before a tool changes them. Changes whose checkpoint fails are not made.
 #[async_trait::async_trait]
 pub trait Checkpoints: Send + Sync {
-    /// A call is about to change that file. When this returns, what was there is kept.
-    async fn before_change(
-        &self,
-        call: &CallId,
-        path: &Path,
-        before: Before<'_>,
-    ) -> Result<(), ErrorData>;
+    /// A call is about to change these files, all of them or none. When this returns, what was
+    /// there is kept, and it is known which call was about to change it.
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData>;
 }
 
 /// Keeps nothing. For tools used without a session.
@@ -46,8 +54,7 @@ impl Checkpoints for NoCheckpoints {
     async fn before_change(
         &self,
         _call: &CallId,
-        _path: &Path,
-        _before: Before<'_>,
+        _files: &[Changing<'_>],
     ) -> Result<(), ErrorData> {
         Ok(())
     }
@@ -55,54 +62,40 @@ impl Checkpoints for NoCheckpoints {
 
 /// What is known of a file before a change, for the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FileCheckpoint {
-    /// The call that changes it.
-    pub call: CallId,
+pub struct FileChange {
     /// The file, canonical.
-    pub path: PathBuf,
+    pub path: String,
     /// Its content; absent when there was no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blob: Option<BlobRef>,
+    pub before: Option<BlobRef>,
     /// Its permission bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
+    /// The hash of the content it is to have. That content itself is in the call.
+    pub after_sha256: String,
 }
 
-/// Puts what was there into blobs, and remembers in which order.
-pub struct BlobCheckpoints {
-    blobs: Arc<dyn Blobs>,
-    made: Mutex<Vec<FileCheckpoint>>,
+/// How a file was found that a dead writer was about to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FoundFile {
+    /// As it was before.
+    Old,
+    /// Changed, as it was to be.
+    New,
+    /// Changed, while others of the same call were not: it is as it was before again.
+    PutBack,
+    /// Neither: somebody else changed it since, or it cannot be read.
+    Other,
 }
 
-impl BlobCheckpoints {
-    /// Into these blobs.
-    pub fn new(blobs: Arc<dyn Blobs>) -> Self {
-        Self { blobs, made: Mutex::default() }
-    }
-
-    /// The checkpoints made since this was last asked, oldest first.
-    pub fn take(&self) -> Vec<FileCheckpoint> {
-        std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
+/// Tidies up after a dead writer. Doing it twice does no harm.
 #[async_trait::async_trait]
-impl Checkpoints for BlobCheckpoints {
-    async fn before_change(
-        &self,
-        call: &CallId,
-        path: &Path,
-        before: Before<'_>,
-    ) -> Result<(), ErrorData> {
-        let (blob, mode) = match before {
-            Before::Missing => (None, None),
-            Before::File { content, mode } => {
-                let kept = self.blobs.put(content).await.map_err(|error| error.to_data())?;
-                (Some(kept), mode)
-            }
-        };
-        let checkpoint = FileCheckpoint { call: call.clone(), path: path.to_owned(), blob, mode };
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).push(checkpoint);
-        Ok(())
-    }
+pub trait Aftermath: Send + Sync {
+    /// Ends what is left of a process, with everything below it; says how it ended, if that is
+    /// known.
+    async fn end(&self, call: &CallId, process: &ProcessIdentity) -> Option<i32>;
+
+    /// Makes sure that of these files, which one call was about to change, all are changed or
+    /// none is; says how each is now. What somebody else changed since is left alone.
+    async fn settle(&self, files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile>;
 }

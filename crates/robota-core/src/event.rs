@@ -180,6 +180,7 @@ events! {
     "permission_asked" PermissionAsked Intent Written "Somebody is asked whether a call may run.";
     "permission_decided" PermissionDecided Fact Written "It is decided whether a call may run, by whom and why.";
     "tool_started" ToolStarted Intent SyncedForEffects "A call is about to run.";
+    "files_changing" FilesChanging Intent Synced "A call is about to change files, all of them or none; what they were is kept.";
     "process_started" ProcessStarted Fact Written "A call started a process; it can be found again after our own death.";
     "tool_output" ToolOutput Chunk Written "Output of a running call.";
     "tool_finished" ToolFinished Fact SyncedForEffects "What a call came to, in order of completion.";

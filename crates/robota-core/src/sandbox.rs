@@ -45,10 +45,40 @@ pub struct Fence {
     pub level: Level,
     /// Where files may be changed, when anywhere.
     pub writable: Vec<PathBuf>,
+    /// What may not be changed, wherever it lies.
+    #[serde(default)]
+    pub protected: Vec<PathBuf>,
     /// What may not even be read.
     pub hidden: Vec<PathBuf>,
+    /// What may be read although it lies below something hidden.
+    #[serde(default)]
+    pub shown: Vec<PathBuf>,
     /// Whether the network can be reached.
     pub network: bool,
+}
+
+impl Fence {
+    /// Whether what really lies there, links followed, may be read. The nearest word counts.
+    #[must_use]
+    pub fn may_read(&self, real: &Path) -> bool {
+        let nearest = |paths: &[PathBuf]| {
+            let above = paths.iter().filter(|path| real.starts_with(path));
+            above.map(|path| path.components().count()).max()
+        };
+        nearest(&self.hidden).is_none_or(|hidden| nearest(&self.shown) > Some(hidden))
+    }
+
+    /// Whether what really lies there, links followed, may be changed.
+    #[must_use]
+    pub fn may_write(&self, real: &Path) -> bool {
+        let below = |paths: &[PathBuf]| paths.iter().any(|path| real.starts_with(path));
+        let level = match self.level {
+            Level::Off => true,
+            Level::WorkspaceWrite => below(&self.writable),
+            Level::ReadOnly => false,
+        };
+        level && self.may_read(real) && !below(&self.protected)
+    }
 }
 
 /// What a sandbox really keeps apart.

@@ -255,6 +255,7 @@ impl State {
             | Event::PermissionAsked(_)
             | Event::PermissionDecided(_)
             | Event::ToolStarted(_)
+            | Event::FilesChanging(_)
             | Event::ProcessStarted(_)
             | Event::ToolOutput(_)
             | Event::ToolFinished(_)

@@ -1,6 +1,7 @@
 //! The tool contract: what a tool says about itself, what it is given, what it gives back.
 
 mod outcome;
+mod output;
 mod registry;
 mod validate;
 
@@ -13,12 +14,15 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use outcome::{Ran, ToolOutcome};
+pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
 pub use validate::{InvalidInput, validate};
 
+use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::ids::CallId;
 use crate::permission::Class;
 use crate::process::ProcessWatch;
+use crate::redact::Redactor;
 
 /// What a model is told about a tool, and what it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +72,13 @@ pub struct ToolContext {
     pub progress: Progress,
     /// Is told which processes it starts.
     pub processes: ProcessWatch,
+    /// Takes secrets out of what is kept while the call runs. What it comes to and what it shows
+    /// is cleaned by whoever runs it.
+    pub redactor: Redactor,
+    /// Is handed files before the call changes them.
+    pub checkpoints: Arc<dyn Checkpoints>,
+    /// Keeps output that is too long to be told; without one, what is left out is lost.
+    pub output: Option<Arc<dyn OutputStore>>,
 }
 
 impl ToolContext {
@@ -79,6 +90,9 @@ impl ToolContext {
             cancel: CancellationToken::new(),
             progress: Progress::none(),
             processes: ProcessWatch::none(),
+            redactor: Redactor::default(),
+            checkpoints: Arc::new(NoCheckpoints),
+            output: None,
         }
     }
 }

@@ -23,6 +23,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("crashed.jsonl", "4c9283362341df0d4b8ad9a8da9ae0c6d8bf79b21b78f0268ac8fc47850a1432"),
     ("every-event.json", "b95f53c003cf147077ca4d5d771127551b738d5ca79b7087ed0a3c781f62a223"),
     ("every-event.jsonl", "35e10f6651d09a66f48d1a0b0f8738c9a87cad001f91b1fe8fbd1a6fcfcb23d2"),
+    ("files.json", "e06927a2b9c1f5f741389c7e50c22179b6465b1d4b63deac5798581adf37968d"),
+    ("files.jsonl", "26fd8ce81c8c2f48b86e9a00122ae5f06cddb3ca9e3b4768f3c62ece6d438417"),
     ("fork-child.json", "ed6096b9ee8239671ebff2a117b4ece50293705125e2ecf5cb11584f241e9c32"),
     ("fork-child.jsonl", "82e096c228cc803af31de453ef49caccc852227e939de163b3c4ae53c78877ed"),
     ("fork-parent.json", "322183c6d9090202c66293500db60ed7578ba6417f8868b658754287e1d4811a"),

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How much of one stream is kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +24,8 @@ impl Default for Limits {
 /// Where a stream goes that is more than its [`Limits`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spill {
-    /// The folder for the file, which is made when it is needed.
+    /// The folder on whose disk the file lies. It has no name there, so it is gone when nobody
+    /// holds it any more, however we end.
     pub dir: PathBuf,
     /// The most that is written.
     pub most: u64,
@@ -39,14 +41,44 @@ impl Spill {
     }
 }
 
-/// A file with a stream that was more than its [`Limits`]. It is the caller's from now on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A stream that was more than its [`Limits`], on disk for as long as somebody holds this.
+#[derive(Debug, Clone)]
 pub struct Spilled {
-    /// The file, readable by its owner only.
-    pub path: PathBuf,
+    file: Arc<File>,
     /// How much of the stream it holds, from its start.
     pub bytes: u64,
 }
+
+impl Spilled {
+    /// Reads from that place on, as much as fits; nothing at the end.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn read_at(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
+        let room = self.bytes.saturating_sub(place);
+        let most = into.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(place))?;
+        let mut read = 0;
+        while read < most {
+            match file.read(&mut into[read..most]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+}
+
+impl PartialEq for Spilled {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file) && self.bytes == other.bytes
+    }
+}
+
+impl Eq for Spilled {}
 
 /// What was kept of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -80,6 +112,13 @@ impl Captured {
     /// says how many.
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_with(|cut, _| format!("[... {cut} of {} bytes cut ...]", self.total_bytes()))
+    }
+
+    /// The same with these words where bytes are gone: how many, and where in the stream they
+    /// begin, is told to who says them.
+    #[must_use]
+    pub fn text_with(&self, note: impl FnOnce(u64, u64) -> String) -> String {
         if self.is_complete() {
             // One decoding, because a character may lie across the seam.
             return String::from_utf8_lossy(&[&self.head[..], &self.tail[..]].concat())
@@ -92,7 +131,8 @@ impl Captured {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&format!("[... {cut} of {} bytes cut ...]\n", self.total_bytes()));
+        text.push_str(&note(cut, head.len() as u64));
+        text.push('\n');
         text.push_str(&String::from_utf8_lossy(tail));
         text
     }
@@ -127,7 +167,7 @@ pub(crate) struct HeadTail {
     tail: VecDeque<u8>,
     dropped: u64,
     spill: Option<Spill>,
-    file: Option<(File, Spilled)>,
+    file: Option<Spilled>,
 }
 
 impl HeadTail {
@@ -169,9 +209,10 @@ impl HeadTail {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        let (Some((file, spilled)), Some(spill)) = (&mut self.file, &self.spill) else { return };
+        let (Some(spilled), Some(spill)) = (&mut self.file, &self.spill) else { return };
         let room = spill.most.saturating_sub(spilled.bytes);
         let bytes = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        let mut file = &*spilled.file;
         match file.write_all(bytes) {
             Ok(()) => spilled.bytes += bytes.len() as u64,
             // What is there stays of use; no more is written.
@@ -184,16 +225,14 @@ impl HeadTail {
             head: self.head,
             tail: self.tail.into(),
             dropped_bytes: self.dropped,
-            spilled: self.file.map(|(_, spilled)| spilled),
+            spilled: self.file,
         }
     }
 }
 
-fn begin(spill: &Spill) -> std::io::Result<(File, Spilled)> {
+fn begin(spill: &Spill) -> io::Result<Spilled> {
     std::fs::create_dir_all(&spill.dir)?;
-    let file = tempfile::Builder::new().prefix("output-").suffix(".txt").tempfile_in(&spill.dir)?;
-    let (file, path) = file.keep().map_err(|error| error.error)?;
-    Ok((file, Spilled { path, bytes: 0 }))
+    Ok(Spilled { file: Arc::new(tempfile::tempfile_in(&spill.dir)?), bytes: 0 })
 }
 
 #[cfg(test)]

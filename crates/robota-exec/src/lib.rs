@@ -37,6 +37,8 @@
 //! [`OsPaths`], the real file system behind the `Paths` port.
 
 mod capture;
+#[cfg(unix)]
+mod clean;
 #[cfg(target_os = "linux")]
 mod confine;
 mod crash;

@@ -28,9 +28,14 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+use robota_core::paths::Paths as _;
 use robota_core::sandbox::{Boundaries, Fence, Level, SandboxError};
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
+
+#[cfg(target_os = "linux")]
+use crate::paths::OsPaths;
 
 pub use local::LocalSandbox;
 pub use probe::{Support, probe};
@@ -91,17 +96,22 @@ impl Confinement {
 
     #[cfg(target_os = "linux")]
     fn on_linux(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
+        let not_there = not_there(&fence);
         let fence = canonical(fence)?;
         let inside = |path: &PathBuf| {
             fence.level == Level::WorkspaceWrite
                 && fence.writable.iter().any(|root| path.starts_with(root))
         };
         let unhidable: Vec<_> = fence.hidden.iter().filter(|path| inside(path)).collect();
-        let needs_wrapper = !unhidable.is_empty() || support.landlock == 0;
+        let there = fence.protected.iter().filter(|path| path.exists());
+        let unprotected: Vec<_> = there.filter(|path| inside(path)).collect();
+        let needs_wrapper =
+            !unhidable.is_empty() || !unprotected.is_empty() || support.landlock == 0;
         if needs_wrapper && let Some(bubblewrap) = &support.bubblewrap {
             let wrapper = bubblewrap::arguments(&fence);
             let means = vec!["bubblewrap".to_owned()];
-            let gaps = bubblewrap::gaps(&fence);
+            let mut gaps = bubblewrap::gaps(&fence);
+            gaps.extend(not_there);
             return Ok(Self {
                 boundaries: Boundaries { fence, means, gaps },
                 ruleset: None,
@@ -137,6 +147,14 @@ impl Confinement {
                 path.display()
             )
         }));
+        gaps.extend(unprotected.iter().map(|path| {
+            format!(
+                "{} lies where files may be changed, so it can be changed: Landlock cannot take \
+                 that back; install bubblewrap",
+                path.display()
+            )
+        }));
+        gaps.extend(not_there);
         let ruleset = rules::build(&fence, support.landlock)?;
         let filter = filter::build(fence.network)?;
         let means = vec![format!("landlock {}", support.landlock), "seccomp".to_owned()];
@@ -160,6 +178,19 @@ fn canonical(mut fence: Fence) -> Result<Fence, SandboxError> {
             message: error.to_string(),
         })?;
     }
-    fence.hidden = fence.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    for paths in [&mut fence.hidden, &mut fence.shown] {
+        *paths = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    }
+    for path in &mut fence.protected {
+        // Tools of ours do not make it either where it is not there.
+        *path = OsPaths.canonical(path).unwrap_or_else(|| path.clone());
+    }
     Ok(fence)
+}
+
+/// What is to be kept from change and is not there: whoever may write to its folder can make it.
+#[cfg(target_os = "linux")]
+fn not_there(fence: &Fence) -> Vec<String> {
+    let missing = fence.protected.iter().filter(|path| path.canonicalize().is_err());
+    missing.map(|path| format!("{} is not there, so it can be made", path.display())).collect()
 }

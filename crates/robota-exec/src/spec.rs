@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use robota_core::process::ProcessWatch;
+use robota_core::redact::Redactor;
 
 use crate::capture::{Limits, Spill};
 use crate::env::Environment;
@@ -111,6 +112,9 @@ pub struct CommandSpec {
     pub terminal: Option<TerminalSize>,
     /// Where output goes that is more than `limits`.
     pub spill: Option<Spill>,
+    /// Output is text without these secrets, before anybody else sees it; without this it is
+    /// the bytes that were written.
+    pub clean: Option<Redactor>,
     /// Is shown output as it comes.
     pub sink: Option<OutputSink>,
     /// What it is kept from.
@@ -138,6 +142,7 @@ impl CommandSpec {
             output: None,
             terminal: None,
             spill: None,
+            clean: None,
             sink: None,
             confinement: None,
         }
@@ -211,6 +216,13 @@ impl CommandSpec {
     #[must_use]
     pub fn spill(mut self, spill: Spill) -> Self {
         self.spill = Some(spill);
+        self
+    }
+
+    /// The same with output as text without these secrets.
+    #[must_use]
+    pub fn clean(mut self, redactor: Redactor) -> Self {
+        self.clean = Some(redactor);
         self
     }
 

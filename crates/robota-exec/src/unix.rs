@@ -14,6 +14,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use crate::capture::HeadTail;
+use crate::clean::Clean;
 use crate::error::ExecError;
 use crate::outcome::{Exit, Outcome};
 use crate::running::Link;
@@ -47,8 +49,12 @@ pub(crate) async fn supervise(
     #[cfg(target_os = "linux")]
     let denials = crate::sandbox::notify::Denials::listen(pipes.notices.as_ref());
     let spill = spec.spill.clone();
-    let mut stdout = Pump::new(pipes.stdout, spec.limits, spill.clone(), spec.sink.clone());
-    let mut stderr = Pump::new(pipes.stderr, spec.limits, spill, spec.sink.clone());
+    let pump = |pipe, spill| {
+        let clean = spec.clean.as_ref().map(Clean::new);
+        Pump::new(pipe, HeadTail::new(spec.limits, spill), clean, spec.sink.clone())
+    };
+    let mut stdout = pump(pipes.stdout, spill.clone());
+    let mut stderr = pump(pipes.stderr, spill);
 
     // Not awaited: a child need not read what it is given. Ends with this set.
     let mut feeder = JoinSet::new();

@@ -15,7 +15,14 @@ fn environment() -> Environment {
 }
 
 fn fence(level: Level, root: &Path) -> Fence {
-    Fence { level, writable: vec![root.to_owned()], hidden: Vec::new(), network: false }
+    Fence {
+        level,
+        writable: vec![root.to_owned()],
+        protected: Vec::new(),
+        hidden: Vec::new(),
+        shown: Vec::new(),
+        network: false,
+    }
 }
 
 /// What every driver must do.
@@ -440,6 +447,83 @@ mod linux {
         let sandbox = local(super::fence(Level::ReadOnly, &place.root), &old);
         let gaps = &sandbox.boundaries().gaps;
         assert!(gaps.iter().any(|gap| gap.contains("signals") && gap.contains("6.12")), "{gaps:?}");
+    }
+
+    #[tokio::test]
+    async fn what_is_shown_below_what_is_hidden_can_be_read() {
+        let with_bubblewrap = probe(&environment()).await;
+        let Some(support) = support().await else { return };
+        let place = Place::new();
+        for dir in [&place.root, &place.outside] {
+            std::fs::create_dir_all(dir.join("keys/public")).unwrap();
+            std::fs::write(dir.join("keys/id"), "s3cret").unwrap();
+            std::fs::write(dir.join("keys/public/id.pub"), "known").unwrap();
+        }
+        if with_bubblewrap.bubblewrap.is_none() {
+            println!("SKIPPED in part: bubblewrap is not installed, or may not make namespaces");
+        }
+        for (dir, support) in [(&place.outside, &support), (&place.root, &with_bubblewrap)] {
+            if dir == &place.root && support.bubblewrap.is_none() {
+                continue;
+            }
+            let (hidden, shown) = (vec![dir.join("keys")], vec![dir.join("keys/public")]);
+            let fence = Fence { hidden, shown, ..fence(Level::WorkspaceWrite, &place.root) };
+            let sandbox = local(fence, support);
+            let read = format!("cat {0}/keys/id; cat {0}/keys/public/id.pub", dir.display());
+            let (_, out, err) = run(&sandbox, &place.root, &read).await;
+            assert_eq!(out, "known", "{err}");
+            assert!(sandbox.read(&dir.join("keys/id")).await.is_err());
+            assert_eq!(sandbox.read(&dir.join("keys/public/id.pub")).await.unwrap(), b"known");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_protected_in_the_workspace_cannot_be_changed() {
+        let with_bubblewrap = probe(&environment()).await;
+        let Some(without) = support().await else { return };
+        let place = Place::new();
+        let hooks = place.root.join(".git/hooks");
+        std::fs::create_dir_all(&hooks).unwrap();
+        std::fs::write(hooks.join("pre-commit"), "mine").unwrap();
+        std::fs::write(place.root.join("settings"), "mine").unwrap();
+        symlink(".git/hooks", place.root.join("link")).unwrap();
+        let fence = || Fence {
+            protected: vec![hooks.clone(), place.root.join("settings"), place.root.join("later")],
+            ..fence(Level::WorkspaceWrite, &place.root)
+        };
+        // What the system cannot keep is said; what is ours keeps to it.
+        let sandbox = local(fence(), &without);
+        let gaps = &sandbox.boundaries().gaps;
+        assert_eq!(gaps.iter().filter(|gap| gap.contains("install bubblewrap")).count(), 2);
+        assert!(gaps.iter().any(|gap| gap.contains("later is not there")), "{gaps:?}");
+        for path in [".git/hooks/new", "link/new", "settings", "later"] {
+            let refused = sandbox.write(&place.root.join(path), b"x").await;
+            assert!(matches!(refused, Err(SandboxError::Denied { .. })), "{path}: {refused:?}");
+        }
+        sandbox.write(&place.root.join(".git/config"), b"x").await.unwrap();
+        if with_bubblewrap.bubblewrap.is_none() {
+            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+            return;
+        }
+        let sandbox = local(fence(), &with_bubblewrap);
+        for attempt in [
+            "echo x > .git/hooks/pre-commit",
+            "echo x > link/new",
+            "rm .git/hooks/pre-commit",
+            "mv .git/hooks away",
+            "echo x > new && mv new settings",
+            "rm -f settings",
+            "chmod 777 settings",
+            "ln -f README settings",
+            "mount -o remount,rw,bind .git/hooks",
+        ] {
+            let (code, ..) = run(&sandbox, &place.root, attempt).await;
+            assert_ne!(code, 0, "{attempt}");
+        }
+        assert_eq!(std::fs::read_to_string(hooks.join("pre-commit")).unwrap(), "mine");
+        assert_eq!(std::fs::read_to_string(place.root.join("settings")).unwrap(), "mine");
+        let (code, _, err) = run(&sandbox, &place.root, "echo x > .git/config; echo x > new").await;
+        assert_eq!(code, 0, "{err}");
     }
 
     #[tokio::test]

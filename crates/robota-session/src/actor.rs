@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use request::{Accepted, Reply, Request, Rewrite};
 
+use crate::changes::TurnDoor;
 use crate::desk::Desk;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) live: Arc<Live>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) chain: Arc<HookChain>,
+    /// How running calls get to the journal.
+    pub(crate) door: Arc<TurnDoor>,
     makeup: RwLock<Makeup>,
 }
 
@@ -61,9 +64,10 @@ impl Shared {
         chain: Arc<HookChain>,
         parts: Parts,
     ) -> Result<Arc<Self>, ToolNameTaken> {
-        let (desk, tools) = (parts.desk(), parts.tool_set(&*store, &id)?);
+        let door = Arc::new(TurnDoor::default());
+        let (desk, tools) = (parts.desk(), parts.tool_set(&*store, &id, &door)?);
         let makeup = RwLock::new(Makeup { parts, tools });
-        Ok(Arc::new(Self { id, store, live, desk, chain, makeup }))
+        Ok(Arc::new(Self { id, store, live, desk, chain, door, makeup }))
     }
 
     pub(crate) fn makeup(&self) -> RwLockReadGuard<'_, Makeup> {
@@ -81,6 +85,8 @@ pub(crate) struct Beginning {
     /// What becomes of what a dead writer left open.
     pub(crate) recovery: Option<Strategy>,
     pub(crate) evidence: Vec<Evidence>,
+    /// The writer before said that it was done, and left nothing open.
+    pub(crate) closed: bool,
     /// Something is open and waits for the caller's choice.
     pub(crate) open: bool,
     /// Inputs wait for the next one.
@@ -92,7 +98,8 @@ pub(crate) struct Beginning {
 impl Beginning {
     pub(crate) fn new(source: SessionSource) -> Self {
         let (recovery, evidence) = (None, Vec::new());
-        Self { source, recovery, evidence, open: false, hold: false, go_on: false }
+        let (closed, open, hold, go_on) = (false, false, false, false);
+        Self { source, recovery, evidence, closed, open, hold, go_on }
     }
 }
 
@@ -227,6 +234,7 @@ impl Actor {
             (parts.ports(tools, &self.shared.desk, &self.shared.chain), parts.config.clone())
         };
         let (sender, commands) = mpsc::channel(COMMANDS);
+        self.shared.door.open(&sender);
         for (id, other) in recorder.state().inputs.iter().skip(1) {
             if other.delivery == Delivery::NextRound {
                 let (input, content) = (id.clone(), other.content.clone());

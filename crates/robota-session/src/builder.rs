@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use robota_core::approve::RuleSink;
 use robota_core::catalogue::Catalogue;
+use robota_core::checkpoint::Aftermath;
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
 use robota_core::driver::DriveConfig;
@@ -59,6 +60,7 @@ impl SessionBuilder {
             name: None,
             callbacks: Callbacks::new(),
             spill: Some(DEFAULT_LIMIT),
+            aftermath: None,
         };
         Self { parts }
     }
@@ -189,6 +191,15 @@ impl SessionBuilder {
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
         self.parts.spill = bytes;
+        self
+    }
+
+    /// Who tidies up when a session is gone on with whose writer died: ends what its calls left
+    /// running, and makes half-made changes of files whole. Without one, the model is told that
+    /// calls may have had effects, and no more.
+    #[must_use]
+    pub fn aftermath(mut self, aftermath: Arc<dyn Aftermath>) -> Self {
+        self.parts.aftermath = Some(aftermath);
         self
     }
 

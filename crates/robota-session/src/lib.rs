@@ -47,8 +47,10 @@
 struct Embedding;
 
 mod actor;
+mod aftermath;
 mod builder;
 mod callbacks;
+mod changes;
 mod compact;
 mod condition;
 mod desk;

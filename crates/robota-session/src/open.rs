@@ -1,6 +1,5 @@
 //! Beginning a session and going on with one.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use robota_core::driver::Recorder;
@@ -9,9 +8,10 @@ use robota_core::hook::{HookInput, HookPoint, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::resume::{ResumeError, load};
-use robota_core::state::{CallStage, State};
+use robota_core::state::State;
 
 use crate::actor::{Beginning, Shared};
+use crate::aftermath;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::live::Live;
@@ -85,6 +85,8 @@ pub(crate) async fn resume(
     let journal = store.open(id).await?;
     let state = load_state(&*store, id).await?;
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
+    let last = store.read(id, after_seq.saturating_sub(1), 1).await?;
+    let closed = last.iter().any(|last| matches!(last.event, Event::Closed(_)));
     let recorder = Recorder::new(journal, parts.clock.clone(), state);
     let pid = Some(std::process::id());
     let opened = Opened { epoch: recorder.epoch(), after_seq, pid };
@@ -93,6 +95,7 @@ pub(crate) async fn resume(
         evidence: resume.evidence,
         hold: !resume.deliver,
         go_on: resume.go_on,
+        closed: closed && open_operations(recorder.state()).is_empty(),
         ..Beginning::new(SessionSource::Resume)
     };
     open(store, id.clone(), recorder, parts, vec![opened.into()], beginning).await
@@ -121,6 +124,7 @@ pub(crate) async fn open(
     let chain = parts.chain(&id);
     if let Some(strategy) = beginning.recovery {
         beginning.open = match strategy {
+            Strategy::Crash if beginning.closed => false,
             Strategy::Crash => {
                 let known = Known { evidence: beginning.evidence.clone(), ..Known::default() };
                 seal(&*store, &id, &mut recorder, &parts, &chain, known).await?;
@@ -142,25 +146,9 @@ pub(crate) async fn seal(
     chain: &HookChain,
     mut known: Known,
 ) -> Result<(), SessionError> {
+    aftermath::look(store, id, recorder.state(), parts, &mut known.evidence).await?;
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
-    }
-    let told = outputs(store, id, recorder.state()).await?;
-    for (call, partial_output) in told {
-        match known.evidence.iter_mut().find(|evidence| evidence.call == call) {
-            Some(evidence) if evidence.partial_output.is_some() => {}
-            Some(evidence) => evidence.partial_output = Some(partial_output),
-            None => {
-                let partial_output = Some(partial_output);
-                known.evidence.push(Evidence { call, exit: None, partial_output });
-            }
-        }
-    }
-    for evidence in &mut known.evidence {
-        if let Some(output) = &mut evidence.partial_output {
-            parts.config.redactor.clean(output);
-            *output = tail(output);
-        }
     }
     let hooked = chain.has(HookPoint::PostToolUse);
     for (call, outcome) in awaiting_post_hook(recorder.state(), hooked) {
@@ -177,44 +165,6 @@ pub(crate) async fn seal(
     let events = recover(recorder.state(), &known, &*parts.ids);
     recorder.append(turn.as_ref(), events).await?;
     Ok(())
-}
-
-/// How far back the output of calls that were running is looked for.
-const LOOK_BACK: u64 = 4_096;
-/// How much of it the model is told.
-const MAX_OUTPUT: usize = 4_000;
-
-/// What calls that were running had shown, as far as the end of the journal tells.
-async fn outputs(
-    store: &dyn JournalStore,
-    id: &SessionId,
-    state: &State,
-) -> Result<HashMap<robota_core::ids::CallId, String>, JournalError> {
-    let mut told = HashMap::new();
-    let started = |call: &robota_core::ids::CallId| {
-        let call = state.turn.as_ref().and_then(|turn| turn.calls.get(call));
-        call.is_some_and(|call| call.stage == CallStage::Started)
-    };
-    let any = state.turn.iter().flat_map(|turn| turn.calls.keys()).any(started);
-    if !any {
-        return Ok(told);
-    }
-    let last = state.cursor.map_or(0, |cursor| cursor.seq);
-    let from = last.saturating_sub(LOOK_BACK);
-    for envelope in store.read(id, from, usize::MAX).await? {
-        if let Event::ToolOutput(data) = envelope.event
-            && started(&data.call)
-        {
-            told.entry(data.call).or_insert_with(String::new).push_str(&data.text);
-        }
-    }
-    Ok(told)
-}
-
-fn tail(text: &str) -> String {
-    let from = text.len().saturating_sub(MAX_OUTPUT);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    text[from..].to_owned()
 }
 
 pub(crate) async fn load_state(

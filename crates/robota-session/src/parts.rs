@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
+use robota_core::checkpoint::{Aftermath, Checkpoints};
 use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
 use robota_core::driver::{DriveConfig, Ports};
@@ -15,10 +16,11 @@ use robota_core::provider::Provider;
 use robota_core::tool::{Tool, ToolNameTaken, ToolSet};
 
 use crate::callbacks::Callbacks;
+use crate::changes::{JournalCheckpoints, TurnDoor};
 use crate::compact::{HookedCompactor, SummaryCompactor};
 use crate::desk::{Approvals, Desk};
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
-use crate::spill::{ReadOutput, Spilling};
+use crate::spill::{Hosted, ReadOutput};
 
 /// What a session is made of. A fork is made of the same.
 #[derive(Clone)]
@@ -41,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) callbacks: Callbacks,
     /// Output longer than this is cut; none tells everything.
     pub(crate) spill: Option<usize>,
+    /// Who tidies up after a dead writer.
+    pub(crate) aftermath: Option<Arc<dyn Aftermath>>,
 }
 
 /// Who summarises.
@@ -70,21 +74,25 @@ impl Parts {
     }
 
     /// The tools as the driver runs them: what they say is cut to a length, and the rest can be
-    /// read.
+    /// read; what they are about to change is kept first.
     pub(crate) fn tool_set(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
+        door: &Arc<TurnDoor>,
     ) -> Result<ToolSet, ToolNameTaken> {
-        let Some(limit) = self.spill else { return ToolSet::new(self.tools.iter().cloned()) };
         let blobs = store.blobs(session);
+        let (limit, door) = (self.spill, door.clone());
+        let checkpoints: Arc<dyn Checkpoints> =
+            Arc::new(JournalCheckpoints { blobs: blobs.clone(), door });
         let wrapped = self.tools.iter().map(|tool| {
             let (inner, blobs) = (tool.clone(), blobs.clone());
-            let redactor = self.config.redactor.clone();
-            Arc::new(Spilling { inner, blobs, limit, redactor }) as Arc<dyn Tool>
+            let (checkpoints, redactor) = (checkpoints.clone(), self.config.redactor.clone());
+            Arc::new(Hosted { inner, blobs, limit, checkpoints, redactor }) as Arc<dyn Tool>
         });
+        let reads = limit.is_some() && !self.tools.is_empty();
         let reader: Option<Arc<dyn Tool>> =
-            (!self.tools.is_empty()).then(|| Arc::new(ReadOutput::new(blobs.clone())) as _);
+            reads.then(|| Arc::new(ReadOutput::new(blobs.clone())) as _);
         ToolSet::new(wrapped.chain(reader))
     }
 

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use robota_core::checkpoint::FoundFile;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{
     AssistantMessage, CompactionFailed, Event, HookFinished, Interrupted, Recovered,
@@ -28,6 +29,16 @@ pub struct Evidence {
     pub exit: Option<i32>,
     /// What it had said by then.
     pub partial_output: Option<String>,
+    /// How the files are that it was about to change.
+    pub files: Vec<(String, FoundFile)>,
+}
+
+impl Evidence {
+    /// Nothing is known of it yet.
+    #[must_use]
+    pub fn of(call: CallId) -> Self {
+        Self { call, exit: None, partial_output: None, files: Vec::new() }
+    }
 }
 
 /// What becomes of a call that a dead writer left open.
@@ -293,6 +304,10 @@ fn seal(name: &str, stage: &CallStage, evidence: Option<&Evidence>) -> ToolOutco
             if let Some(code) = evidence.and_then(|evidence| evidence.exit) {
                 text.push_str(&format!(" It ended with code {code}."));
             }
+            for line in evidence.iter().flat_map(|evidence| files_now(&evidence.files)) {
+                text.push('\n');
+                text.push_str(&line);
+            }
             if let Some(output) = evidence.and_then(|evidence| evidence.partial_output.as_ref()) {
                 text.push_str("\nIts output so far:\n");
                 text.push_str(output);
@@ -301,6 +316,23 @@ fn seal(name: &str, stage: &CallStage, evidence: Option<&Evidence>) -> ToolOutco
             ToolOutcome { ran: Ran::Maybe, ..outcome }.with_metadata("sealed", "started")
         }
     }
+}
+
+/// What the model is told of files that a call was about to change.
+fn files_now(files: &[(String, FoundFile)]) -> Vec<String> {
+    let groups = [
+        (FoundFile::Old, "Not changed"),
+        (FoundFile::New, "Changed, as it was to be"),
+        (FoundFile::PutBack, "Put back to what it was, since not all of its files were changed"),
+        (FoundFile::Other, "Not what it was, nor what it was to be: look at it"),
+    ];
+    let told = groups.into_iter().map(|(now, words)| {
+        let paths = files.iter().filter(|(_, found)| *found == now);
+        (words, paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>())
+    });
+    told.filter(|(_, paths)| !paths.is_empty())
+        .map(|(words, paths)| format!("{words}: {}", paths.join(", ")))
+        .collect()
 }
 
 #[cfg(test)]

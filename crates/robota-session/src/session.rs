@@ -335,7 +335,7 @@ impl Session {
         let mut makeup = self.shared.makeup_mut();
         let mut parts = makeup.parts.clone();
         parts.tools.extend(tools);
-        makeup.tools = parts.tool_set(&*self.shared.store, self.id())?;
+        makeup.tools = parts.tool_set(&*self.shared.store, self.id(), &self.shared.door)?;
         makeup.parts = parts;
         Ok(())
     }

@@ -1,37 +1,52 @@
 //! Output that is too long for the model: its beginning and its end are told, the whole is kept
-//! in a blob, and [`ReadOutput`] lets the model read the rest.
+//! in blobs, and [`ReadOutput`] lets the model read the rest.
+//!
+//! One limit holds for every tool. A tool that streams keeps what it leaves out by itself, through
+//! its context; of any other the words are cut here.
+
+mod keep;
+mod read;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use robota_core::blob::Blobs;
-use robota_core::message::{BlobRef, ResultBlock};
-use robota_core::permission::Class;
+use robota_core::checkpoint::Checkpoints;
+use robota_core::message::ResultBlock;
 use robota_core::redact::Redactor;
-use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
-use serde_json::{Value, json};
+use robota_core::tool::{
+    InvalidInput, OutputStore, OutputWriter, Progress, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
+use serde_json::Value;
+
+use keep::PartsWriter;
+pub(crate) use read::ReadOutput;
 
 /// At most this much of one call is kept.
 const MAX_KEPT: usize = 64 * 1024 * 1024;
-/// At most this much is read back at once.
-const MAX_READ: usize = 20_000;
-/// Names of blobs in what the model is told.
-const PREFIX: &str = "output:";
+/// Words about an output come on top of it, as far as they are a note.
+const NOTES: usize = 2_048;
+/// At most this much of one call is shown while it runs: what is shown is journaled.
+const MAX_SHOWN: usize = 1024 * 1024;
 
 /// How much of a call's output the model is told at once, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 30_000;
 
-/// A tool whose output is cut to a length.
-pub(crate) struct Spilling {
+/// A tool as a session runs it: its output is cut to a length, and what it keeps goes to the
+/// session.
+pub(crate) struct Hosted {
     pub(crate) inner: Arc<dyn Tool>,
     pub(crate) blobs: Arc<dyn Blobs>,
-    pub(crate) limit: usize,
+    /// None tells everything.
+    pub(crate) limit: Option<usize>,
+    pub(crate) checkpoints: Arc<dyn Checkpoints>,
     /// What is kept has no secrets either.
     pub(crate) redactor: Redactor,
 }
 
 #[async_trait::async_trait]
-impl Tool for Spilling {
+impl Tool for Hosted {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
@@ -44,15 +59,58 @@ impl Tool for Spilling {
         self.inner.timeout()
     }
 
-    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+    async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
+        context.checkpoints = self.checkpoints.clone();
+        context.progress = bounded(context.progress);
+        let Some(limit) = self.limit else { return self.inner.run(input, context).await };
+        let output =
+            Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
+        context.output = Some(output.clone());
         let outcome = self.inner.run(input, context).await;
         let words: usize = outcome.content.iter().map(words).sum();
-        if words <= self.limit {
+        // Who has kept its output has cut it too, unless it did not keep to the limit at all.
+        let used = output.used.load(Ordering::Acquire);
+        let most = if used { 2 * limit } else { limit }.saturating_add(NOTES);
+        if words <= most {
             return outcome;
         }
         let mut outcome = outcome;
         self.redactor.outcome(&mut outcome);
-        spill(outcome, &*self.blobs, self.limit).await
+        spill(outcome, &*output, limit).await
+    }
+}
+
+/// Shows what is shown up to a bound, and that there was more.
+fn bounded(progress: Progress) -> Progress {
+    let shown = AtomicUsize::new(0);
+    Progress::new(move |text: String| {
+        let before = shown.fetch_add(text.len(), Ordering::Relaxed);
+        if before >= MAX_SHOWN {
+            return;
+        }
+        let end = floor(&text, MAX_SHOWN - before);
+        progress.show(&text[..end]);
+        if before + text.len() > MAX_SHOWN {
+            progress.show("\n[... more is not shown while it runs ...]\n");
+        }
+    })
+}
+
+/// Keeps the output of one call.
+struct CallOutput {
+    blobs: Arc<dyn Blobs>,
+    limit: usize,
+    used: AtomicBool,
+}
+
+impl OutputStore for CallOutput {
+    fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn keep(&self) -> Box<dyn OutputWriter> {
+        self.used.store(true, Ordering::Release);
+        Box::new(PartsWriter::new(self.blobs.clone()))
     }
 }
 
@@ -63,25 +121,20 @@ fn words(block: &ResultBlock) -> usize {
     }
 }
 
-async fn spill(outcome: ToolOutcome, blobs: &dyn Blobs, limit: usize) -> ToolOutcome {
+async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> ToolOutcome {
     let whole = outcome.text();
-    let kept = &whole[..floor(&whole, MAX_KEPT)];
     let head = floor(&whole, limit / 2);
     let tail = ceil(&whole, whole.len() - limit / 2);
-    let (note, blob) = match blobs.put(kept.as_bytes()).await {
-        Ok(blob) => {
-            let name = format!("{PREFIX}{}-{}", blob.sha256, blob.bytes);
-            let note = format!(
-                "[... {} of {} bytes are left out. To read them, call ReadOutput with \
-                 {{\"output\": \"{name}\", \"offset\": {head}}} ...]",
-                tail - head,
-                whole.len()
-            );
-            (note, Some(blob))
-        }
+    let mut writer = store.keep();
+    let kept = match writer.write(&whole.as_bytes()[..floor(&whole, MAX_KEPT)]).await {
+        Ok(()) => writer.finish().await,
+        Err(error) => Err(error),
+    };
+    let lost = (tail - head) as u64;
+    let note = match &kept {
+        Ok(kept) => kept.note(lost, whole.len() as u64, head as u64),
         Err(error) => {
-            let lost = tail - head;
-            (format!("[... {lost} bytes are left out and could not be kept: {error} ...]"), None)
+            format!("[... {lost} bytes are left out and could not be kept: {} ...]", error.message)
         }
     };
     let text = format!("{}\n{note}\n{}", &whole[..head], &whole[tail..]);
@@ -89,8 +142,8 @@ async fn spill(outcome: ToolOutcome, blobs: &dyn Blobs, limit: usize) -> ToolOut
     let rest = outcome.content.into_iter();
     content.extend(rest.filter(|block| !matches!(block, ResultBlock::Text(_))));
     let mut outcome = ToolOutcome { content, ..outcome };
-    if let Some(blob) = blob {
-        outcome = outcome.with_metadata("spilled", json!(blob));
+    if let Ok(kept) = kept {
+        outcome = outcome.with_metadata("spilled", kept.place);
     }
     outcome
 }
@@ -111,81 +164,6 @@ fn ceil(text: &str, at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-/// Reads output that was too long to be told at once.
-pub(crate) struct ReadOutput {
-    spec: ToolSpec,
-    blobs: Arc<dyn Blobs>,
-}
-
-impl ReadOutput {
-    pub(crate) fn new(blobs: Arc<dyn Blobs>) -> Self {
-        let spec = ToolSpec {
-            name: "ReadOutput".to_owned(),
-            description: "Reads a part of a tool's output that was too long to be shown whole. \
-                          The shortened output names it."
-                .to_owned(),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "output": {"type": "string", "description": "The name, as it was shown"},
-                    "offset": {"type": "integer", "description": "The first byte to read; 0 if absent"},
-                    "limit": {"type": "integer", "description": "How many bytes, at most 20000"}
-                },
-                "required": ["output"],
-                "additionalProperties": false
-            }),
-            class: Class::Inspect,
-        };
-        Self { spec, blobs }
-    }
-}
-
-#[async_trait::async_trait]
-impl Tool for ReadOutput {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        let name = input["output"].as_str().unwrap_or_default();
-        let number = |key: &str| input[key].as_u64().and_then(|n| usize::try_from(n).ok());
-        let Some(blob) = blob_of(name) else {
-            let text = format!("Error: `{}` is not the name of an output.", name.escape_debug());
-            return ToolOutcome::failed("invalid_input", text);
-        };
-        let whole = match self.blobs.get(&blob).await {
-            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
-            Ok(None) => {
-                return ToolOutcome::failed(
-                    "not_found",
-                    "Error: that output is not kept any more.",
-                );
-            }
-            Err(error) => return ToolOutcome::failed("storage", format!("Error: {error}")),
-        };
-        let from = ceil(&whole, number("offset").unwrap_or(0));
-        let limit = number("limit").unwrap_or(MAX_READ).clamp(1, MAX_READ);
-        let to = ceil(&whole, from.saturating_add(limit));
-        let rest = match whole.len() - to {
-            0 => "that is the end".to_owned(),
-            more => format!("{more} bytes follow, from offset {to}"),
-        };
-        ToolOutcome::ok(format!(
-            "{}\n[bytes {from} to {to} of {}; {rest}]",
-            &whole[from..to],
-            whole.len()
-        ))
-    }
-}
-
-/// The blob a name stands for.
-fn blob_of(name: &str) -> Option<BlobRef> {
-    let (sha256, bytes) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_hash.then_some(())?;
-    Some(BlobRef { sha256: sha256.to_owned(), bytes: bytes.parse().ok()? })
 }
 
 #[cfg(test)]

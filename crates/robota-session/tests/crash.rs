@@ -301,8 +301,10 @@ async fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
     });
     let store = crashed(&id, &written).await;
     let (second, _) = builder(Script::new());
-    let evidence =
-        vec![robota_session::Evidence { call: call.unwrap(), exit: Some(9), partial_output: None }];
+    let evidence = vec![robota_session::Evidence {
+        exit: Some(9),
+        ..robota_session::Evidence::of(call.unwrap())
+    }];
     let secret = robota_core::env_ref::Secret::new("sk-12345678");
     let resumed = second
         .configure(|config| config.redactor = robota_core::redact::Redactor::new([secret]))

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use robota_core::error::Diagnose as _;
+use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{InvalidInput, KeptOutput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_exec::{
-    CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Stdin, Streams,
-    TerminalSize,
+    Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
+    Stdin, Streams, TerminalSize,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,12 +16,15 @@ use serde_json::Value;
 
 use crate::arguments::{Early, parse, schema_of, whole_number};
 use crate::bash_cd::Follow;
+use crate::blocking::run_blocking;
 use crate::workplace::Workplace;
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MOST_TIMEOUT_MS: u64 = 600_000;
-/// What a model is shown: enough of both ends to work with.
-const LIMITS: Limits = Limits { head: 15_000, tail: 15_000 };
+/// Output that is kept is copied so much at a time.
+const CHUNK: usize = 1024 * 1024;
+/// What a model is shown where nobody says another limit: enough of both ends to work with.
+const SHOWN: usize = 30_000;
 
 const DESCRIPTION: &str = "Runs a command line with bash and returns its output (both streams, in \
     order) and its exit code. Variables do not last from call to call{cd}. Input is closed. Of \
@@ -97,6 +100,8 @@ impl Bash {
         let spec = self.spec(input, context, &start, follow.as_ref())?;
         let progress = context.progress.clone();
         let hidden = follow.as_ref().map(Follow::mark);
+        let mut spec = spec;
+        spec.spill = context.output.is_some().then(|| Spill::new(self.place.temporary()));
         let spec =
             spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(move |bytes| {
                 let text = String::from_utf8_lossy(bytes);
@@ -114,7 +119,11 @@ impl Bash {
             .run(spec, &context.cancel)
             .await
             .map_err(|error| not_run(&error))?;
+        let total = outcome.stdout.total_bytes();
         let went = follow.and_then(|follow| follow.take(&mut outcome.stdout));
+        // The mark is the last thing a command line says.
+        let marked = total - outcome.stdout.total_bytes();
+        let kept = keep(&outcome.stdout, marked, context).await;
         let told = went.filter(|dir| *dir != start).map(|dir| {
             if self.place.went_to(&dir) {
                 return format!("[working directory: {}]\n", dir.display());
@@ -129,7 +138,7 @@ impl Bash {
             (start != self.place.shell_cwd())
                 .then(|| format!("[ran in {ran}; the next answer's commands start in {now}]\n"))
         });
-        let report = report(&outcome, timeout, told.as_deref());
+        let report = report(&outcome, timeout, told.as_deref(), kept.as_ref());
         Ok(report.with_metadata("cwd", self.place.shell_cwd().display().to_string()))
     }
 
@@ -162,9 +171,9 @@ impl Bash {
         let mut spec = spec
             .map_err(|error| not_run(&error))?
             .streams(Streams::Merged)
-            .limits(LIMITS)
+            .limits(limits(context))
+            .clean(context.redactor.clone())
             .call(context.call.to_string(), context.processes.clone());
-        spec.spill = self.place.spill.clone();
         spec.confinement = self.place.confinement.clone();
         if input.terminal == Some(true) {
             spec.terminal = Some(TerminalSize::default());
@@ -184,8 +193,64 @@ impl Tool for Bash {
     }
 }
 
-fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome {
-    let mut text = outcome.stdout.text();
+/// Half of what is shown is the beginning, half the end.
+fn limits(context: &ToolContext) -> Limits {
+    let shown = context.output.as_ref().map_or(SHOWN, |output| output.limit());
+    Limits { head: shown / 2, tail: shown - shown / 2 }
+}
+
+/// Keeps output that is too long to be shown, but for what follows it that is ours.
+async fn keep(
+    output: &Captured,
+    marked: u64,
+    context: &ToolContext,
+) -> Option<Result<KeptOutput, ErrorData>> {
+    let (spilled, store) = (output.spilled.as_ref()?, context.output.as_ref()?);
+    // Where the file ends before the stream does, the mark is not in it.
+    let whole = spilled.bytes == output.total_bytes() + marked;
+    let end = if whole { spilled.bytes - marked } else { spilled.bytes };
+    let mut writer = store.keep();
+    let copied = async {
+        let mut from = 0;
+        while from < end {
+            let (file, most) = (spilled.clone(), usize::try_from(end - from).unwrap_or(CHUNK));
+            let part = run_blocking(move || {
+                let mut part = vec![0; most.min(CHUNK)];
+                let read = file.read_at(from, &mut part)?;
+                part.truncate(read);
+                std::io::Result::Ok(part)
+            });
+            let failed = |message: String| ErrorData::new(ErrorKind::Storage, message);
+            let part = part.await.map_err(|Early(early)| failed(early.text()))?;
+            let part = part.map_err(|error| failed(error.to_string()))?;
+            if part.is_empty() {
+                break;
+            }
+            writer.write(&part).await?;
+            from += part.len() as u64;
+        }
+        writer.finish().await
+    };
+    Some(copied.await)
+}
+
+fn report(
+    outcome: &Outcome,
+    timeout_ms: u64,
+    told: Option<&str>,
+    kept: Option<&Result<KeptOutput, ErrorData>>,
+) -> ToolOutcome {
+    let total = outcome.stdout.total_bytes();
+    let mut text = match kept {
+        Some(Ok(kept)) => outcome.stdout.text_with(|cut, at| kept.note(cut, total, at)),
+        Some(Err(error)) => outcome.stdout.text_with(|cut, _| {
+            format!(
+                "[... {cut} of {total} bytes cut; they could not be kept: {} ...]",
+                error.message
+            )
+        }),
+        None => outcome.stdout.text(),
+    };
     let mut note = |note: &str| {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -194,15 +259,6 @@ fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome
     };
     if outcome.stdout.total_bytes() == 0 {
         note("[no output]\n");
-    }
-    if let Some(spilled) = &outcome.stdout.spilled {
-        let whole = spilled.bytes == outcome.stdout.total_bytes();
-        let what = if whole {
-            "all of it".to_owned()
-        } else {
-            format!("its first {} bytes", spilled.bytes)
-        };
-        note(&format!("[{what} is in {}]\n", spilled.path.display()));
     }
     if outcome.left_open {
         note("[a process it left behind still holds the output; what that writes is not shown]\n");
@@ -247,6 +303,10 @@ fn report(outcome: &Outcome, timeout_ms: u64, told: Option<&str>) -> ToolOutcome
         .with_metadata("duration_ms", millis)
         .with_metadata("output_bytes", outcome.stdout.total_bytes())
         .with_metadata("truncated", !outcome.stdout.is_complete());
+    let report = match kept {
+        Some(Ok(kept)) => report.with_metadata("spilled", kept.place.clone()),
+        Some(Err(_)) | None => report,
+    };
     let report =
         if denied.is_empty() { report } else { report.with_metadata("sandbox_denied", denied) };
     match outcome.exit {

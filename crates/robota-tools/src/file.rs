@@ -8,6 +8,7 @@ mod image;
 mod nearest;
 mod open;
 mod replace;
+mod settle;
 mod stamp;
 mod window;
 
@@ -18,6 +19,7 @@ pub use image::{MOST_IMAGE, Picture, read_image};
 pub use nearest::Nearest;
 pub(crate) use open::open_file;
 pub use replace::{Replaced, Replacement, Unreplaced, replace};
+pub use settle::settle;
 pub use stamp::FileStamp;
 pub(crate) use window::read_open;
 pub use window::{DEFAULT_LINES, LONGEST_LINE, MOST_SHOWN, Range, Window, read_window};

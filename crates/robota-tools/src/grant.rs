@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use robota_core::paths::Paths;
+use robota_exec::OsPaths;
+use robota_exec::sandbox::Confinement;
 use robota_policy::Policy;
 
 /// What may be shown.
@@ -50,5 +52,23 @@ impl Grant for PolicyGrant {
 
     fn may_fetch_private(&self, url: &str) -> bool {
         self.policy.host_allowed_by_rule(url)
+    }
+}
+
+/// What the rules say, and of that what lies on this side of a fence.
+pub(crate) struct Fenced {
+    pub(crate) rules: Arc<dyn Grant>,
+    pub(crate) fence: Arc<Confinement>,
+}
+
+impl Grant for Fenced {
+    fn may_read(&self, path: &Path) -> bool {
+        let fence = &self.fence.boundaries().fence;
+        let real = OsPaths.canonical(path);
+        self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
+    }
+
+    fn may_fetch_private(&self, url: &str) -> bool {
+        self.rules.may_fetch_private(url)
     }
 }

@@ -25,6 +25,7 @@
 //! tools. [`FunctionTool`] makes a tool from a function and a type; [`bundles`] has tools with the
 //! rules they come with; [`Ruled`] puts rules before any tool.
 
+mod aftermath;
 mod arguments;
 mod ask_user;
 mod bash;
@@ -62,6 +63,7 @@ use std::sync::Arc;
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
+pub use aftermath::LocalAftermath;
 pub use ask_user::{AskUser, Asker, UserQuestion};
 pub use bash::Bash;
 pub use bash_input::BashInput;

@@ -3,7 +3,9 @@
 mod address;
 mod client;
 mod page;
+mod proxy;
 
 pub use address::is_private;
 pub use client::{Fetched, WebClient, WebError};
 pub(crate) use page::{Readable, readable};
+pub use proxy::Proxies;

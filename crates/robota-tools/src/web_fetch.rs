@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::arguments::{Early, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
-use crate::web::{Fetched, Readable, WebClient, WebError, readable};
+use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, readable};
 use crate::workplace::Workplace;
 
 const DESCRIPTION: &str = "Fetches a URL and returns its text; HTML becomes Markdown. A redirect \
@@ -53,7 +53,8 @@ impl WebFetch {
             // A request tells somebody else something.
             class: Class::Execute,
         };
-        Self { spec, place: place.clone(), client: Arc::default() }
+        let client = WebClient::new().proxies(Proxies::of(&place.env));
+        Self { spec, place: place.clone(), client: Arc::new(client) }
     }
 
     async fn fetch(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {

@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::{Before, Checkpoints, NoCheckpoints};
+use robota_core::checkpoint::{Before, Changing};
 use robota_core::ids::CallId;
-use robota_core::tool::ToolContext;
+use robota_core::paths::Paths as _;
+use robota_core::sandbox::SandboxError;
+use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_exec::sandbox::Confinement;
-use robota_exec::{Environment, Spill, Supervisor};
+use robota_exec::{Environment, OsPaths, Supervisor};
 
 use crate::arguments::Early;
 use crate::ask_user::Asker;
 use crate::error::FileError;
 use crate::file::{FileStamp, Planned, commit};
-use crate::grant::{AllFiles, Grant};
+use crate::grant::{AllFiles, Fenced, Grant};
 use crate::read_log::ReadLog;
 use crate::shells::Shells;
 use crate::todo::Todos;
@@ -28,10 +30,9 @@ pub struct Workplace {
     pub(crate) supervisor: Supervisor,
     pub(crate) env: Environment,
     pub(crate) log: Arc<ReadLog>,
+    rules: Arc<dyn Grant>,
     pub(crate) grant: Arc<dyn Grant>,
-    pub(crate) checkpoints: Arc<dyn Checkpoints>,
     pub(crate) blobs: Option<Arc<dyn Blobs>>,
-    pub(crate) spill: Option<Spill>,
     pub(crate) confinement: Option<Arc<Confinement>>,
     pub(crate) asker: Option<Arc<dyn Asker>>,
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
@@ -52,10 +53,9 @@ impl Workplace {
             supervisor,
             env,
             log: Arc::default(),
+            rules: Arc::new(AllFiles),
             grant: Arc::new(AllFiles),
-            checkpoints: Arc::new(NoCheckpoints),
             blobs: None,
-            spill: None,
             confinement: None,
             asker: None,
             searcher: None,
@@ -72,15 +72,8 @@ impl Workplace {
     /// The same under rules on what may be shown.
     #[must_use]
     pub fn grant(mut self, grant: Arc<dyn Grant>) -> Self {
-        self.grant = grant;
-        self
-    }
-
-    /// The same, handing every file over before it is changed.
-    #[must_use]
-    pub fn checkpoints(mut self, checkpoints: Arc<dyn Checkpoints>) -> Self {
-        self.checkpoints = checkpoints;
-        self
+        self.rules = grant;
+        self.behind_fence()
     }
 
     /// The same with a place for pictures.
@@ -90,18 +83,38 @@ impl Workplace {
         self
     }
 
-    /// The same with a folder for output that is too long to be shown.
-    #[must_use]
-    pub fn spill(mut self, spill: Spill) -> Self {
-        self.spill = Some(spill);
-        self
-    }
-
-    /// The same with commands that are kept from what they must not do.
+    /// The same behind a fence: commands are kept from what they must not do by the system, and
+    /// tools that read and change files keep to it by themselves.
     #[must_use]
     pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
         self.confinement = Some(confinement);
+        self.behind_fence()
+    }
+
+    fn behind_fence(mut self) -> Self {
+        self.grant = match &self.confinement {
+            Some(fence) => Arc::new(Fenced { rules: self.rules.clone(), fence: fence.clone() }),
+            None => self.rules.clone(),
+        };
         self
+    }
+
+    /// Refuses a change that the fence does not allow.
+    fn within_fence(&self, planned: &[Planned]) -> Result<(), Early> {
+        let Some(confinement) = &self.confinement else { return Ok(()) };
+        let fence = &confinement.boundaries().fence;
+        let outside = planned.iter().find(|change| {
+            // Folders on the way may be missing, or links.
+            let real = OsPaths.canonical(&change.target);
+            !real.is_some_and(|real| fence.may_write(&real))
+        });
+        let Some(outside) = outside else { return Ok(()) };
+        let path = outside.path.clone();
+        let what = format!("write ({})", path.display());
+        let error = SandboxError::Denied { action: "write", path, level: fence.level };
+        let text = format!("{error}; nothing was changed.\n[the sandbox refused: {what}]\n");
+        let refused = ToolOutcome::failed("sandbox_denied", text);
+        Err(refused.with_metadata("sandbox_denied", vec![what]).into())
     }
 
     /// The same with somebody to ask.
@@ -178,6 +191,32 @@ impl Workplace {
         path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
     }
 
+    /// Where files are put that nobody keeps.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        let set = self.env.get("TMPDIR").filter(|dir| !dir.is_empty());
+        set.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
+    /// Has what is there kept, all of it at once.
+    async fn checkpoint(&self, context: &ToolContext, planned: &[Planned]) -> Result<(), Early> {
+        let files: Vec<_> = planned
+            .iter()
+            .map(|change| {
+                let before = match &change.before {
+                    None => Before::Missing,
+                    Some(content) => Before::File { content, mode: change.mode() },
+                };
+                Changing { path: &change.target, before, after: &change.after }
+            })
+            .collect();
+        let kept = context.checkpoints.before_change(&context.call, &files).await;
+        kept.map_err(|error| {
+            let path = planned.first().map(|change| change.path.clone()).unwrap_or_default();
+            let error = FileError::NoCheckpoint { path, message: error.message };
+            crate::blocking::failed(&error).into()
+        })
+    }
+
     /// Plans changes, keeps what is there, then makes them. One at a time: two edits at once
     /// could each replace what the other wrote.
     pub(crate) async fn change<T: Send + 'static>(
@@ -188,18 +227,8 @@ impl Workplace {
         let _one_at_a_time = self.editing.lock().await;
         let log = self.log.clone();
         let (planned, more) = crate::blocking::blocking(move || plan(&log)).await?;
-        for change in &planned {
-            let before = match &change.before {
-                None => Before::Missing,
-                Some(content) => Before::File { content, mode: change.mode() },
-            };
-            let kept = self.checkpoints.before_change(&context.call, &change.target, before).await;
-            if let Err(error) = kept {
-                let path = change.path.clone();
-                let error = FileError::NoCheckpoint { path, message: error.message };
-                return Err(crate::blocking::failed(&error).into());
-            }
-        }
+        self.within_fence(&planned)?;
+        self.checkpoint(context, &planned).await?;
         let log = self.log.clone();
         let made = crate::blocking::blocking(move || {
             let stamps = commit(&planned)?;

@@ -109,6 +109,41 @@ async fn private_addresses_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
+async fn a_proxy_goes_between_and_private_addresses_stay_refused() {
+    let (port, mut heads) = serve(|_, _| page("text/plain", "from the proxy")).await;
+    let proxy = format!("127.0.0.1:{port}");
+    let fetch = async |variables: &[(&str, &str)], url: &str| {
+        let env = variables.iter().fold(Environment::new(), |env, (name, value)| {
+            env.with(name.to_string(), value.to_string())
+        });
+        let place = Workplace::new("/", Supervisor::new(), env);
+        WebFetch::new(&place).run(json!({"url": url}), ToolContext::detached()).await
+    };
+    // Nobody is there; the proxy answers in his place. A number needs no look-up.
+    let there = "http://93.184.215.14/page";
+    for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        let outcome = fetch(&[(variable, &proxy)], there).await;
+        assert!(outcome.text().contains("from the proxy"), "{}", outcome.text());
+        assert!(heads.recv().await.unwrap().starts_with(&format!("GET {there} HTTP/1.1")));
+    }
+    let set = [("HTTP_PROXY", &*proxy), ("HTTPS_PROXY", &*proxy)];
+    for url in [
+        "http://10.0.0.1/",
+        "https://192.168.0.1/",
+        "http://[::1]/",
+        "http://localhost/",
+        "http://2130706433/",
+    ] {
+        let outcome = fetch(&set, url).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("private_address"), "{url}");
+    }
+    let bad = fetch(&[("HTTP_PROXY", "socks5://name:password@host")], there).await;
+    assert_eq!(bad.error_code.as_deref(), Some("no_client"));
+    assert!(!bad.text().contains("password"), "{}", bad.text());
+    assert!(heads.try_recv().is_err(), "nothing else went out");
+}
+
+#[tokio::test]
 async fn redirects_stay_with_their_host_and_are_shown() {
     let (other, mut never) = serve(|_, _| page("text/plain", "stolen")).await;
     let (port, mut heads) = serve(move |path, port| match path {

@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout)]
 
 mod home;
+#[cfg(target_os = "linux")]
+mod killed;
 mod print;
 mod providers;
 mod secrets;

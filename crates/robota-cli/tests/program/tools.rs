@@ -171,6 +171,54 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
     filters.bind(|| insta::assert_snapshot!("every_tool", shown));
 }
 
+/// What files were before a change belongs to the session: it is exported and imported with it, is
+/// kept when others are deleted, and goes with the last that knows it. An export is for others,
+/// so what holds a secret stays at home.
+#[tokio::test]
+async fn sdk_17_what_files_were_goes_with_the_session() {
+    let home = Home::new();
+    std::fs::write(home.path("project/.env"), format!("KEY={KEY}\n")).unwrap();
+    let edit =
+        |file: &str, old: &str| json!({"file_path": file, "old_string": old, "new_string": "it"});
+    let calls = [
+        ("Read", json!({"file_path": "notes.txt"}), ""),
+        ("Edit", edit("notes.txt", "world"), ""),
+        ("Read", json!({"file_path": ".env"}), ""),
+        ("Edit", edit(".env", "KEY="), ""),
+        ("Write", json!({"file_path": "made.txt", "content": "made\n"}), ""),
+    ];
+    let mode = ["--permission-mode", "bypassPermissions"];
+    let (id, events) = home.play(&calls, &mode, &[]).await;
+    let changing = of(&events, "files_changing");
+    let called = of(&events, "tool_called");
+    assert_eq!(changing.len(), 3);
+    assert_eq!(changing[0]["call"], called[1]["tool_use"]["call"]);
+    assert_eq!(changing[0]["files"][0]["mode"].as_u64().unwrap() & 0o600, 0o600);
+    let made = &changing[2]["files"][0];
+    assert_eq!(made["path"], home.path("project/made.txt").display().to_string());
+    assert!(made.get("before").is_none(), "there was none: {made}");
+
+    let key = [("ANTHROPIC_API_KEY", KEY)];
+    let exported = home.robota(&["sessions", "export", &id, "-o", "kept.jsonl"], &key).await;
+    assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
+    assert!(stderr(&exported).contains("holds a secret"), "{}", stderr(&exported));
+    let was = robota_core::message::BlobRef::of(b"hello world\n").sha256;
+    let kept = home.path(&format!("project/kept.jsonl.blobs/{was}"));
+    assert_eq!(std::fs::read(kept).unwrap(), b"hello world\n");
+    assert_eq!(home.path("project/kept.jsonl.blobs").read_dir().unwrap().count(), 1);
+    let imported = home.robota(&["sessions", "import", "kept.jsonl", "--id", "copy"], &[]).await;
+    assert_eq!(imported.status.code(), Some(0), "{}", stderr(&imported));
+    let blobs = home.path("project/.robota/sessions/blobs");
+    let secret = robota_core::message::BlobRef::of(format!("KEY={KEY}\n").as_bytes()).sha256;
+    assert!(exists_below(&blobs, &was) && exists_below(&blobs, &secret));
+    for (session, left) in [(id.as_str(), true), ("copy", false)] {
+        let deleted = home.robota(&["sessions", "delete", session, "--yes"], &[]).await;
+        assert_eq!(deleted.status.code(), Some(0), "{}", stderr(&deleted));
+        assert_eq!(exists_below(&blobs, &was), left, "{session}");
+        assert!(!exists_below(&blobs, &secret));
+    }
+}
+
 /// Whether a file with that in its name lies below a folder.
 fn exists_below(folder: &std::path::Path, name: &str) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
@@ -231,4 +279,45 @@ async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
     assert!(stdout(&doctor).contains("not kept: "), "{}", stdout(&doctor));
     home.play(&calls, &[&allow[..], &["off"]].concat(), &[]).await;
     assert!(outside.exists());
+}
+
+/// The settings of a sandbox hold for commands and for tools that change files themselves.
+#[tokio::test]
+async fn sandbox_settings_are_kept_or_said_not_to_be() {
+    let home = Home::new();
+    std::fs::create_dir(home.path("project/.secrets")).unwrap();
+    std::fs::write(home.path("project/.secrets/id"), "s3cret\n").unwrap();
+    std::fs::write(home.path("project/.secrets/id.pub"), "known\n").unwrap();
+    let settings = json!({"sandbox": {
+        "enabled": true,
+        "failIfUnavailable": true,
+        "filesystem": {
+            "denyWrite": ["src"], "denyRead": [".secrets"], "allowRead": [".secrets/id.pub"],
+        },
+        "credentials": {"envVars": ["DEPLOY_NAME"]},
+        "network": {"allowLocalBinding": true},
+    }});
+    std::fs::write(home.path("home/.robota/settings.json"), settings.to_string()).unwrap();
+    let doctor = home.robota(&["doctor", "--json"], &[]).await;
+    if !stdout(&doctor).contains("by bubblewrap") {
+        println!("NOT TESTED: bubblewrap is needed for this: {}", stdout(&doctor));
+        return;
+    }
+    assert!(stdout(&doctor).contains("sandbox.network.allowLocalBinding"), "{}", stdout(&doctor));
+    assert!(!stdout(&doctor).contains("denyWrite"), "{}", stdout(&doctor));
+    let command =
+        "echo x > src/f; echo x > made; cat .secrets/id .secrets/id.pub; echo \"[$DEPLOY_NAME]\"";
+    let calls = [
+        ("Bash", json!({"command": command}), ""),
+        ("Write", json!({"file_path": "src/f", "content": "x"}), ""),
+        ("Write", json!({"file_path": "written", "content": "x"}), ""),
+    ];
+    let mode = ["--permission-mode", "bypassPermissions"];
+    let (_, events) = home.play(&calls, &mode, &[("DEPLOY_NAME", "somebody")]).await;
+    let finished = of(&events, "tool_finished");
+    let told = text(&finished[0]["outcome"]);
+    assert!(told.contains("known\n[]\n") && !told.contains("s3cret"), "{told}");
+    assert_eq!(finished[1]["outcome"]["error_code"], "sandbox_denied");
+    assert!(!home.path("project/src/f").exists());
+    assert!(home.path("project/made").exists() && home.path("project/written").exists());
 }

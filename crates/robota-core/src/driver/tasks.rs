@@ -194,7 +194,14 @@ impl Tasks {
             // For whoever looks into it later; what ends processes does not depend on it.
             let _ = side.try_send(ProcessStarted { call, pid, start_time, boot_id }.into());
         });
-        let context = ToolContext { call: call.clone(), cancel: token, progress, processes };
+        let context = ToolContext {
+            call: call.clone(),
+            cancel: token,
+            progress,
+            processes,
+            redactor: self.redactor.clone(),
+            ..ToolContext::detached()
+        };
         let limits = Limits { time: tool.timeout().or(timeout), grace: self.grace };
         let fallback = Input::ToolFinished {
             call: call.clone(),

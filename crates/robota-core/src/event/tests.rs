@@ -153,6 +153,7 @@ fn core_20_the_barriers_are_those_of_the_table() {
         "message_injected",
         "input_accepted",
         "compaction_finished",
+        "files_changing",
         "turn_finished",
         "rewound",
         "view_restored",
@@ -214,6 +215,7 @@ fn core_20_intents_are_what_has_not_happened_yet() {
         "hook_started",
         "permission_asked",
         "tool_started",
+        "files_changing",
     ];
     assert_eq!(named(Nature::Intent), intents);
     let chunks = ["text_chunk", "thinking_chunk", "tool_input_chunk", "tool_output"];

@@ -32,6 +32,9 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
             args.extend(["--bind".into(), root.into(), root.into()]);
         }
     }
+    for path in fence.protected.iter().filter(|path| path.exists()) {
+        args.extend(["--ro-bind".into(), path.into(), path.into()]);
+    }
     // After what may be changed, so that it is hidden there too.
     for path in &fence.hidden {
         if path.is_dir() {
@@ -39,6 +42,9 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
         } else {
             args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
         }
+    }
+    for path in &fence.shown {
+        args.extend(["--ro-bind".into(), path.into(), path.into()]);
     }
     args
 }
@@ -51,6 +57,11 @@ pub(super) fn gaps(fence: &Fence) -> Vec<String> {
     } else {
         gaps.push(
             "sockets in the file system can be connected to where they may be written".to_owned(),
+        );
+    }
+    if !fence.protected.is_empty() {
+        gaps.push(
+            "the folders above what may not be changed can be moved, with it in them".to_owned(),
         );
     }
     gaps

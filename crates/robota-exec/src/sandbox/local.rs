@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use robota_core::paths::Paths as _;
 use robota_core::sandbox::{
-    Boundaries, Exec, ExecEnd, Executed, Fence, Level, Sandbox, SandboxError, Stat,
+    Boundaries, Exec, ExecEnd, Executed, Fence, Sandbox, SandboxError, Stat,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,7 @@ impl LocalSandbox {
 
     fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
         let real = self.real("read", path)?;
-        if self.fence().hidden.iter().any(|hidden| real.starts_with(hidden)) {
+        if !self.fence().may_read(&real) {
             return Err(self.denied("read", path));
         }
         Ok(real)
@@ -61,14 +61,7 @@ impl LocalSandbox {
 
     fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
         let real = self.real(action, path)?;
-        let fence = self.fence();
-        let hidden = fence.hidden.iter().any(|hidden| real.starts_with(hidden));
-        let allowed = match fence.level {
-            Level::Off => true,
-            Level::WorkspaceWrite => fence.writable.iter().any(|root| real.starts_with(root)),
-            Level::ReadOnly => false,
-        };
-        if allowed && !hidden { Ok(real) } else { Err(self.denied(action, path)) }
+        if self.fence().may_write(&real) { Ok(real) } else { Err(self.denied(action, path)) }
     }
 
     /// Where it really lies, links followed.

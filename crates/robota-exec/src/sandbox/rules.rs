@@ -54,8 +54,8 @@ pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError
     } else {
         // Names may be listed everywhere; contents only beside what is hidden.
         allow(Path::new("/"), AccessFs::ReadDir.into())?;
-        for path in neighbours(&fence.hidden)? {
-            allow(&path, read)?;
+        for path in neighbours(&fence.hidden)?.iter().chain(&fence.shown) {
+            allow(path, read)?;
         }
     }
     for device in DEVICES {

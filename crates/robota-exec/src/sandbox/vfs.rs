@@ -28,7 +28,9 @@ impl VfsSandbox {
         Self::with(Fence {
             level: Level::WorkspaceWrite,
             writable: vec![PathBuf::from("/")],
+            protected: Vec::new(),
             hidden: Vec::new(),
+            shown: Vec::new(),
             network: false,
         })
     }
@@ -66,20 +68,13 @@ impl VfsSandbox {
 
     fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
         let fence = &self.boundaries.fence;
-        plain(path)
-            .filter(|path| !fence.hidden.iter().any(|hidden| path.starts_with(hidden)))
-            .ok_or_else(|| self.denied("read", path))
+        plain(path).filter(|path| fence.may_read(path)).ok_or_else(|| self.denied("read", path))
     }
 
     fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
-        let fence = &self.boundaries.fence;
-        let real = self.readable(path).map_err(|_| self.denied(action, path))?;
-        let allowed = match fence.level {
-            Level::Off => true,
-            Level::WorkspaceWrite => fence.writable.iter().any(|root| real.starts_with(root)),
-            Level::ReadOnly => false,
-        };
-        if allowed { Ok(real) } else { Err(self.denied(action, path)) }
+        plain(path)
+            .filter(|path| self.boundaries.fence.may_write(path))
+            .ok_or_else(|| self.denied(action, path))
     }
 
     fn denied(&self, action: &'static str, path: &Path) -> SandboxError {

@@ -7,7 +7,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
-use crate::capture::{Captured, HeadTail, Limits, Spill};
+use crate::capture::{Captured, HeadTail};
+use crate::clean::Clean;
 use crate::spec::OutputSink;
 
 const CHUNK: usize = 64 * 1024;
@@ -18,25 +19,54 @@ const LAST_READ: usize = 2 * 1024 * 1024;
 
 pub(super) struct Pump {
     source: Option<ChildStdout>,
-    kept: HeadTail,
+    kept: Kept,
+}
+
+/// Where every byte goes that was read.
+struct Kept {
+    ends: HeadTail,
+    clean: Option<Clean>,
     sink: Option<OutputSink>,
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        match &mut self.clean {
+            Some(clean) => {
+                let text = clean.push(bytes);
+                self.show(text.as_bytes());
+            }
+            None => self.show(bytes),
+        }
+    }
+
+    fn show(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.ends.push(bytes);
+        if let Some(sink) = &self.sink {
+            sink.show(bytes);
+        }
+    }
+
+    fn finish(mut self) -> Captured {
+        if let Some(clean) = &mut self.clean {
+            let rest = clean.finish();
+            self.show(rest.as_bytes());
+        }
+        self.ends.finish()
+    }
 }
 
 impl Pump {
     pub(super) fn new(
         source: Option<ChildStdout>,
-        limits: Limits,
-        spill: Option<Spill>,
+        ends: HeadTail,
+        clean: Option<Clean>,
         sink: Option<OutputSink>,
     ) -> Self {
-        Self { source, kept: HeadTail::new(limits, spill), sink }
-    }
-
-    fn take(kept: &mut HeadTail, sink: Option<&OutputSink>, bytes: &[u8]) {
-        kept.push(bytes);
-        if let Some(sink) = sink {
-            sink.show(bytes);
-        }
+        Self { source, kept: Kept { ends, clean, sink } }
     }
 
     /// Reads to the end. Dropping the future loses nothing that was read.
@@ -45,7 +75,7 @@ impl Pump {
         let mut chunk = vec![0; CHUNK];
         // A pipe that fails has no more to say than one that ended.
         while let Ok(read @ 1..) = source.read(&mut chunk).await {
-            Self::take(&mut self.kept, self.sink.as_ref(), &chunk[..read]);
+            self.kept.push(&chunk[..read]);
         }
         self.source = None;
     }
@@ -66,7 +96,7 @@ impl Pump {
             match pipe.read(&mut chunk) {
                 Ok(0) => return,
                 Ok(read) => {
-                    Self::take(&mut self.kept, self.sink.as_ref(), &chunk[..read]);
+                    self.kept.push(&chunk[..read]);
                     taken += read;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

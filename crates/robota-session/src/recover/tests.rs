@@ -203,7 +203,7 @@ fn kode_05_e_running_may_have_had_effects_and_says_what_is_known() {
     journal.call("c1").commit().add(allowed()).add(started());
     let call = CallId::from("c1");
     let partial_output = Some("compiling".to_owned());
-    let evidence = vec![Evidence { call, exit: Some(137), partial_output }];
+    let evidence = vec![Evidence { exit: Some(137), partial_output, ..Evidence::of(call) }];
     let told = journal.results(&Known { evidence, ..Known::default() });
     assert!(told[0].contains("may have had effects"), "{told:?}");
     assert!(told[0].contains("code 137") && told[0].ends_with("compiling"), "{told:?}");

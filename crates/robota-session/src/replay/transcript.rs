@@ -102,7 +102,7 @@ pub enum Step {
         interrupted_by: Option<Cause>,
     },
     /// The model called a tool.
-    Call(CallView),
+    Call(Box<CallView>),
     /// Something else worth knowing.
     Note {
         /// What.
@@ -131,6 +131,9 @@ pub struct CallView {
     pub duration_ms: Option<u64>,
     /// What the model was told.
     pub result: Option<String>,
+    /// The files it was about to change, when it ran.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// Whether a call may run, and who said so.
@@ -160,6 +163,7 @@ impl CallView {
             error_code: None,
             duration_ms: None,
             result: None,
+            files: Vec::new(),
         }
     }
 
@@ -324,7 +328,7 @@ impl Teller {
         for call in message.tool_uses() {
             let view = self.calls.entry(call.call.clone()).or_insert_with(|| CallView::new(call));
             let view = view.clone();
-            self.step(Step::Call(view));
+            self.step(Step::Call(Box::new(view)));
         }
     }
 
@@ -333,6 +337,12 @@ impl Teller {
             Event::ToolCalled(data) => {
                 let call = &data.tool_use;
                 self.calls.insert(call.call.clone(), CallView::new(call));
+            }
+            Event::FilesChanging(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    let paths = data.files.iter().map(|file| file.path.clone());
+                    call.files.extend(paths);
+                }
             }
             Event::PermissionDecided(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
@@ -368,7 +378,7 @@ impl Teller {
                 if let Step::Call(view) = step
                     && let Some(known) = self.calls.get(&view.call)
                 {
-                    *view = known.clone();
+                    **view = known.clone();
                 }
             }
         }

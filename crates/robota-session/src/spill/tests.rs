@@ -1,6 +1,10 @@
+use robota_core::checkpoint::NoCheckpoints;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore as _, MemoryStore};
+use robota_core::message::BlobRef;
+use robota_core::permission::Class;
 use robota_testkit::fn_tool;
+use serde_json::json;
 
 use super::*;
 
@@ -14,8 +18,10 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
         async move { ToolOutcome::failed("exit", text).with_metadata("exit_code", 3) }
     });
     let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
-    let spilling = Spilling { inner: Arc::new(inner), blobs: blobs.clone(), limit, redactor };
-    spilling.run(json!({}), ToolContext::detached()).await
+    let (blobs, checkpoints) = (blobs.clone(), Arc::new(NoCheckpoints));
+    let hosted =
+        Hosted { inner: Arc::new(inner), blobs, limit: Some(limit), checkpoints, redactor };
+    hosted.run(json!({}), ToolContext::detached()).await
 }
 
 #[tokio::test]
@@ -58,7 +64,7 @@ async fn sess_03_short_output_stays_as_it_is() {
 async fn sess_13_what_is_kept_has_no_secrets() {
     let blobs = blobs();
     let outcome =
-        run(format!("{}sk-12345678{}", "x".repeat(900), "y".repeat(900)), 100, &blobs).await;
+        run(format!("{}sk-12345678{}", "x".repeat(2900), "y".repeat(900)), 100, &blobs).await;
     let blob: BlobRef = serde_json::from_value(outcome.metadata["spilled"].clone()).unwrap();
     let kept = String::from_utf8(blobs.get(&blob).await.unwrap().unwrap()).unwrap();
     assert!(kept.contains("[REDACTED]") && !kept.contains("sk-12345678"));
@@ -67,11 +73,78 @@ async fn sess_13_what_is_kept_has_no_secrets() {
 #[tokio::test]
 async fn sess_03_names_that_are_none_are_told() {
     let reader = ReadOutput::new(blobs());
-    for name in ["", "x", "output:../../etc/passwd-3", "output:zz-1"] {
+    for name in ["", "x", "output:../../etc/passwd-3", "output:zz-1", "output:zz-1-parts"] {
         let outcome = reader.run(json!({"output": name}), ToolContext::detached()).await;
         assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"), "{name}");
     }
-    let gone = format!("{PREFIX}{}-3", "a".repeat(64));
+    let gone = format!("output:{}-3", "a".repeat(64));
     let outcome = reader.run(json!({"output": gone}), ToolContext::detached()).await;
     assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
+}
+
+/// A tool that keeps its own output is not cut a second time; one that does not keep to the limit
+/// is.
+#[tokio::test]
+async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
+    struct Streams(ToolSpec, usize);
+
+    #[async_trait::async_trait]
+    impl Tool for Streams {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        async fn run(&self, _input: Value, context: ToolContext) -> ToolOutcome {
+            let store = context.output.unwrap();
+            let mut writer = store.keep();
+            for _ in 0..self.1 {
+                writer.write(&[b'x'; 1_000_000]).await.unwrap();
+            }
+            let kept = writer.finish().await.unwrap();
+            let told = "y".repeat(store.limit());
+            let note = kept.note(1, 2, 3);
+            ToolOutcome::ok(format!("{told}{note}")).with_metadata("spilled", kept.place)
+        }
+    }
+
+    let blobs = blobs();
+    let spec = fn_tool("big", Class::Execute, |_| async { ToolOutcome::ok("") }).spec().clone();
+    for (millions, kept, parts) in [(3, 3_000_000, 1), (10, 10_000_000, 3), (70, MAX_KEPT, 16)] {
+        let hosted = Hosted {
+            inner: Arc::new(Streams(spec.clone(), millions)),
+            blobs: blobs.clone(),
+            limit: Some(100),
+            checkpoints: Arc::new(NoCheckpoints),
+            redactor: Redactor::default(),
+        };
+        let outcome = hosted.run(json!({}), ToolContext::detached()).await;
+        let told = outcome.text();
+        assert!(told.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{told}");
+        // Every blob is named, so that an export carries it.
+        let named = serde_json::to_string(&outcome.metadata).unwrap().matches("sha256").count();
+        assert_eq!(named, if parts == 1 { 1 } else { parts + 1 });
+        let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
+        let mut input: Value = serde_json::from_str(call).unwrap();
+        for offset in [0, kept - 15_000, kept] {
+            input["offset"] = json!(offset);
+            let reader = ReadOutput::new(blobs.clone());
+            let text = reader.run(input.clone(), ToolContext::detached()).await.text();
+            assert_eq!(text.matches('x').count(), (kept - offset).min(20_000), "{offset}");
+            assert!(text.contains(&format!(" of {kept}; ")), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_shows_while_it_runs_is_bounded() {
+    let shown = Arc::new(AtomicUsize::new(0));
+    let into = shown.clone();
+    let progress = bounded(Progress::new(move |text| {
+        into.fetch_add(text.len(), Ordering::Relaxed);
+    }));
+    for _ in 0..3_000 {
+        progress.show("ü".repeat(500));
+    }
+    let shown = shown.load(Ordering::Relaxed);
+    assert!((MAX_SHOWN - 1..MAX_SHOWN + 100).contains(&shown), "{shown}");
 }

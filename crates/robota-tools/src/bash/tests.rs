@@ -1,6 +1,11 @@
 #![cfg(unix)]
 
-use robota_exec::{Environment, Spill, Supervisor};
+use std::sync::{Arc, Mutex};
+
+use robota_core::env_ref::Secret;
+use robota_core::redact::Redactor;
+use robota_core::tool::{OutputStore, OutputWriter};
+use robota_exec::{Environment, Supervisor};
 use serde_json::json;
 
 use super::*;
@@ -158,13 +163,71 @@ async fn without_following_each_call_starts_where_it_did() {
 #[tokio::test]
 async fn what_is_not_shown_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
-    let place = place(dir.path()).spill(Spill::new(dir.path().join("out")));
-    let input = json!({"command": "seq 100000"});
-    let outcome = Bash::new(&place).run(input, ToolContext::detached()).await;
+    let place = place(dir.path()).follow_cd();
+    let kept = Shelf::default();
+    let context = || ToolContext {
+        redactor: Redactor::new([Secret::new("geheimnis-1234")]),
+        output: Some(Arc::new(kept.clone())),
+        ..ToolContext::detached()
+    };
+    let bash = Bash::new(&place);
+    let outcome = bash.run(json!({"command": "seq 9"}), context()).await;
+    assert_eq!((outcome.text().lines().count(), kept.take()), (9, None), "all of it is told");
+
+    // The secret lies across the end of what is told of the beginning.
+    let start = "a".repeat(196);
+    let command = format!(
+        "cd .; printf '{start}geheimnis-1234'; seq 1000; printf 'geheimnis'; printf -- '-1234'"
+    );
+    let outcome = bash.run(json!({"command": command}), context()).await;
+    let numbers: String = (1..=1000).map(|number| format!("{number}\n")).collect();
+    let whole = format!("{start}[REDACTED]{numbers}[REDACTED]");
+    assert_eq!(kept.take().unwrap(), whole, "as it was, without the mark that follows");
     let text = outcome.text();
-    let file = text.lines().last().unwrap().strip_prefix("[all of it is in ").unwrap();
-    let file = std::fs::read_to_string(file.strip_suffix(']').unwrap()).unwrap();
-    assert_eq!(file.lines().count(), 100_000);
+    let (head, rest) = text.split_once("\n[... ").unwrap();
+    let (note, tail) = rest.split_once(" ...]\n").unwrap();
+    assert_eq!(head, &whole[..200]);
+    assert!(whole.ends_with(tail) && tail.len() > 100, "{tail}");
+    let cut = whole.len() - 200 - tail.len();
+    let says = "bytes are left out. To read them, call ReadOutput with";
+    let call = r#"{"output": "shelf", "offset": 200}"#;
+    assert_eq!(note, format!("{cut} of {} {says} {call}", whole.len()));
+    assert_eq!(outcome.metadata["output_bytes"], whole.len());
+    assert_eq!(outcome.metadata["spilled"], "here");
+}
+
+/// Keeps the output of the last call; 400 bytes are told.
+#[derive(Clone, Default)]
+struct Shelf(Arc<Mutex<Option<Vec<u8>>>>);
+
+impl Shelf {
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap().take().map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+}
+
+impl OutputStore for Shelf {
+    fn limit(&self) -> usize {
+        400
+    }
+
+    fn keep(&self) -> Box<dyn OutputWriter> {
+        *self.0.lock().unwrap() = Some(Vec::new());
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait::async_trait]
+impl OutputWriter for Shelf {
+    async fn write(&mut self, text: &[u8]) -> Result<(), ErrorData> {
+        self.0.lock().unwrap().as_mut().unwrap().extend_from_slice(text);
+        Ok(())
+    }
+
+    async fn finish(self: Box<Self>) -> Result<KeptOutput, ErrorData> {
+        let bytes = self.0.lock().unwrap().as_ref().unwrap().len() as u64;
+        Ok(KeptOutput { name: "shelf".to_owned(), bytes, place: json!("here") })
+    }
 }
 
 #[tokio::test]

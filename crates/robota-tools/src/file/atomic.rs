@@ -10,6 +10,27 @@ use tempfile::NamedTempFile;
 /// Who writes faster than we can swap back that often has the last word.
 const MOST_SWAPS: usize = 8;
 
+/// How the names of new files end, until they are in their place.
+const SUFFIX: &str = ".robota-swap";
+
+/// Removes what processes left in a folder that died while they were writing. Whoever lives holds
+/// the folder's lock for as long as such files are there; where there are no locks nothing is
+/// removed.
+pub(super) fn sweep(folder: &Path) {
+    let Ok(held) = File::open(folder) else { return };
+    if held.lock().is_err() {
+        return;
+    }
+    for entry in folder.read_dir().into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let ours =
+            name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(SUFFIX));
+        if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Keeps others like us from swapping in these folders meanwhile: of three who swap back at
 /// once, one would lose. Where a disk knows no locks there are none.
 pub(super) fn lock_folders<'a>(targets: impl Iterator<Item = &'a Path>) -> Vec<File> {
@@ -59,7 +80,7 @@ impl Prepared {
     pub(super) fn new(target: &Path, content: &[u8], like: Option<&Metadata>) -> io::Result<Self> {
         let dir = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let mut builder = tempfile::Builder::new();
-        builder.prefix(".").suffix(".robota-new");
+        builder.prefix(".").suffix(SUFFIX);
         #[cfg(unix)]
         if like.is_none() {
             use std::os::unix::fs::PermissionsExt as _;

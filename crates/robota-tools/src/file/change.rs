@@ -138,20 +138,24 @@ pub fn plan_write(path: &Path, text: &str, seen: Option<&FileStamp>) -> Result<P
 /// # Errors
 /// If somebody changed one of the files since it was planned, or one cannot be written.
 pub fn commit(planned: &[Planned]) -> Result<Vec<FileStamp>, FileError> {
-    let mut prepared = Vec::with_capacity(planned.len());
     for change in planned {
-        let write = || FileError::io("write", &change.path);
         if change.before.is_some() {
             // A rename would replace a file we may not write; asking to write it tells.
-            OpenOptions::new().write(true).open(&change.target).map_err(write())?;
+            let write = FileError::io("write", &change.path);
+            OpenOptions::new().write(true).open(&change.target).map_err(write)?;
         } else if let Some(dir) = change.target.parent() {
             std::fs::create_dir_all(dir)
                 .map_err(FileError::io("make the folder of", &change.path))?;
         }
+    }
+    // Held until nothing of ours but the files themselves is in the folders.
+    let _alone = lock_folders(planned.iter().map(|change| change.target.as_path()));
+    let mut prepared = Vec::with_capacity(planned.len());
+    for change in planned {
+        let write = || FileError::io("write", &change.path);
         let ready = Prepared::new(&change.target, &change.after, change.metadata.as_ref());
         prepared.push(ready.map_err(write())?);
     }
-    let _alone = lock_folders(planned.iter().map(|change| change.target.as_path()));
     let mut swapped = Vec::with_capacity(planned.len());
     let mut failed = None;
     for (change, ready) in planned.iter().zip(prepared) {

@@ -12,10 +12,13 @@ use robota_core::error::{Diagnose, ErrorKind};
 use url::{Host, Url};
 
 use super::address::is_private;
+use super::proxy::Proxies;
 
 const AGENT: &str = concat!("robota/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5";
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long a name is looked up that a proxy will look up anyway.
+const LOOK_UP: Duration = Duration::from_secs(3);
 const WHOLE: Duration = Duration::from_secs(30);
 const MOST_REDIRECTS: usize = 10;
 
@@ -113,6 +116,7 @@ pub struct Fetched {
 /// Fetches. It keeps connections, so one is enough for all.
 #[derive(Debug, Default)]
 pub struct WebClient {
+    proxies: Proxies,
     public: OnceLock<reqwest::Client>,
     any: OnceLock<reqwest::Client>,
 }
@@ -122,6 +126,13 @@ impl WebClient {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same through these proxies.
+    #[must_use]
+    pub fn proxies(mut self, proxies: Proxies) -> Self {
+        self.proxies = proxies;
+        self
     }
 
     /// Fetches a URL, reading at most `most` bytes of the body. Private addresses are refused
@@ -197,9 +208,26 @@ impl WebClient {
         if let Some(address) = literal.filter(|address| !allow_private && is_private(*address)) {
             return Err(WebError::Private { host: address.to_string(), address });
         }
+        if let (Some(Host::Domain(host)), false) = (url.host(), allow_private)
+            && !self.proxies.is_empty()
+        {
+            self.not_behind_proxy(host).await?;
+        }
         let client = self.client(allow_private)?;
         let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).headers(headers.clone());
         request.send().await.map_err(|error| failed(url, &error))
+    }
+
+    /// What a proxy resolves we do not see. A name that is private as far as we know is refused
+    /// all the same; one that we cannot resolve is left to the proxy.
+    async fn not_behind_proxy(&self, host: &str) -> Result<(), WebError> {
+        let looked = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host((host, 0))).await;
+        let found = looked.ok().and_then(Result::ok).into_iter().flatten();
+        let private = found.map(|found| found.ip()).find(|address| is_private(*address));
+        match private {
+            Some(address) => Err(WebError::Private { host: host.to_owned(), address }),
+            None => Ok(()),
+        }
     }
 
     fn client(&self, allow_private: bool) -> Result<&reqwest::Client, WebError> {
@@ -208,14 +236,19 @@ impl WebClient {
             return Ok(client);
         }
         ensure_tls();
-        let builder = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder()
             .user_agent(AGENT)
             .redirect(Policy::none())
             .connect_timeout(CONNECT)
             .timeout(WHOLE)
-            // Nobody told us of a proxy, and the environment is not ours to read.
+            // The environment is not ours to read: there are the proxies that we were given.
             .no_proxy();
-        let builder = if allow_private { builder } else { builder.dns_resolver(PublicOnly) };
+        for proxy in self.proxies.build().map_err(WebError::Client)? {
+            builder = builder.proxy(proxy);
+        }
+        if !allow_private {
+            builder = builder.dns_resolver(PublicOnly { proxies: self.proxies.hosts() });
+        }
         let client = builder.build().map_err(|error| WebError::Client(chain(&error)))?;
         Ok(slot.get_or_init(|| client))
     }
@@ -290,7 +323,10 @@ fn chain(error: &reqwest::Error) -> String {
 
 /// Resolves names, and fails for those that lead to a private address. What is connected to is
 /// what was looked at: there is no second look-up in between.
-struct PublicOnly;
+struct PublicOnly {
+    /// But for these.
+    proxies: Vec<String>,
+}
 
 #[derive(Debug)]
 struct NotPublic {
@@ -308,10 +344,12 @@ impl std::error::Error for NotPublic {}
 
 impl Resolve for PublicOnly {
     fn resolve(&self, name: Name) -> Resolving {
+        let host = name.as_str().to_owned();
+        let trusted = self.proxies.contains(&host);
         Box::pin(async move {
-            let host = name.as_str().to_owned();
             let found: Vec<_> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            if let Some(private) = found.iter().find(|found| is_private(found.ip())) {
+            let private = found.iter().find(|found| !trusted && is_private(found.ip()));
+            if let Some(private) = private {
                 return Err(NotPublic { host, address: private.ip() }.into());
             }
             Ok(Box::new(found.into_iter()) as Addrs)

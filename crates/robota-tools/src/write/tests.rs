@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use robota_core::checkpoint::{Before, Checkpoints};
+use robota_core::checkpoint::{Before, Changing, Checkpoints};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::ids::CallId;
 use robota_exec::{Environment, Supervisor};
@@ -125,25 +125,24 @@ struct Kept {
 
 #[async_trait::async_trait]
 impl Checkpoints for Kept {
-    async fn before_change(
-        &self,
-        call: &CallId,
-        path: &std::path::Path,
-        before: Before<'_>,
-    ) -> Result<(), ErrorData> {
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
         assert_eq!(call.to_string(), "direct");
         if self.full {
             return Err(ErrorData::new(ErrorKind::Storage, "the disk is full"));
         }
-        let kept = match before {
-            Before::Missing => (path.to_owned(), None, None),
-            Before::File { content, mode } => {
-                // It is still there: nothing was changed yet.
-                assert_eq!(std::fs::read(path).unwrap(), content);
-                (path.to_owned(), Some(content.to_vec()), mode)
-            }
-        };
-        self.kept.lock().unwrap().push(kept);
+        for file in files {
+            let path = file.path;
+            let kept = match file.before {
+                Before::Missing => (path.to_owned(), None, None),
+                Before::File { content, mode } => {
+                    // It is still there: nothing was changed yet.
+                    assert_eq!(std::fs::read(path).unwrap(), content);
+                    (path.to_owned(), Some(content.to_vec()), mode)
+                }
+            };
+            assert_ne!(kept.1.as_deref(), Some(file.after));
+            self.kept.lock().unwrap().push(kept);
+        }
         Ok(())
     }
 }
@@ -152,14 +151,17 @@ impl Checkpoints for Kept {
 async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
     let dir = tempfile::tempdir().unwrap();
     let kept = Arc::new(Kept::default());
-    let place = workplace(&dir).checkpoints(kept.clone());
+    let place = workplace(&dir);
+    let context = || ToolContext { checkpoints: kept.clone(), ..ToolContext::detached() };
     let root = dir.path().canonicalize().unwrap();
-    assert!(write(&place, "f", "one\n").await.ok);
-    assert!(write(&place, "f", "two\n").await.ok);
+    for content in ["one\n", "two\n"] {
+        let input = json!({"file_path": "f", "content": content});
+        assert!(Write::new(&place).run(input, context()).await.ok);
+    }
     let input = json!({"file_path": "f", "old_string": "two", "new_string": "three"});
-    assert!(Edit::new(&place).run(input, ToolContext::detached()).await.ok);
+    assert!(Edit::new(&place).run(input, context()).await.ok);
     let input = json!({"file_path": "f", "old_string": "absent", "new_string": "x"});
-    assert!(!Edit::new(&place).run(input, ToolContext::detached()).await.ok);
+    assert!(!Edit::new(&place).run(input, context()).await.ok);
     let seen: Vec<_> =
         kept.kept.lock().unwrap().iter().map(|(p, c, _)| (p.clone(), c.clone())).collect();
     let file = root.join("f");
@@ -174,12 +176,80 @@ async fn sdk_17_what_was_there_is_handed_over_before_it_changes() {
     assert!(cfg!(not(unix)) || kept.kept.lock().unwrap()[1].2.is_some());
 }
 
+/// Tools that run in our own process keep to the fence of commands, and say so in the same words.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn kode_13_tools_keep_to_the_fence() {
+    use robota_core::sandbox::{Fence, Level};
+    use robota_exec::sandbox::{Confinement, probe};
+
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (inside, outside) = (root.join("work"), root.join("outside"));
+    for folder in [inside.join("kept"), inside.join("hidden"), outside.clone()] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::write(inside.join("hidden/key"), "s3cret\n").unwrap();
+    std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+    let env = Environment::new().with("PATH", "/usr/bin:/bin");
+    let support = probe(&env).await;
+    let place = |level| {
+        let fence = Fence {
+            level,
+            writable: vec![inside.clone()],
+            protected: vec![inside.join("kept")],
+            hidden: vec![inside.join("hidden")],
+            shown: Vec::new(),
+            network: false,
+        };
+        let confinement = Confinement::new(fence, &support).ok()?;
+        let place = Workplace::new(&inside, Supervisor::new(), env.clone());
+        Some(place.confine(Arc::new(confinement)))
+    };
+    let Some(read_only) = place(Level::ReadOnly) else {
+        println!("SKIPPED: this system has no sandbox ({support:?})");
+        return;
+    };
+    let place = place(Level::WorkspaceWrite).unwrap();
+    let out = outside.join("f").display().to_string();
+    for (place, path) in [
+        (&read_only, "f"),
+        (&place, &*out),
+        (&place, "../outside/f"),
+        (&place, "link/f"),
+        (&place, "link/new/folder/f"),
+        (&place, "kept/f"),
+        (&place, "hidden/f"),
+    ] {
+        let refused = write(place, path, "x\n").await;
+        assert_eq!(refused.error_code.as_deref(), Some("sandbox_denied"), "{path}");
+        assert!(refused.text().contains("[the sandbox refused: write ("), "{}", refused.text());
+        assert!(refused.metadata.contains_key("sandbox_denied"));
+    }
+    assert_eq!(outside.read_dir().unwrap().count(), 0);
+    assert!(write(&place, "new/f", "x\n").await.ok);
+    let read = crate::Read::new(&place);
+    let hidden = read.run(json!({"file_path": "hidden/key"}), ToolContext::detached()).await;
+    assert!(!hidden.ok && !hidden.text().contains("s3cret"), "{}", hidden.text());
+    for (tool, input) in [
+        (
+            &crate::Grep::new(&place) as &dyn Tool,
+            json!({"pattern": "s3cret", "output_mode": "content"}),
+        ),
+        (&crate::Glob::new(&place), json!({"pattern": "**/key"})),
+    ] {
+        let found = tool.run(input, ToolContext::detached()).await.text();
+        assert!(!found.contains("hidden"), "{found}");
+    }
+}
+
 #[tokio::test]
 async fn sdk_17_without_a_checkpoint_nothing_changes() {
     let dir = tempfile::tempdir().unwrap();
     let full = Kept { full: true, ..Kept::default() };
-    let place = workplace(&dir).checkpoints(Arc::new(full));
-    let outcome = write(&place, "f", "one\n").await;
+    let context = ToolContext { checkpoints: Arc::new(full), ..ToolContext::detached() };
+    let input = json!({"file_path": "f", "content": "one\n"});
+    let outcome = Write::new(&workplace(&dir)).run(input, context).await;
     assert_eq!(outcome.error_code.as_deref(), Some("no_checkpoint"));
     assert!(outcome.text().contains("the disk is full"), "{}", outcome.text());
     assert!(!dir.path().join("f").exists());

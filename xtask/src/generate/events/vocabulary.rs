@@ -195,6 +195,7 @@ pub const ROWS: &[Row] = &[
     row("permission_asked", [NONE, &["tool.permission_asked"], NONE, NONE, &["permission_ask", "state"]]),
     row("permission_decided", [NONE, &["tool.permission_decided"], NONE, NONE, &["permission_decision", "state"]]),
     row("tool_started", [NONE, &["tool.execute_start"], NONE, &["tool_start"], NONE]),
+    row("files_changing", NO_WORDS),
     row("process_started", NO_WORDS),
     row("tool_output", NO_WORDS),
     row("tool_finished", [

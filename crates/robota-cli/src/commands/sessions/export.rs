@@ -1,5 +1,6 @@
 //! `robota sessions export`: a session as a file.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use robota_core::env_ref::{Secret, SecretSource};
@@ -32,7 +33,8 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     let place = Place::of(&args.store).await?;
     let (setup, store) = (&place.setup, &place.store);
     let session = find(&**store, &args.session).await?;
-    let export = make(&**store, &session, args.format, &redactor(setup, &args.redact)).await?;
+    let redactor = redactor(setup, &args.redact);
+    let export = make(&**store, &session, args.format, &redactor).await?;
     if export.redacted > 0 {
         let lines = export.redacted;
         output::note(&format!("secrets were taken out of {lines} lines; their checksums are new"));
@@ -47,9 +49,9 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     });
     match &args.output {
         Some(file) => {
-            let missing = write(&**store, &session, &export, file, args.force).await?;
-            for blob in &missing {
-                output::note(&format!("robota: the blob {blob} is gone; it is left out"));
+            let left_out = write(&**store, &session, &export, file, &redactor, args.force).await?;
+            for (blob, why) in &left_out {
+                output::note(&format!("robota: the blob {blob} {why}; it is left out"));
             }
             if args.store.json {
                 output::line(&with(told, "file", json!(file)).to_string());
@@ -99,14 +101,16 @@ async fn make(
     })
 }
 
-/// Writes the file and what belongs to it, which comes first. Returns the blobs that are gone.
+/// Writes the file and what belongs to it, which comes first. Returns the blobs that are left
+/// out, and why.
 async fn write(
     store: &dyn JournalStore,
     session: &SessionId,
     export: &Export,
     file: &Path,
+    redactor: &Redactor,
     force: bool,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Vec<(String, &'static str)>> {
     if !force && file.exists() {
         let text = format!("{} is there already; --force writes over it", file.display());
         return Err(Usage(text).into());
@@ -115,17 +119,25 @@ async fn write(
     for payload in &export.payloads {
         files::write_beside(&folder.join(&payload.path), &payload.bytes)?;
     }
-    let mut missing = Vec::new();
+    let mut left_out = Vec::new();
     for blob in &export.blobs {
         match store.blobs(session).get(blob).await? {
+            // Files are kept as they were, whatever was in them; an export is for others.
+            Some(bytes) if holds_secret(redactor, &bytes) => {
+                left_out.push((blob.sha256.clone(), "holds a secret"));
+            }
             Some(bytes) => {
                 files::write_beside(&files::blobs_folder(file).join(&blob.sha256), &bytes)?;
             }
-            None => missing.push(blob.sha256.clone()),
+            None => left_out.push((blob.sha256.clone(), "is gone")),
         }
     }
     files::write(file, &export.bytes, force)?;
-    Ok(missing)
+    Ok(left_out)
+}
+
+fn holds_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
+    matches!(redactor.text(&String::from_utf8_lossy(bytes)), Cow::Owned(_))
 }
 
 fn print(export: &Export, told: Value, json: bool) -> anyhow::Result<()> {

@@ -50,7 +50,7 @@ fn report(told: &Transcript) -> String {
     for entry in &told.entries {
         lines.push(String::new());
         match entry {
-            Entry::Turn(view) => turn(view, &mut lines),
+            Entry::Turn(view) => turn(told, view, &mut lines),
             Entry::Note { at, text: note } => {
                 lines.push(format!("{} · {}", time::second(*at), text::short(note, 160)));
             }
@@ -77,6 +77,10 @@ fn head(told: &Transcript) -> Vec<String> {
     }
     let last = told.last.map(|last| format!(", last {last}")).unwrap_or_default();
     row("turns", format!("{}, {} events{last}", told.turns, told.events));
+    let changed = changed(told);
+    if !changed.is_empty() {
+        row("changed", text::short(&changed.join(", "), 400));
+    }
     if !told.usage.is_zero() {
         let cost = cost(told).map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
         row("tokens", format!("{}{cost}", tokens(told.usage)));
@@ -84,12 +88,37 @@ fn head(told: &Transcript) -> Vec<String> {
     lines
 }
 
+/// The files that calls changed, by tools that say so: each once, as seen from the session's folder.
+fn changed(told: &Transcript) -> Vec<String> {
+    let turns = told.entries.iter().filter_map(|entry| match entry {
+        Entry::Turn(turn) => Some(turn),
+        Entry::Note { .. } => None,
+    });
+    let calls = turns.flat_map(|turn| &turn.steps).filter_map(|step| match step {
+        Step::Call(call) if call.ok == Some(true) => Some(call),
+        _ => None,
+    });
+    let mut files: Vec<String> = Vec::new();
+    for path in calls.flat_map(|call| &call.files) {
+        let path = seen_from(told, path);
+        if !files.contains(&path) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn seen_from(told: &Transcript, path: &str) -> String {
+    let inside = told.cwd.as_deref().and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+    inside.unwrap_or(path).to_owned()
+}
+
 fn tokens(usage: Usage) -> String {
     let (sent, made) = (format_tokens(usage.input_tokens), format_tokens(usage.output_tokens));
     format!("{sent} in, {made} out")
 }
 
-fn turn(turn: &TurnView, lines: &mut Vec<String>) {
+fn turn(told: &Transcript, turn: &TurnView, lines: &mut Vec<String>) {
     let mut facts = vec![format!("Turn {}", turn.number), time::second(turn.started)];
     if let Some(finished) = turn.finished {
         let millis = finished.as_millisecond() - turn.started.as_millisecond();
@@ -113,7 +142,7 @@ fn turn(turn: &TurnView, lines: &mut Vec<String>) {
                     lines.push("  … cut short".to_owned());
                 }
             }
-            Step::Call(view) => lines.push(format!("  {}", call(view))),
+            Step::Call(view) => lines.push(format!("  {}", call(told, view))),
             Step::Note { text: note } => lines.push(format!("  · {}", text::short(note, 160))),
         }
     }
@@ -127,7 +156,7 @@ fn turn(turn: &TurnView, lines: &mut Vec<String>) {
     }
 }
 
-fn call(call: &CallView) -> String {
+fn call(told: &Transcript, call: &CallView) -> String {
     let outcome = call.outcome();
     let mark = if outcome == "ok" { "✓" } else { "✗" };
     let argument = text::short(&call.argument(), ARGUMENT);
@@ -138,6 +167,11 @@ fn call(call: &CallView) -> String {
         facts.push(format!("{outcome}{code}"));
     }
     facts.extend(call.duration_ms.map(time::took));
+    // What a call that went well changed stands at the top, and is its argument.
+    if outcome != "ok" && !call.files.is_empty() {
+        let files: Vec<_> = call.files.iter().map(|path| seen_from(told, path)).collect();
+        facts.push(text::short(&format!("was about to change {}", files.join(", ")), 2 * ARGUMENT));
+    }
     if let Some(decision) = &call.decision {
         let by = match decision.by {
             DecidedBy::Gate => "by the rules",

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::session::data;
 use crate::approve::Scope;
+use crate::checkpoint::FileChange;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
 use crate::message::given;
@@ -114,6 +115,14 @@ data! {
         /// The arguments, when a hook changed them.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
         input: Option<Value>,
+    }
+
+    /// A call is about to change files, all of them or none.
+    FilesChanging {
+        /// The call.
+        call: CallId,
+        /// The files, as they were.
+        files: Vec<FileChange>,
     }
 
     /// A call started a process.

@@ -255,6 +255,24 @@ fn tools() -> Vec<Event> {
         }
         .into(),
         ToolStarted { call: call.clone(), class: Class::Modify, input: Some(json!(null)) }.into(),
+        FilesChanging {
+            call: call.clone(),
+            files: vec![
+                crate::checkpoint::FileChange {
+                    path: "/srv/app/a.txt".to_owned(),
+                    before: Some(BlobRef::of(b"old")),
+                    mode: Some(0o644),
+                    after_sha256: BlobRef::of(b"new").sha256,
+                },
+                crate::checkpoint::FileChange {
+                    path: "/srv/app/b.txt".to_owned(),
+                    before: None,
+                    mode: None,
+                    after_sha256: BlobRef::of(b"").sha256,
+                },
+            ],
+        }
+        .into(),
         ProcessStarted { call: call.clone(), pid: 7, start_time: 12, boot_id: "boot".to_owned() }
             .into(),
         ToolOutput { call: call.clone(), text: "out\r\n".to_owned() }.into(),
