@@ -85,6 +85,22 @@ pub fn measure(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Spent
     })
 }
 
+/// What a command that succeeds writes to standard error.
+pub fn complaints(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<String> {
+    let line = words.join(" ");
+    let output = command(dir, words)?
+        .envs(env.iter().copied())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{line}`"))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        bail!("`{line}` failed: {}", text.trim());
+    }
+    Ok(text)
+}
+
 /// Waits for a child; the kernel tells what it used only to whoever asks in this moment.
 fn wait(child: &Child) -> Result<(i32, libc::rusage)> {
     let pid = libc::pid_t::try_from(child.id())?;

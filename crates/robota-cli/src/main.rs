@@ -4,6 +4,8 @@
 //! is composed in [`compose`] from the crates below. `robota --version` starts no runtime and
 //! reads no file.
 
+#[cfg(feature = "count-allocations")]
+mod allocations;
 mod args;
 mod commands;
 mod compose;
@@ -98,19 +100,20 @@ fn main() -> ExitCode {
         }
     };
     let as_json = cli.command.is_none() && cli.print.output_format == OutputFormat::Json;
-    run(cli)
-        .unwrap_or_else(|error| {
-            let (message, hint) = (format!("{error:#}"), hint(&error));
-            output::complain(&message);
-            if let Some(hint) = &hint {
-                output::note(&format!("hint: {hint}"));
-            }
-            if as_json {
-                output::line(&output::failure(&message, hint.as_deref()).to_string());
-            }
-            if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
-        })
-        .into()
+    let exit = run(cli).unwrap_or_else(|error| {
+        let (message, hint) = (format!("{error:#}"), hint(&error));
+        output::complain(&message);
+        if let Some(hint) = &hint {
+            output::note(&format!("hint: {hint}"));
+        }
+        if as_json {
+            output::line(&output::failure(&message, hint.as_deref()).to_string());
+        }
+        if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
+    });
+    #[cfg(feature = "count-allocations")]
+    allocations::tell();
+    exit.into()
 }
 
 /// What the user can do about an error, where one of ours is among its causes.
@@ -147,10 +150,11 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// Only what runs an agent pays for a runtime.
+/// Only what runs an agent pays for a runtime. One thread does all the waiting: what works or
+/// blocks is given to others, and a stream whose pieces go back and forth between threads costs
+/// several times as much.
 fn on_runtime(task: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| anyhow::anyhow!("cannot start the runtime: {error}"))?;

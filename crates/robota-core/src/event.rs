@@ -164,6 +164,7 @@ events! {
     "compaction_failed" CompactionFailed Fact Written "The conversation stays as it was.";
     "prefix_changed" PrefixChanged Fact Written "The next request does not extend the last one, and why.";
     "model_requested" ModelRequested Intent Written "A model is about to be called.";
+    "content_left_out" ContentLeftOut Fact Written "Parts of the conversation cannot be sent to this model; told once for each that are.";
     "text_chunk" TextChunk Chunk Written "Text as it arrives.";
     "thinking_chunk" ThinkingChunk Chunk Written "Reasoning as it arrives.";
     "tool_input_chunk" ToolInputChunk Chunk Written "Arguments of a tool call as they arrive.";

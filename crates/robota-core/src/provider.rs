@@ -8,6 +8,7 @@ mod cache;
 mod capabilities;
 pub mod definition;
 mod error;
+mod left_out;
 mod payload;
 mod request;
 
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check_native_web};
 pub use error::{FailureReason, ProviderError};
+pub use left_out::LeftOut;
 pub use payload::{NativePayload, PayloadKind, PayloadTap};
 pub use request::{ModelRequest, View};
 
@@ -79,6 +81,8 @@ pub enum Delta {
     Block(Block),
     /// What the call cost so far. The last one counts.
     Usage(Usage),
+    /// What of the conversation this request could not carry, all of it, whenever there is any.
+    LeftOut(LeftOut),
     /// Bytes arrived that say nothing: the idle timer is re-armed.
     Activity,
     /// The answer is complete.
@@ -127,7 +131,7 @@ pub async fn chat(
                 pending.push_block(block, ids);
             }
             Delta::Usage(now) => usage = Some(now),
-            Delta::ToolInput { .. } | Delta::Activity => {}
+            Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
             Delta::End(stop) => {
                 let message =
                     Message::assistant(ids, pending.take_blocks(), MessageState::Complete)

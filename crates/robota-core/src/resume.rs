@@ -114,7 +114,8 @@ async fn from_snapshot(
 
     let mut wanted: Vec<u64> = needed.view.iter().chain(&needed.before).copied().collect();
     wanted.push(snapshot.created);
-    wanted.extend(snapshot.prompt.into_iter().chain(snapshot.tools).chain(snapshot.inputs.clone()));
+    wanted.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
+    wanted.extend(&snapshot.inputs);
     wanted.sort_unstable();
     wanted.dedup();
     let found: HashMap<u64, Event> = match store.pick(session, &wanted).await {

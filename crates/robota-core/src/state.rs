@@ -19,7 +19,8 @@ pub use view::{ModelView, Shortened};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
-    Cursor, Delivery, Envelope, Event, InputAccepted, Parent, SessionCreated, TurnEnd,
+    ContentLeftOut, Cursor, Delivery, Envelope, Event, InputAccepted, Parent, SessionCreated,
+    TurnEnd,
 };
 use crate::ids::{InputId, SessionId, TurnId};
 use crate::message::Block;
@@ -46,6 +47,9 @@ pub struct State {
     pub prompt: Option<Hashed<Arc<str>>>,
     /// The tools and their hash.
     pub tools: Option<Hashed<Arc<[ToolSpec]>>>,
+    /// What was last told that requests are without; none since the conversation was shortened.
+    #[serde(default)]
+    pub left_out: Option<ContentLeftOut>,
     /// What the model sees.
     pub view: ModelView,
     /// The size of what every request carries beside the conversation.
@@ -179,6 +183,10 @@ impl State {
                 self.sources.tools = Some(cursor.seq);
                 self.measure_fixed();
             }
+            Event::ContentLeftOut(data) => {
+                self.left_out = Some(data.clone());
+                self.sources.left_out = Some(cursor.seq);
+            }
             Event::MessageInjected(data) => self.view.push(data.message.clone(), cursor.seq),
             Event::InputAccepted(InputAccepted { input, delivery, content, .. }) => {
                 let (delivery, content) = (*delivery, content.clone());
@@ -207,6 +215,7 @@ impl State {
                     self.usage += usage;
                 }
                 self.view.compact(data.summary.clone(), data.keep_from.as_ref(), cursor.seq);
+                self.forget_left_out();
             }
             Event::AssistantMessage(data) => {
                 if let Some(usage) = data.message.usage {
@@ -217,8 +226,14 @@ impl State {
             Event::ToolResultAdded(data) => {
                 self.view.push_result(&data.message, &data.result, cursor.seq);
             }
-            Event::Rewound(data) => self.view.rewind(data.keep),
-            Event::ViewRestored(_) => self.view.restore(),
+            Event::Rewound(data) => {
+                self.view.rewind(data.keep);
+                self.forget_left_out();
+            }
+            Event::ViewRestored(_) => {
+                self.view.restore();
+                self.forget_left_out();
+            }
             Event::StateSnapshot(_) => self.snapshot_taken(cursor.seq),
             Event::TurnFinished(data) => {
                 self.compacting = false;
@@ -283,6 +298,12 @@ impl State {
             floor: 0,
             window,
         })
+    }
+
+    /// Another conversation has other parts, and their counts say nothing about these.
+    fn forget_left_out(&mut self) {
+        self.left_out = None;
+        self.sources.left_out = None;
     }
 
     fn measure_fixed(&mut self) {

@@ -31,6 +31,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("fork-parent.jsonl", "35f0b067da4074373810c443a1980e7b8aec58cac833d6de5c5d654958d02341"),
     ("interruption.json", "6fee0fec6b9d191cdd19c4b7808525d1ec450d6d0911afbd3af62c4b563c8223"),
     ("interruption.jsonl", "d7a0aae6bd5750231ac119ac354f7625df7f05d27e8fdc3973b7210f2a6a1adb"),
+    ("left-out.json", "1b4e5f8c2ac33aa87703558ae56d3158794f0de88131f616eb4b9ed20ae9dda8"),
+    ("left-out.jsonl", "6a3a4f4253b579bbd26b6a3eabb970a1b7f3b4547e9caea24a55c16aac249baa"),
     ("newer-writer.json", "e8d653fecd7de08b2f305b0252b7bdeba98f6d21690a4188d3a23fe704afde55"),
     ("newer-writer.jsonl", "9203c903cbdc07d49320f0dba88d01b3dad6dd4bf535fd2f6b54d09f2ec44bc5"),
     ("plain.json", "3557c3e4f430f784a089421c41d74a5098f5cfd643682d502d5806c5bbd1bbb4"),

@@ -196,8 +196,8 @@ impl HttpProvider {
     }
 
     fn tell_request(&self, tap: &PayloadTap, body: &wire::Body) {
-        if !body.facts.is_empty() {
-            tracing::debug!(vendor = %self.vendor, facts = ?body.facts, "parts of the conversation were left out");
+        if !body.left_out.is_empty() {
+            tracing::debug!(vendor = %self.vendor, parts = ?body.left_out, "parts of the conversation were left out");
         }
         if tap.is_wanted() {
             let text = String::from_utf8_lossy(&body.bytes);
@@ -206,7 +206,7 @@ impl HttpProvider {
                 kind: PayloadKind::Request,
                 sequence: None,
                 payload: payload(&self.scrub, &text),
-                metadata: body.facts.clone(),
+                metadata: wire::encode::facts(&body.left_out),
             });
         }
     }
@@ -283,6 +283,7 @@ impl Provider for HttpProvider {
         let encoder = wire::encoder(self.wire);
         let body = self.body(encoder, &request).await;
         self.tell_request(&tap, &body);
+        let left_out = body.left_out;
         let url = encoder.call_url(&self.base, &request.model);
         let reply = match self.send(Method::Post, url, body.bytes.into()).await {
             Ok(reply) => reply,
@@ -300,7 +301,8 @@ impl Provider for HttpProvider {
             request_id: http::request_id(&reply.headers),
             idle: self.timeout,
         };
-        Ok(Box::pin(Reader::new(reply.into_stream(), decoder, Limits::default(), call)))
+        let reader = Reader::new(reply.into_stream(), decoder, Limits::default(), call);
+        Ok(Box::pin(reader.without(left_out)))
     }
 }
 

@@ -69,9 +69,10 @@ impl Projected {
                     self.flush(out);
                     out.push_back(Delta::Thinking(thought));
                 }
-                other @ (Delta::ToolInput { .. } | Delta::Usage(_) | Delta::Activity) => {
-                    out.push_back(other);
-                }
+                other @ (Delta::ToolInput { .. }
+                | Delta::Usage(_)
+                | Delta::LeftOut(_)
+                | Delta::Activity) => out.push_back(other),
             }
         }
     }
@@ -144,6 +145,10 @@ impl Decode for Projected {
 
     fn is_done(&self) -> bool {
         self.inner.is_done()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.inner.is_stopped()
     }
 }
 

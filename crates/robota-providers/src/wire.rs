@@ -60,5 +60,9 @@ pub(crate) const MODEL_KEY: &str = "model";
 /// The key under which a block keeps which wire it came over.
 pub(crate) const WIRE_KEY: &str = "wire";
 
+/// What blocks are kept under whose content is for people and goes back to nobody.
+pub(crate) const ASIDE: [&str; 3] =
+    [anthropic::CITATIONS, gemini::GROUNDING, openai_responses::CITATIONS];
+
 #[cfg(test)]
 mod tests;

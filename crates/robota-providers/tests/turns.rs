@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::error::ErrorKind;
-use robota_core::event::TurnEnd;
+use robota_core::event::{Event, TurnEnd};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::turn::RetryPolicy;
@@ -230,6 +230,20 @@ async fn a_conversation_goes_on_over_any_other_wire() {
             assert!(body.matches("\"list\"").count() >= 2, "{first} to {second}: {body}");
             let signed = body.contains("c2ln");
             assert!(!signed || first == second, "{first} to {second}: a proof for another service");
+            let told = ran.events.iter().filter_map(|line| match &line.event {
+                Event::ContentLeftOut(data) => Some(data),
+                _ => None,
+            });
+            let told: Vec<_> = told.collect();
+            if first == Wire::OpenaiChat {
+                // Its reasoning has no proof; who would not take that back anyway says nothing.
+                assert!(told.len() <= 1, "{first} to {second}: {told:?}");
+            } else if first == second {
+                assert_eq!(told.len(), 0, "{first}: its own is taken back: {told:?}");
+            } else {
+                assert_eq!(told.len(), 1, "{first} to {second}: once, not with every request");
+                assert!(!told[0].parts.is_empty(), "{first} to {second}: {told:?}");
+            }
         }
     }
 }

@@ -23,6 +23,10 @@ const ROUNDS: usize = 50;
 const LONG: usize = 200;
 /// What it is called.
 const LONG_SESSION: &str = "agent:bench/session:long";
+/// What it is asked.
+const ASK: [&str; 6] = ["-p", "Go on.", "--provider", "anthropic", "--model", "mock-model"];
+/// The program that counts its allocations, beside the other.
+const COUNTED: &str = "robota-counted";
 /// Enough for a median that does not jump, of what is quick and of what is not.
 const QUICK: usize = 41;
 const SLOW: usize = 5;
@@ -30,6 +34,8 @@ const SLOW: usize = 5;
 /// A folder with a project, a home and the programs.
 struct Place {
     robota: String,
+    /// The same, built so that it says how often it allocated.
+    counted: Option<String>,
     mock: String,
     project: PathBuf,
     home: String,
@@ -37,10 +43,14 @@ struct Place {
 
 /// Measures everything and prints one table.
 pub(super) fn run(root: &Path, target: &Path) -> Result<()> {
-    sh::run(root, &["cargo", "build", "--release", "--package", "robota-cli"])?;
+    let built = target.join("release");
+    let robota = ["cargo", "build", "--release", "--package", "robota-cli"];
+    sh::run(root, &[&robota[..], &["--features", "count-allocations"]].concat())?;
+    std::fs::copy(built.join("robota"), built.join(COUNTED))?;
+    sh::run(root, &robota)?;
     let mock = ["--package", "robota-testkit", "--features", "mock", "--bin", "mock-model"];
     sh::run(root, &[&["cargo", "build", "--release"][..], &mock[..]].concat())?;
-    measure(&target.join("release"), target)
+    measure(&built, target)
 }
 
 /// Measures the programs of a folder.
@@ -78,8 +88,10 @@ impl Place {
         let text = |path: PathBuf| {
             path.into_os_string().into_string().ok().context("the target folder's name is no UTF-8")
         };
+        let counted = Some(programs.join(COUNTED)).filter(|program| program.is_file());
         Ok(Self {
             robota: text(programs.join("robota"))?,
+            counted: counted.map(text).transpose()?,
             mock: text(programs.join("mock-model"))?,
             project,
             home: text(home)?,
@@ -88,20 +100,35 @@ impl Place {
 
     fn robota(&self, words: &[&str], model: &str) -> Result<Spent> {
         let words = [&[self.robota.as_str()][..], words].concat();
-        let env = [
+        sh::measure(&self.project, &words, &self.env(model))
+    }
+
+    fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 5] {
+        [
             ("HOME", self.home.as_str()),
             ("XDG_CONFIG_HOME", self.home.as_str()),
             ("ANTHROPIC_BASE_URL", model),
             ("ANTHROPIC_API_KEY", "none"),
             ("NO_PROXY", "127.0.0.1"),
-        ];
-        sh::measure(&self.project, &words, &env)
+        ]
+    }
+
+    /// How often it allocates for an answer; none where the program that counts is not there.
+    fn allocations(&self, model: &str) -> Result<Option<f64>> {
+        let Some(counted) = &self.counted else { return Ok(None) };
+        let told = sh::complaints(
+            &self.project,
+            &[&[counted.as_str()][..], &ASK].concat(),
+            &self.env(model),
+        )?;
+        let count = told.lines().rev().find_map(|line| line.strip_prefix("allocations: "));
+        let count = count.with_context(|| format!("{counted} did not count: {told}"))?;
+        Ok(Some(count.trim().parse()?))
     }
 
     /// Runs it once for an answer; the session may have a name, or be one to go on with.
     fn ask(&self, model: &str, more: &[&str]) -> Result<Spent> {
-        let words = ["-p", "Go on.", "--provider", "anthropic", "--model", "mock-model"];
-        self.robota(&[&words[..], more].concat(), model)
+        self.robota(&[&ASK[..], more].concat(), model)
     }
 
     fn answered(&self, model: &str, more: &[&str]) -> Result<Spent> {
@@ -173,6 +200,12 @@ impl Place {
         let only = (whole - middle(&base, |one| one.cpu)) / thousands;
         table.row(&format!("{DELTAS} deltas: CPU per 1,000, alone"), &ms(only), "");
         table.row(&format!("{DELTAS} deltas: memory"), &mb(peak(&all)), "30 MB");
+        let counts = self.allocations(&short.first_line)?.zip(self.allocations(&long.first_line)?);
+        let Some((start, whole)) = counts else { return Ok(()) };
+        let name = format!("{DELTAS} deltas: allocations per 1,000, the start included");
+        table.row(&name, &format!("{:.0}", whole / thousands), "4000");
+        let name = format!("{DELTAS} deltas: allocations per 1,000, alone");
+        table.row(&name, &format!("{:.0}", (whole - start) / thousands), "");
         Ok(())
     }
 
@@ -212,7 +245,7 @@ struct Table {
 
 impl Table {
     fn row(&mut self, name: &str, found: &str, budget: &str) {
-        let _ = writeln!(self.text, "{name:<52} {found:>12} {budget:>10}");
+        let _ = writeln!(self.text, "{name:<60} {found:>12} {budget:>10}");
     }
 }
 

@@ -21,7 +21,8 @@ use crate::redact::Redactor;
 use crate::state::State;
 use crate::turn::{Input, ModelCall};
 
-/// Text that has arrived is told in pieces of at most this size.
+/// Words (and arguments, which are words too) that have arrived are told in pieces of at most
+/// this size.
 const CHUNK: usize = 4 * 1024;
 /// At most this many pieces are taken from a stream before anything else is looked at.
 const BATCH: usize = 1024;
@@ -36,9 +37,7 @@ pub(super) struct ModelRun {
     stage: Stage,
     idle_timeout: Duration,
     deadline: Instant,
-    /// Words that have arrived and are not told yet, and how many bytes they are.
-    held: VecDeque<Item>,
-    held_bytes: usize,
+    held: Held,
     /// When words were last told.
     told: Option<Instant>,
 }
@@ -72,8 +71,7 @@ impl ModelRun {
             stage: Stage::Connecting(connecting.boxed()),
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
-            held: VecDeque::new(),
-            held_bytes: 0,
+            held: Held::default(),
             told: None,
         }
     }
@@ -87,20 +85,32 @@ impl ModelRun {
                 Ok(item) => item,
                 Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
             };
-            this.hold(item);
+            this.held.push(item);
         }
         this.hold_arrived();
-        let due = this.told.map(|told| told + WINDOW);
-        while this.may_wait()
-            && let Some(due) = due
-            && let Ok(item) = tokio::time::timeout_at(due, this.item()).await
+        if let Some(told) = this.told
+            && this.held.may_wait()
         {
-            this.hold(item);
-            this.hold_arrived();
+            // One timer for all that comes meanwhile.
+            let due = tokio::time::sleep_until(told + WINDOW);
+            tokio::pin!(due);
+            while this.held.may_wait() {
+                tokio::select! {
+                    biased;
+                    item = this.item() => this.held.push(item),
+                    () = &mut due => break,
+                }
+                this.hold_arrived();
+            }
         }
-        this.told = Some(Instant::now());
+        let now = Instant::now();
+        this.deadline = now + this.idle_timeout;
+        if this.held.bytes > 0 {
+            this.told = Some(now);
+        }
+        let ended = this.held.ended;
         let mut inputs = this.take_held();
-        if this.ended(&inputs) {
+        if ended {
             *run = None;
         }
         let first = inputs.pop_front();
@@ -110,39 +120,15 @@ impl ModelRun {
 
     /// What has arrived and is not told yet, for somebody who is about to end the call.
     pub(super) fn take_held(&mut self) -> VecDeque<Input> {
-        self.held_bytes = 0;
-        coalesce(std::mem::take(&mut self.held))
-    }
-
-    fn ended(&self, inputs: &VecDeque<Input>) -> bool {
-        matches!(inputs.back(), Some(Input::Delta(Delta::End(_)) | Input::ModelFailed(_)))
-    }
-
-    fn hold(&mut self, item: Item) {
-        self.deadline = Instant::now() + self.idle_timeout;
-        self.held_bytes += match &item {
-            Some(Ok(Delta::Text(text) | Delta::Thinking(text))) => text.len(),
-            _ => 0,
-        };
-        self.held.push_back(item);
+        std::mem::take(&mut self.held).inputs
     }
 
     fn hold_arrived(&mut self) {
-        while self.held.len() < BATCH
-            && self.held.back().is_some_and(goes_on)
+        while self.held.takes_more()
             && let Some(item) = self.item().now_or_never()
         {
-            self.hold(item);
+            self.held.push(item);
         }
-    }
-
-    /// Whether all that is held are words, and few: those can wait for more of them.
-    fn may_wait(&self) -> bool {
-        self.held.len() < BATCH
-            && self.held_bytes < CHUNK
-            && self.held.iter().all(|item| {
-                matches!(item, Some(Ok(Delta::Text(_) | Delta::Thinking(_) | Delta::Activity)))
-            })
     }
 
     /// Cancel safe: what was not returned is still in the stream.
@@ -172,34 +158,93 @@ fn panicked() -> ProviderError {
         .with_hint("this is a bug of the provider's adapter; please report it")
 }
 
-/// Whether anything can follow this item.
-fn goes_on(item: &Item) -> bool {
-    matches!(item, Some(Ok(delta)) if !matches!(delta, Delta::End(_)))
+/// What has arrived and is not told yet: neighbouring words are joined as they come.
+#[derive(Default)]
+struct Held {
+    inputs: VecDeque<Input>,
+    /// How many pieces these are made of.
+    pieces: usize,
+    /// How many bytes of words are among them.
+    bytes: usize,
+    /// Whether anything but words is among them: that waits for nothing.
+    urgent: bool,
+    /// Whether nothing can follow.
+    ended: bool,
 }
 
-/// Joins neighbouring text into one piece, and turns everything into inputs.
-fn coalesce(items: VecDeque<Item>) -> VecDeque<Input> {
-    let mut inputs = VecDeque::new();
-    for item in items {
-        match item {
-            Some(Ok(Delta::Text(text))) => match inputs.back_mut() {
-                Some(Input::Delta(Delta::Text(last))) if last.len() + text.len() <= CHUNK => {
-                    last.push_str(&text);
+impl Held {
+    fn is_empty(&self) -> bool {
+        self.pieces == 0
+    }
+
+    fn push(&mut self, item: Item) {
+        self.pieces += 1;
+        let delta = match item {
+            Some(Ok(delta)) => delta,
+            Some(Err(error)) => return self.end(Input::ModelFailed(error)),
+            None => return self.end(Input::ModelFailed(ProviderError::truncated())),
+        };
+        match delta {
+            Delta::Text(text) => {
+                self.bytes += text.len();
+                match self.inputs.back_mut() {
+                    Some(Input::Delta(Delta::Text(last))) if fits(last, &text) => {
+                        last.push_str(&text);
+                    }
+                    _ => self.inputs.push_back(Input::Delta(Delta::Text(text))),
                 }
-                _ => inputs.push_back(Input::Delta(Delta::Text(text))),
-            },
-            Some(Ok(Delta::Thinking(text))) => match inputs.back_mut() {
-                Some(Input::Delta(Delta::Thinking(last))) if last.len() + text.len() <= CHUNK => {
-                    last.push_str(&text);
+            }
+            Delta::Thinking(text) => {
+                self.bytes += text.len();
+                match self.inputs.back_mut() {
+                    Some(Input::Delta(Delta::Thinking(last))) if fits(last, &text) => {
+                        last.push_str(&text);
+                    }
+                    _ => self.inputs.push_back(Input::Delta(Delta::Thinking(text))),
                 }
-                _ => inputs.push_back(Input::Delta(Delta::Thinking(text))),
-            },
-            Some(Ok(delta)) => inputs.push_back(Input::Delta(delta)),
-            Some(Err(error)) => inputs.push_back(Input::ModelFailed(error)),
-            None => inputs.push_back(Input::ModelFailed(ProviderError::truncated())),
+            }
+            Delta::ToolInput { index, name, json } => {
+                self.bytes += json.len();
+                match self.inputs.back_mut() {
+                    Some(Input::Delta(Delta::ToolInput { index: at, json: last, .. }))
+                        if *at == index && name.is_none() && fits(last, &json) =>
+                    {
+                        last.push_str(&json);
+                    }
+                    _ => {
+                        let delta = Delta::ToolInput { index, name, json };
+                        self.inputs.push_back(Input::Delta(delta));
+                    }
+                }
+            }
+            // That bytes came is seen by their coming.
+            Delta::Activity => {}
+            end @ Delta::End(_) => self.end(Input::Delta(end)),
+            delta @ (Delta::Block(_) | Delta::Usage(_) | Delta::LeftOut(_)) => {
+                self.urgent = true;
+                self.inputs.push_back(Input::Delta(delta));
+            }
         }
     }
-    inputs
+
+    fn end(&mut self, input: Input) {
+        self.urgent = true;
+        self.ended = true;
+        self.inputs.push_back(input);
+    }
+
+    fn takes_more(&self) -> bool {
+        self.pieces < BATCH && !self.ended
+    }
+
+    /// Whether all that is held are words, and few: those can wait for more of them.
+    fn may_wait(&self) -> bool {
+        self.pieces < BATCH && self.bytes < CHUNK && !self.urgent
+    }
+}
+
+fn fits(last: &str, more: &str) -> bool {
+    last.len() + more.len() <= CHUNK
 }
 
 fn request(ports: &Ports, config: &DriveConfig, state: &State, call: ModelCall) -> ModelRequest {

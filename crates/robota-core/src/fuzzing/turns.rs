@@ -17,7 +17,7 @@ use crate::hook::{
 use crate::ids::CallId;
 use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
-use crate::provider::{Delta, ProviderError, StopReason};
+use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
 use crate::tool::{Ran, ToolOutcome};
 use crate::turn::{
     Effect, HookPoints, Input, Judged, RetryPolicy, ToolConcurrency, TurnConfig, TurnInput,
@@ -107,6 +107,9 @@ pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
                 .clone(),
         ),
         6 => Delta::Block(block(bytes)),
+        8 => {
+            Delta::LeftOut(LeftOut { attachments: bytes.one_of(&[0, 1, 2]), ..LeftOut::default() })
+        }
         _ => Delta::Block(Block::ToolUse(tool_use(bytes))),
     }
 }

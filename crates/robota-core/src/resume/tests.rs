@@ -5,14 +5,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::{
-    AssistantMessage, CompactionFinished, Cursor, Delivery, InputAccepted, InputCancelled,
-    LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed, Rewound,
-    SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted, UserMessage,
-    ViewRestored,
+    AssistantMessage, CompactionFinished, ContentLeftOut, Cursor, Delivery, InputAccepted,
+    InputCancelled, LabelSet, MessageInjected, ModelRequested, PromptSet, Purpose, Renamed,
+    Rewound, SessionCreated, TextChunk, ToolCalled, ToolResultAdded, ToolsSet, TurnStarted,
+    UserMessage, ViewRestored,
 };
 use crate::ids::{CallId, CountingIds, InputId, MessageId, TurnId};
 use crate::journal::MemoryStore;
 use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse};
+use crate::provider::LeftOut;
 use crate::usage::Usage;
 
 /// A session that is written event by event, and read back after each.
@@ -81,6 +82,10 @@ impl Written {
                 })
                 .await;
                 if !text.is_empty() {
+                    let attachments = u64::try_from(text.len()).unwrap();
+                    let parts = LeftOut { attachments, ..LeftOut::default() };
+                    let (provider, model) = ("p".to_owned(), "m".to_owned());
+                    self.append(ContentLeftOut { round: 3, provider, model, parts }).await;
                     self.append(TextChunk { round: 3, text: text.clone() }).await;
                 }
             }

@@ -18,6 +18,9 @@ pub struct Sources {
     pub prompt: Option<u64>,
     /// The one with the tools.
     pub tools: Option<u64>,
+    /// The one that says what requests are without.
+    #[serde(default)]
+    pub left_out: Option<u64>,
     /// The newest snapshot.
     pub snapshot: Option<u64>,
 }
@@ -64,6 +67,7 @@ impl State {
             mode: self.mode,
             prompt: self.sources.prompt,
             tools: self.sources.tools,
+            left_out: self.sources.left_out,
             view: self.view.refs(),
             before: self.view.before.as_ref().map(|before| {
                 let replaced_by = before.replaced_by as u64;
@@ -94,7 +98,7 @@ impl State {
         let event = |seq: u64| find(seq).ok_or_else(|| misfit(format!("event {seq} is missing")));
         let mut state = Self::default();
         // The fold itself makes what one event tells whole.
-        let told = [Some(snapshot.created), snapshot.prompt, snapshot.tools];
+        let told = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
         for seq in told.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);

@@ -4,11 +4,11 @@
 use super::calls::{CallState, Stage};
 use super::{Effect, Ending, Env, FALLBACK, Out, Phase, Turn};
 use crate::event::{
-    AssistantMessage, ModelResponded, Purpose, TextChunk, ThinkingChunk, ToolBatchStarted,
-    ToolCalled, ToolInputChunk, TurnEnd,
+    AssistantMessage, ContentLeftOut, ModelResponded, Purpose, TextChunk, ThinkingChunk,
+    ToolBatchStarted, ToolCalled, ToolInputChunk, TurnEnd,
 };
 use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolUse};
-use crate::provider::{Delta, StopReason};
+use crate::provider::{Delta, LeftOut, StopReason};
 use crate::tool::ToolOutcome;
 
 impl Turn {
@@ -17,7 +17,7 @@ impl Turn {
             return;
         }
         let round = self.round;
-        self.streamed |= !matches!(delta, Delta::Usage(_) | Delta::Activity);
+        self.streamed |= !matches!(delta, Delta::Usage(_) | Delta::LeftOut(_) | Delta::Activity);
         match delta {
             Delta::Text(text) => {
                 self.pending.push_text(&text);
@@ -32,8 +32,20 @@ impl Turn {
             }
             Delta::Block(block) => self.on_block(block, env, out),
             Delta::Usage(usage) => self.answer_usage = Some(usage),
+            Delta::LeftOut(parts) => self.left_out(parts, env, out),
             Delta::Activity => {}
             Delta::End(stop) => self.end_answer(&stop, env, out),
+        }
+    }
+
+    /// Tells what a request was without, unless that was told of this model before.
+    fn left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
+        let (provider, model) = (&self.config.provider, &self.config.model);
+        let known = env.state.left_out.as_ref();
+        let known = known.filter(|told| told.provider == *provider && told.model == *model);
+        if parts.exceeds(&known.map_or_else(LeftOut::default, |told| told.parts)) {
+            let (provider, model) = (provider.clone(), model.clone());
+            out.emit(ContentLeftOut { round: self.round, provider, model, parts });
         }
     }
 

@@ -154,9 +154,10 @@ impl HttpClient {
     pub(crate) fn prepare(&self, url: &Url) -> Result<(), BuildError> {
         let transport = &self.clients.transport;
         let wrong = |reason| BuildError::Transport { reason };
-        certificates(transport).map_err(wrong)?;
         proxy(transport).map_err(wrong)?;
+        // A plain address needs none, and reading a bundle takes a millisecond.
         if self.clients.kind(url) == Kind::Secure && self.clients.secure.get().is_none() {
+            certificates(transport).map_err(wrong)?;
             let clients = Arc::clone(&self.clients);
             let reading = move || drop(clients.get(Kind::Secure).map(drop));
             // Without the thread, the first request reads them.

@@ -4,6 +4,8 @@
 //! event stream at all (a JSON error or a page with status 200, or bare JSON in the middle of
 //! one) is collected and handed over at the end.
 
+use std::borrow::Cow;
+
 use robota_core::provider::FailureReason;
 
 use crate::failure::Failure;
@@ -128,7 +130,11 @@ impl Sse {
         } else {
             line
         };
-        let text = String::from_utf8_lossy(line);
+        // What is whole is checked many bytes at a time; only what is not is mended letter by letter.
+        let text = match std::str::from_utf8(line) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(line),
+        };
         if let Some(bare) = &mut self.bare {
             if bare.len() + text.len() < BARE {
                 bare.push_str(&text);

@@ -61,7 +61,7 @@ impl HttpProvider {
         let mut usage = None;
         while let Some(delta) = stream.next().await {
             let delta = delta?;
-            if !matches!(delta, Delta::Activity | Delta::Usage(_)) {
+            if !matches!(delta, Delta::Activity | Delta::Usage(_) | Delta::LeftOut(_)) {
                 first_delta.get_or_insert_with(|| started.elapsed());
             }
             match delta {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
 use robota_core::provider::{
-    Delta, FailureReason, NativePayload, PayloadKind, PayloadTap, ProviderError,
+    Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadTap, ProviderError,
 };
 use serde_json::Map;
 use tokio::time::{Instant, Sleep};
@@ -24,6 +24,10 @@ use crate::wire::{Decode, Out};
 /// last bytes were read can be used again.
 const DRAIN: Duration = Duration::from_millis(20);
 
+/// How long what an answer cost is waited for once the model has stopped: services keep
+/// connections open long after their last word.
+const AFTERMATH: Duration = Duration::from_secs(1);
+
 /// What is known about a call beside its bytes.
 pub(crate) struct Call {
     pub(crate) about: About,
@@ -36,6 +40,8 @@ pub(crate) struct Call {
 
 enum State {
     Reading,
+    /// The model has stopped; what that cost may follow.
+    Stopped(Pin<Box<Sleep>>),
     /// The answer is complete; its bytes are not.
     Draining(Pin<Box<Sleep>>),
     /// What was read before is told before.
@@ -75,14 +81,26 @@ impl Reader {
         }
     }
 
+    /// Tells first what the request was without.
+    pub(crate) fn without(mut self, left_out: LeftOut) -> Self {
+        if !left_out.is_empty() {
+            self.queue.push_front(Delta::LeftOut(left_out));
+        }
+        self
+    }
+
     fn chunk(&mut self, chunk: &[u8]) {
         let Self { sse, decoder, queue, call, .. } = self;
         let result = sse.push(chunk, &mut |name, data| {
             tell(call, name, data);
             decoder.event(name, data, queue)
         });
-        if let Err(failure) = result {
-            self.fail(failure);
+        match result {
+            Err(failure) => self.fail(failure),
+            Ok(()) if self.decoder.is_stopped() && matches!(self.state, State::Reading) => {
+                self.state = State::Stopped(Box::pin(tokio::time::sleep(AFTERMATH)));
+            }
+            Ok(()) => {}
         }
     }
 
@@ -122,6 +140,24 @@ impl Reader {
         failure.request_id = failure.request_id.or_else(|| self.call.request_id.clone());
         let error = failure.into_error(&self.call.about, &self.call.scrub);
         self.state = State::Failed(Box::new(error));
+    }
+
+    /// No bytes are there. Ends the wait for them when it has been long enough; says whether.
+    fn waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
+        if let State::Stopped(timer) = &mut self.state {
+            let over = timer.as_mut().poll(cx).is_ready();
+            if over {
+                self.end(None);
+            }
+            return over;
+        }
+        let timer = self.idle.as_mut();
+        let over = timer.is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
+        if over {
+            let limit = self.call.idle.unwrap_or_default();
+            self.state = State::Failed(Box::new(ProviderError::idle(limit)));
+        }
+        over
     }
 
     /// Bytes came: the silence is over.
@@ -185,7 +221,7 @@ impl Stream for Reader {
         let this = self.get_mut();
         loop {
             match this.queue.front() {
-                Some(Delta::End(_)) if matches!(this.state, State::Reading) => {
+                Some(Delta::End(_)) if matches!(this.state, State::Reading | State::Stopped(_)) => {
                     this.state = State::Draining(Box::pin(tokio::time::sleep(DRAIN)));
                 }
                 Some(Delta::End(_)) if matches!(this.state, State::Draining(_)) => {}
@@ -193,23 +229,21 @@ impl Stream for Reader {
                 None => {}
             }
             match &mut this.state {
-                State::Reading => match this.bytes.as_mut().poll_next(cx) {
+                State::Reading | State::Stopped(_) => match this.bytes.as_mut().poll_next(cx) {
                     Poll::Ready(Some(Ok(chunk))) => {
                         this.rearm();
                         this.chunk(&chunk);
-                        if this.queue.is_empty() && matches!(this.state, State::Reading) {
+                        let goes_on = matches!(this.state, State::Reading | State::Stopped(_));
+                        if this.queue.is_empty() && goes_on {
                             return Poll::Ready(Some(Ok(Delta::Activity)));
                         }
                     }
                     Poll::Ready(Some(Err(error))) => this.end(Some(broken(&error))),
                     Poll::Ready(None) => this.end(None),
                     Poll::Pending => {
-                        let timer = this.idle.as_mut();
-                        if !timer.is_some_and(|timer| timer.as_mut().poll(cx).is_ready()) {
+                        if !this.waited_enough(cx) {
                             return Poll::Pending;
                         }
-                        let limit = this.call.idle.unwrap_or_default();
-                        this.state = State::Failed(Box::new(ProviderError::idle(limit)));
                     }
                 },
                 State::Draining(timer) => match this.bytes.as_mut().poll_next(cx) {

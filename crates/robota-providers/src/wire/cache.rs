@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use robota_core::blob::Blobs;
 use robota_core::message::Message;
-use robota_core::provider::{ModelRequest, NativeWeb};
+use robota_core::provider::{LeftOut, ModelRequest, NativeWeb};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value};
 
@@ -22,7 +22,14 @@ struct Entry {
     /// Holds the place in memory, so that another message cannot be taken for this one.
     message: Weak<Message>,
     print: u64,
+    written: Written,
+}
+
+/// A message's bytes, and what of it is not in them.
+#[derive(Clone)]
+struct Written {
     pieces: Arc<[Piece]>,
+    left_out: LeftOut,
 }
 
 /// Tools, and their bytes.
@@ -36,19 +43,19 @@ pub(crate) struct PieceCache {
 }
 
 impl PieceCache {
-    fn get(&self, message: &Arc<Message>, print: u64) -> Option<Arc<[Piece]>> {
+    fn get(&self, message: &Arc<Message>, print: u64) -> Option<Written> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&(Arc::as_ptr(message) as usize))?;
         let same = std::ptr::eq(entry.message.as_ptr(), Arc::as_ptr(message));
-        (same && entry.print == print).then(|| Arc::clone(&entry.pieces))
+        (same && entry.print == print).then(|| entry.written.clone())
     }
 
-    fn put(&self, message: &Arc<Message>, print: u64, pieces: &Arc<[Piece]>) {
+    fn put(&self, message: &Arc<Message>, print: u64, written: Written) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() % SWEEP == SWEEP - 1 {
             entries.retain(|_, entry| entry.message.strong_count() > 0);
         }
-        let entry = Entry { message: Arc::downgrade(message), print, pieces: Arc::clone(pieces) };
+        let entry = Entry { message: Arc::downgrade(message), print, written };
         entries.insert(Arc::as_ptr(message) as usize, entry);
     }
 }
@@ -82,30 +89,36 @@ impl Writer<'_> {
             lost: &lost,
         };
         let mut written: Vec<Arc<[Piece]>> = Vec::with_capacity(plan.steps.len());
+        let mut left_out = LeftOut::default();
         let mut lasting = 0;
+        let write = |message: &Message| {
+            cx.count_foreign_proofs(message);
+            let pieces = self.encoder.message(&message.for_api(), &cx).into();
+            Written { pieces, left_out: lost.take() }
+        };
         for (at, step) in plan.steps.iter().enumerate() {
-            let pieces = match step {
-                Step::Unanswered(calls) => self.encoder.unanswered(calls, &cx).into(),
-                Step::Message { message, kept: None } => {
-                    self.encoder.message(&message.for_api(), &cx).into()
+            let Written { pieces, left_out: without } = match step {
+                Step::Unanswered(calls) => {
+                    let pieces = self.encoder.unanswered(calls, &cx).into();
+                    Written { pieces, left_out: lost.take() }
                 }
+                Step::Message { message, kept: None } => write(message),
                 Step::Message { message, kept: Some(kept) } => {
                     let print = plan.print(message, &request.model);
                     match self.cache.get(kept, print) {
-                        Some(pieces) => pieces,
+                        Some(written) => written,
                         None => {
-                            let missing = lost.missing.get();
-                            let pieces: Arc<[Piece]> =
-                                self.encoder.message(&message.for_api(), &cx).into();
+                            let written = write(message);
                             // An attachment that is missing now may be there next time.
-                            if lost.missing.get() == missing {
-                                self.cache.put(kept, print, &pieces);
+                            if written.left_out.missing == 0 {
+                                self.cache.put(kept, print, written.clone());
                             }
-                            pieces
+                            written
                         }
                     }
                 }
             };
+            left_out += without;
             if at < plan.lasting {
                 lasting += pieces.len();
             }
@@ -116,7 +129,7 @@ impl Writer<'_> {
         let has_calls = request.messages.iter().any(|message| message.tool_uses().next().is_some());
         let frame =
             Frame { request, quirks: self.quirks, options, web, tools: &tools, has_calls, lasting };
-        Body { bytes: self.encoder.body(&frame, &pieces), facts: lost.facts() }
+        Body { bytes: self.encoder.body(&frame, &pieces), left_out }
     }
 
     /// The tools, written once for as long as they stay the same.

@@ -23,6 +23,12 @@ pub(crate) trait Decode: Send {
 
     /// Whether the answer's end was read: nothing after it counts.
     fn is_done(&self) -> bool;
+
+    /// Whether the model has said why it stopped, on a wire that ends an answer only with its
+    /// bytes: what it cost may follow, and nothing else is waited for.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 }
 
 /// The calls of one answer: their numbers, and ids that are there and differ.

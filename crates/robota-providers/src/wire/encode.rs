@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use base64::Engine as _;
-use robota_core::message::{BlobRef, Image, Message, Opaque, ToolInput, ToolUse};
-use robota_core::provider::{ModelRequest, NativeWeb};
+use robota_core::message::{BlobRef, Block, Image, Message, Opaque, ToolInput, ToolUse};
+use robota_core::provider::{LeftOut, ModelRequest, NativeWeb};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -68,17 +68,27 @@ impl Lost {
         cell.set(cell.get() + 1);
     }
 
-    /// What there is to tell, as scalars.
-    pub(crate) fn facts(&self) -> Map<String, Value> {
-        let all = [
-            ("dropped_reasoning", &self.reasoning),
-            ("dropped_foreign", &self.opaque),
-            ("dropped_images", &self.images),
-            ("missing_blobs", &self.missing),
-        ];
-        let told = all.into_iter().filter(|(_, count)| count.get() > 0);
-        told.map(|(name, count)| (name.to_owned(), count.get().into())).collect()
+    /// What was counted since the last time.
+    pub(crate) fn take(&self) -> LeftOut {
+        LeftOut {
+            reasoning: self.reasoning.take(),
+            foreign: self.opaque.take(),
+            attachments: self.images.take(),
+            missing: self.missing.take(),
+        }
     }
+}
+
+/// What there is to tell about a request, as scalars.
+pub(crate) fn facts(left_out: &LeftOut) -> Map<String, Value> {
+    let all = [
+        ("dropped_reasoning", left_out.reasoning),
+        ("dropped_foreign", left_out.foreign),
+        ("dropped_images", left_out.attachments),
+        ("missing_blobs", left_out.missing),
+    ];
+    let told = all.into_iter().filter(|(_, count)| *count > 0);
+    told.map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
 /// What an encoder needs beside a message.
@@ -106,12 +116,27 @@ impl Cx<'_> {
             && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(self.model)
     }
 
+    /// Counts proofs of reasoning beside words and calls that only another model can read. Those
+    /// of whole thoughts are counted where they are written.
+    pub(crate) fn count_foreign_proofs(&self, message: &Message) {
+        for block in &message.content {
+            let extra = match block {
+                Block::Text(text) => &text.extra,
+                Block::ToolUse(call) => &call.extra,
+                _ => continue,
+            };
+            if extra.contains_key(WIRE_KEY) && !self.is_ours(extra) {
+                Lost::count(&self.lost.reasoning);
+            }
+        }
+    }
+
     /// What an opaque block holds, if it is this wire's. `any_model` when it does not matter
     /// which model wrote it.
     pub(crate) fn own<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
         let model = block.extra.get(MODEL_KEY).and_then(Value::as_str);
         let own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
-        if !own {
+        if !own && !super::ASIDE.contains(&block.wire.as_str()) {
             Lost::count(&self.lost.opaque);
         }
         own.then_some(&block.value)
@@ -149,7 +174,8 @@ impl Cx<'_> {
 /// A request's body, and what there is to tell about it.
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) facts: Map<String, Value>,
+    /// What of the conversation is not in it, written now or before.
+    pub(crate) left_out: LeftOut,
 }
 
 /// What goes around the conversation.
@@ -275,7 +301,7 @@ impl Object {
 
 /// The blobs a message needs to be written.
 pub(crate) fn blobs_of(message: &Message) -> Vec<&BlobRef> {
-    use robota_core::message::{Block, ResultBlock};
+    use robota_core::message::ResultBlock;
 
     let mut blobs = Vec::new();
     for block in &message.content {

@@ -4,7 +4,7 @@ mod request;
 mod stream;
 
 pub(crate) use request::Encoder;
-pub(crate) use stream::Decoder;
+pub(crate) use stream::{Decoder, GROUNDING};
 
 /// The key under which a block keeps its thought signature.
 const SIGNATURE: &str = "thought_signature";

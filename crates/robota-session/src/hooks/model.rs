@@ -111,7 +111,7 @@ impl Watched {
                         .map_err(|reason| refused(&**hook, "the answer", &reason))?;
                 }
             }
-            Delta::ToolInput { .. } | Delta::Usage(_) | Delta::Activity => {}
+            Delta::ToolInput { .. } | Delta::Usage(_) | Delta::LeftOut(_) | Delta::Activity => {}
         }
         Ok(delta)
     }

@@ -164,7 +164,7 @@ impl Bench {
                 }
                 Delta::Usage(now) => usage = Some(*now),
                 Delta::End(reason) => stop = Some(reason.clone()),
-                Delta::ToolInput { .. } | Delta::Activity => {}
+                Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
             }
         }
         let message = Message::assistant(&self.ids, pending.take_blocks(), MessageState::Complete)

@@ -9,7 +9,7 @@ use crate::context::ContextEstimate;
 use crate::error::ErrorData;
 use crate::ids::MessageId;
 use crate::message::Message;
-use crate::provider::{PayloadKind, StopReason};
+use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::usage::Usage;
 
 data! {
@@ -67,6 +67,18 @@ data! {
         /// An instruction for this call alone; it never enters the conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instruction: Option<String>,
+    }
+
+    /// Parts of the conversation cannot be sent to this model.
+    ContentLeftOut {
+        /// Which round of the turn noticed.
+        round: u32,
+        /// Whose model.
+        provider: String,
+        /// Which model.
+        model: String,
+        /// What its requests are without, all of it.
+        parts: LeftOut,
     }
 
     /// Text as it arrives.

@@ -29,6 +29,9 @@ data! {
         /// The event with the tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<u64>,
+        /// The event that says what requests are without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left_out: Option<u64>,
         /// What the model sees.
         view: ViewRefs,
         /// What the model saw before the last summary.

@@ -12,7 +12,7 @@ use crate::message::{
     BlobRef, Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse,
 };
 use crate::permission::{Class, Mode, Verdict};
-use crate::provider::{PayloadKind, StopReason};
+use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::SafePoints;
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
@@ -117,6 +117,7 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         mode: Mode::Plan,
         prompt: Some(3),
         tools: Some(4),
+        left_out: Some(5),
         before: Some(Box::new(ShortenedRefs { view: view.clone(), replaced_by: 1 })),
         view,
         inputs: vec![8],
@@ -177,6 +178,13 @@ fn model() -> Vec<Event> {
         CompactionFinished { summary: message(), keep_from: Some("m1".into()) }.into(),
         CompactionFailed { error: error() }.into(),
         PrefixChanged { cause: PrefixChange::Rewind }.into(),
+        ContentLeftOut {
+            round: 1,
+            provider: "acme".to_owned(),
+            model: "m".to_owned(),
+            parts: LeftOut { reasoning: 1, foreign: 2, attachments: 3, missing: 4 },
+        }
+        .into(),
         ModelRequested {
             round,
             attempt: 1,

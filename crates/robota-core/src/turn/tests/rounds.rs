@@ -9,7 +9,7 @@ use crate::event::{Event, MessageInjected, Purpose, TurnEnd};
 use crate::ids::CountingIds;
 use crate::message::{Cause, Message, MessageState, ToolInput};
 use crate::permission::Verdict;
-use crate::provider::{Delta, ProviderError, StopReason};
+use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::turn::{FALLBACK, SKIPPED_RESULT, TurnConfig};
 
@@ -81,6 +81,32 @@ fn core_08_a_paused_answer_goes_on_in_another_round() {
     assert_ended(&run);
     let texts: Vec<_> = run.messages().iter().map(Message::text).collect();
     assert_eq!(texts, ["hello", "first half", "second half"]);
+}
+
+#[test]
+fn core_17_what_a_model_cannot_be_sent_is_told_once() {
+    let mut run = Run::new(config());
+    let parts = LeftOut { reasoning: 1, attachments: 2, ..LeftOut::default() };
+    run.delta(Delta::LeftOut(parts));
+    read_round(&mut run);
+    // The same again, and more reasoning of the kind that is known to stay behind.
+    run.delta(Delta::LeftOut(LeftOut { reasoning: 2, ..parts }));
+    read_round(&mut run);
+    let more = LeftOut { attachments: 3, ..parts };
+    run.delta(Delta::LeftOut(more));
+    run.delta(Delta::LeftOut(LeftOut::default()));
+    run.answer("done");
+    assert_ended(&run);
+    let told: Vec<_> = run
+        .journal
+        .iter()
+        .filter_map(|line| match &line.event {
+            Event::ContentLeftOut(data) => Some((data.round, data.parts)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [(1, parts), (3, more)]);
+    assert_eq!(run.state.left_out.as_ref().map(|told| told.parts), Some(more));
 }
 
 #[test]

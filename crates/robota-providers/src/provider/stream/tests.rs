@@ -114,6 +114,44 @@ async fn the_end_does_not_wait_for_a_connection_that_stays_open() {
     assert!(started.elapsed() <= DRAIN * 2);
 }
 
+/// A wire that ends an answer with its bytes only, or a service that leaves out the end mark.
+#[tokio::test(start_paused = true)]
+async fn core_14_a_model_that_stopped_is_waited_for_a_moment_only() {
+    const LATE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2,\"total_tokens\":5}}\n\n";
+    let late = stream::once(async {
+        tokio::time::sleep(AFTERMATH / 2).await;
+        Ok(Bytes::from_static(LATE.as_bytes()))
+    });
+    // Comments put nothing off.
+    let comments = stream::unfold((), |()| async {
+        tokio::time::sleep(AFTERMATH / 4).await;
+        Some((Ok(Bytes::from_static(b": still here\n\n")), ()))
+    });
+    let bytes = chunks(&[HI, STOP]).chain(late).chain(comments).boxed();
+    let started = Instant::now();
+    let idle = Some(Duration::from_secs(60));
+    let items = all(reader(bytes, Call { idle, ..call() })).await;
+    assert!(started.elapsed() <= AFTERMATH * 2, "{:?}", started.elapsed());
+    let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
+    assert_eq!(items.last(), Some(&Delta::End(StopReason::EndTurn)));
+    let cost = items.iter().find_map(|item| match item {
+        Delta::Usage(usage) => Some(usage.total()),
+        _ => None,
+    });
+    assert_eq!(cost, Some(5), "what it cost came in time: {items:?}");
+
+    let gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
+    // A record that never becomes whole is not waited for either.
+    let bytes = chunks(&[gemini, "data: {\"usageMeta"]).chain(stream::pending()).boxed();
+    let started = Instant::now();
+    let wire = Wire::GeminiGenerateContent;
+    let items = all(reader(bytes, Call { idle, wire, ..call() })).await;
+    assert!(started.elapsed() <= AFTERMATH * 2, "{:?}", started.elapsed());
+    let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
+    assert_eq!(items.first(), Some(&Delta::Text("Hi".into())));
+    assert_eq!(items.last(), Some(&Delta::End(StopReason::EndTurn)));
+}
+
 #[tokio::test]
 async fn nothing_after_the_end_spoils_an_answer() {
     let decoder =

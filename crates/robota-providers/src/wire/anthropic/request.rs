@@ -128,7 +128,9 @@ fn element(message: &Message, at: usize, block: &Block, cx: &Cx<'_>, out: &mut V
             Some(signature) if cx.is_ours(&thinking.extra) => out.push(
                 json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}),
             ),
-            _ => Lost::count(&cx.lost.reasoning),
+            Some(_) => Lost::count(&cx.lost.reasoning),
+            // Words without a proof are for people: no service takes them back.
+            None => {}
         },
         Block::Image(image) => out.push(media(image, cx)),
         Block::ToolUse(call) => out.push(json!({

@@ -20,7 +20,7 @@ use crate::wire::decode::{Calls, Decode, Out, opaque, stop, thinking};
 const WIRE: Wire = Wire::AnthropicMessages;
 
 /// Where the sources of words are kept: never sent back, but not lost.
-const CITATIONS: &str = "anthropic-citations";
+pub(crate) const CITATIONS: &str = "anthropic-citations";
 
 #[derive(Deserialize)]
 struct Event<'a> {

@@ -132,7 +132,9 @@ fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
         Block::Thinking(thinking) => match &thinking.signature {
             Some(signature) if cx.is_ours(&thinking.extra) => out.push(json!({
                 "text": thinking.thinking, "thought": true, "thoughtSignature": signature})),
-            _ => Lost::count(&cx.lost.reasoning),
+            Some(_) => Lost::count(&cx.lost.reasoning),
+            // Words without a proof are for people: no service takes them back.
+            None => {}
         },
         Block::Image(image) => out.push(media(image, cx)),
         Block::ToolUse(call) => {

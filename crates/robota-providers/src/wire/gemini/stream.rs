@@ -19,7 +19,7 @@ use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
 const WIRE: Wire = Wire::GeminiGenerateContent;
 
 /// Where the sources of words are kept: never sent back, but not lost.
-const GROUNDING: &str = "gemini-grounding";
+pub(crate) const GROUNDING: &str = "gemini-grounding";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -323,6 +323,10 @@ impl Decode for Decoder {
 
     fn is_done(&self) -> bool {
         self.done
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some()
     }
 }
 

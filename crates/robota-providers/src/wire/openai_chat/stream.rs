@@ -413,6 +413,10 @@ impl Decode for Decoder {
     fn is_done(&self) -> bool {
         self.done
     }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
 }
 
 #[cfg(test)]

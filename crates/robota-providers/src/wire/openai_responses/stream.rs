@@ -18,7 +18,7 @@ use crate::wire::decode::{Calls, Decode, Out, opaque};
 const WIRE: Wire = Wire::Responses;
 
 /// Where the sources of words are kept: never sent back, but not lost.
-const CITATIONS: &str = "responses-citations";
+pub(crate) const CITATIONS: &str = "responses-citations";
 
 /// What most events have. The whole response, which some repeat, is read at the end only.
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use robota_core::conversation::Pending;
 use robota_core::message::Cause;
-use robota_core::provider::Delta;
+use robota_core::provider::{Delta, LeftOut};
 
 use super::*;
 use crate::fuzzing::read;
@@ -93,10 +93,7 @@ async fn reasoning_goes_back_to_its_own_wire_and_model_only() {
                 bench.body(&ModelRequest { model: "other".into(), ..request(&messages) }).await;
             let other = String::from_utf8(body.bytes).unwrap();
             assert!(!other.contains("SIGNED"), "{name}: {other}");
-            assert!(
-                from != to || !body.facts.is_empty() || to == Wire::GeminiGenerateContent,
-                "what is left out is told: {name}"
-            );
+            assert!(!body.left_out.is_empty(), "what is left out is told: {name}");
         }
     }
 }
@@ -278,11 +275,15 @@ async fn attachments_that_are_missing_or_not_taken_become_words() {
     ))];
     for wire in Wire::ALL {
         let body = Bench::new(wire).body(&request(&messages)).await;
-        assert_eq!(body.facts.get("missing_blobs"), Some(&json!(1)), "{}", wire.name());
+        let left_out = LeftOut { missing: 1, ..LeftOut::default() };
+        assert_eq!(body.left_out, left_out, "{}", wire.name());
         assert!(String::from_utf8(body.bytes).unwrap().contains("[attachment not available"));
         let blind = Bench::quirks(wire, Quirks { images: false, ..Quirks::default() });
         let body = blind.body(&request(&messages)).await;
-        assert_eq!(body.facts.get("dropped_images"), Some(&json!(2)));
+        let left_out = LeftOut { attachments: 2, ..LeftOut::default() };
+        assert_eq!(body.left_out, left_out);
+        // The second time the bytes are those of the first, and what they are without is too.
+        assert_eq!(blind.body(&request(&messages)).await.left_out, left_out);
         assert!(String::from_utf8(body.bytes).unwrap().contains("[image left out"));
     }
 }
