@@ -176,7 +176,7 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
 /// so what holds a secret stays at home.
 #[tokio::test]
 async fn sdk_17_what_files_were_goes_with_the_session() {
-    let home = Home::new();
+    let home = home_with_files();
     std::fs::write(home.path("project/.env"), format!("KEY={KEY}\n")).unwrap();
     let edit =
         |file: &str, old: &str| json!({"file_path": file, "old_string": old, "new_string": "it"});

@@ -167,6 +167,7 @@ pub const ROWS: &[Row] = &[
     row("compaction_failed", [NONE, NONE, &["error"], NONE, &["error"]]),
     row("prefix_changed", NO_WORDS),
     row("model_requested", [&["provider_request"], &["execution.round_start"], &["provider_request"], NONE, NONE]),
+    row("content_left_out", NO_WORDS),
     row("text_chunk", [&["provider_stream_raw_delta"], NONE, &["provider_stream_raw_delta", "text_delta"], &["text_delta"], &["text_chunk"]]),
     row("thinking_chunk", NO_WORDS),
     row("tool_input_chunk", NO_WORDS),
