@@ -1,8 +1,9 @@
 //! Printing: the answer goes to standard output, everything else to standard error.
 
 use std::io::Write as _;
+use std::time::Duration;
 
-use robota_core::event::TurnEnd;
+use robota_core::event::{ModelRetry, TurnEnd};
 use robota_core::ids::SessionId;
 use robota_core::turn::TurnReport;
 use serde_json::{Value, json};
@@ -34,6 +35,13 @@ pub(crate) fn complain(text: &str) {
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Tells the user why there is no answer yet.
+pub(crate) fn retry(retry: &ModelRetry) {
+    let seconds = Duration::from_millis(retry.delay_ms).as_secs_f64();
+    let message = retry.error.message.trim_end_matches('.');
+    complain(&format!("{message}. Trying again in {seconds:.1} s."));
 }
 
 /// What the end of a turn is to scripts.

@@ -114,8 +114,10 @@ pub(crate) async fn say(
     });
     let mut finished = None;
     while let Some(event) = chat.next().await {
-        if let Event::TurnFinished(data) = event?.event() {
-            finished = Some(data.clone());
+        match event?.event() {
+            Event::TurnFinished(data) => finished = Some(data.clone()),
+            Event::ModelRetry(data) => output::retry(data),
+            _ => {}
         }
     }
     interrupt.abort();

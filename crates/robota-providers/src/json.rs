@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -79,7 +80,7 @@ impl<'de> Visitor<'de> for StrVisitor {
         Ok(Cow::Borrowed(""))
     }
 
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Cow::Borrowed(""))
     }
@@ -125,9 +126,46 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
         Ok(Cow::Owned(value.to_string()))
     }
 
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
         let value = Value::deserialize(serde::de::value::SeqAccessDeserializer::new(seq))?;
         Ok(Cow::Owned(value.to_string()))
+    }
+}
+
+/// The first of a list. There are never others where this is used, and a list of one is not worth
+/// an allocation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct First<T>(pub(crate) Option<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FirstVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct FirstVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+        let first = all.next_element()?;
+        while all.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(first)
     }
 }
 
@@ -180,7 +218,7 @@ impl<'de> Visitor<'de> for NumVisitor {
         Ok(None)
     }
 
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
         Ok(None)
     }

@@ -100,6 +100,23 @@ async fn cli_02_without_anything_it_says_exactly_what_to_set() {
     assert!(stderr(&keyless).contains("OPENAI_API_KEY"), "{}", stderr(&keyless));
 }
 
+/// Who waits for an answer knows what it waits for.
+#[tokio::test]
+async fn cli_03_a_call_that_is_tried_again_is_told_on_the_side() {
+    let home = home_with_notes();
+    let busy = Failure::status(529, "Overloaded, come back.").retry_after("0");
+    let mock = MockServer::start(Scenario::reply(busy).then("Here.")).await.unwrap();
+    let origin = mock.origin();
+    let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
+    let output = home.robota(&["-p", "hi"], &variables).await;
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Here.\n"));
+    let said = stderr(&output);
+    assert!(
+        said.contains("Overloaded, come back.") && said.contains(". Trying again in "),
+        "{said}"
+    );
+}
+
 #[tokio::test]
 async fn cli_02_doctor_probes_and_models_lists() {
     let home = home_with_notes();

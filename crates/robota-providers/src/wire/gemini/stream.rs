@@ -1,17 +1,14 @@
 //! Reading streams. Every event is a whole response with a few more parts; calls come whole.
 
-use std::fmt;
-
 use robota_core::message::{Block, Text, ToolInput};
 use robota_core::provider::{Delta, FailureReason, StopReason};
 use robota_core::usage::Usage;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
 use crate::failure::Failure;
-use crate::json::{self, Num, Str};
+use crate::json::{self, First, Num, Str};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
 use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
@@ -25,41 +22,13 @@ pub(crate) const GROUNDING: &str = "gemini-grounding";
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    candidates: First<'a>,
+    candidates: First<Candidate<'a>>,
     #[serde(default)]
     usage_metadata: Option<Counts>,
     #[serde(default)]
     prompt_feedback: Option<Value>,
     #[serde(default)]
     error: Option<Value>,
-}
-
-/// The first candidate; there are never others.
-#[derive(Default)]
-struct First<'a>(Option<Candidate<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FirstVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for FirstVisitor<'a> {
-            type Value = First<'a>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("candidates")
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(First(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-                let first = all.next_element()?;
-                while all.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-        }
-        deserializer.deserialize_any(FirstVisitor(std::marker::PhantomData))
-    }
 }
 
 #[derive(Deserialize)]

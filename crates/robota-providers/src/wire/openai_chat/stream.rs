@@ -10,11 +10,11 @@ use robota_core::message::ToolInput;
 use robota_core::provider::{Delta, StopReason};
 use robota_core::usage::Usage;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::json::{self, Arguments, Num, Str};
+use crate::json::{self, Arguments, First, Num, Str};
 use crate::profile::Wire;
 use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop};
 
@@ -23,39 +23,11 @@ const WIRE: Wire = Wire::ChatCompletions;
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    choices: First<'a>,
+    choices: First<Choice<'a>>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
     error: Option<Value>,
-}
-
-/// The first choice. There are never others, and a list of one is not worth an allocation.
-#[derive(Default)]
-struct First<'a>(Option<Choice<'a>>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FirstVisitor<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for FirstVisitor<'a> {
-            type Value = First<'a>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("choices")
-            }
-
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(First(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
-                let first = all.next_element()?;
-                while all.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(First(first))
-            }
-        }
-        deserializer.deserialize_any(FirstVisitor(std::marker::PhantomData))
-    }
 }
 
 #[derive(Deserialize)]
