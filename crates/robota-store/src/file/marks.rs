@@ -17,6 +17,9 @@ use crate::disk::{Disk, Make, Tail};
 /// How far apart marks are, in bytes.
 pub(super) const APART: u64 = 4 * 1024;
 
+/// How far a reader goes on without a mark, in bytes.
+const NEAR: u64 = 64 * 1024;
+
 /// A mark on disk.
 const RECORD: usize = 16;
 
@@ -76,10 +79,10 @@ impl<'a> Finder<'a> {
         let at = self.marks.partition_point(|mark| mark.seq <= seq);
         let mark = at.checked_sub(1).and_then(|at| self.marks.get(at)).copied();
         let from = mark.unwrap_or_else(|| self.segment.start());
-        let here = self.reader.take().filter(|reader| {
-            // Behind the mark already, and not past the event.
-            (from.seq..=seq).contains(&reader.next_seq())
-        });
+        // Not past the event, and near enough: lines that are skipped cost less than opening the
+        // file again.
+        let near = |reader: &Reader| from.offset <= reader.whole().saturating_add(NEAR);
+        let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
             None => Reader::open_small(self.disk, self.segment, from, self.last)?,

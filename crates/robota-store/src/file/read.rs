@@ -84,6 +84,10 @@ impl Files {
             };
             found.insert(seq, current.find(seq)?.ok_or_else(missing)?);
         }
+        if found.len() == seqs.len() {
+            return Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect());
+        }
+        // Some were asked for more than once.
         Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
     }
 
