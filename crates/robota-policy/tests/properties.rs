@@ -203,6 +203,26 @@ fn some_mode() -> impl Strategy<Value = Mode> {
     proptest::sample::select(Mode::ALL.to_vec())
 }
 
+/// A rule over a whole tool says nothing of a word that only may be a file; one that names the file
+/// does, whoever stands beside it.
+#[test]
+fn core_21_a_rule_over_a_tool_hides_none_over_a_file() {
+    let may_read = json!({ "command": "dotenvx get -f .env" });
+    let judged = |deny: &[&str]| judge(&rules(&[], &[], deny), Mode::Default, "Bash", &may_read);
+    assert_eq!(judged(&["Read"]), Verdict::Ask);
+    assert_eq!(judged(&["Read(.env)"]), Verdict::Deny);
+    assert_eq!(judged(&["Read", "Read(.env)"]), Verdict::Deny);
+
+    let may_change = json!({ "command": "sometool notes.txt" });
+    let judged = |ask: &[&str]| {
+        let rules = rules(&["Bash(sometool *)"], ask, &[]);
+        judge(&rules, Mode::Default, "Bash", &may_change)
+    };
+    assert_eq!(judged(&["Edit"]), Verdict::Allow);
+    assert_eq!(judged(&["Edit(notes.txt)"]), Verdict::Ask);
+    assert_eq!(judged(&["Edit", "Edit(notes.txt)"]), Verdict::Ask);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -22,18 +22,26 @@ impl Policy {
     ) -> Option<&'p Rule> {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Read)));
-        whole.or_else(|| {
-            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
-                Matcher::File { reads: true, only, pattern } => {
-                    only.as_deref().is_none_or(|only| only == tool)
-                        && if rule.list == List::Allow {
-                            pattern.covers(file)
-                        } else {
-                            pattern.touches(file)
-                        }
-                }
-                _ => false,
-            })
+        whole.or_else(|| self.read_pattern(rules, file, tool))
+    }
+
+    /// The same, of the rules that name files. A rule over all reading does not stand before one.
+    pub(crate) fn read_pattern<'p>(
+        &self,
+        rules: &'p Rules,
+        file: &FileRef,
+        tool: &str,
+    ) -> Option<&'p Rule> {
+        rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
+            Matcher::File { reads: true, only, pattern } => {
+                only.as_deref().is_none_or(|only| only == tool)
+                    && if rule.list == List::Allow {
+                        pattern.covers(file)
+                    } else {
+                        pattern.touches(file)
+                    }
+            }
+            _ => false,
         })
     }
 
@@ -41,17 +49,20 @@ impl Policy {
     pub(crate) fn edit_rule<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
         let whole =
             rules.calls().find(|rule| matches!(rule.matcher, Matcher::Family(Family::Edit)));
-        whole.or_else(|| {
-            rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
-                Matcher::File { reads: false, pattern, .. } => {
-                    if rule.list == List::Allow {
-                        pattern.covers(file)
-                    } else {
-                        pattern.touches(file)
-                    }
+        whole.or_else(|| self.edit_pattern(rules, file))
+    }
+
+    /// The same, of the rules that name files.
+    pub(crate) fn edit_pattern<'p>(&self, rules: &'p Rules, file: &FileRef) -> Option<&'p Rule> {
+        rules.files_for(file).into_iter().find(|rule| match &rule.matcher {
+            Matcher::File { reads: false, pattern, .. } => {
+                if rule.list == List::Allow {
+                    pattern.covers(file)
+                } else {
+                    pattern.touches(file)
                 }
-                _ => false,
-            })
+            }
+            _ => false,
         })
     }
 

@@ -10,7 +10,7 @@ use robota_core::permission::Verdict;
 use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
 use crate::protect::protected;
-use crate::rule::{List, Matcher};
+use crate::rule::Matcher;
 use crate::shell::mention::{self, Mentions};
 use crate::shell::removal::{self, Critical};
 use crate::shell::{Part, Word, expand, readonly, runs, scan, wrappers};
@@ -90,8 +90,7 @@ impl Shell<'_, '_> {
         let policy = self.policy;
         self.forbid_folder(file, found);
         for (rules, verdict) in [(&policy.deny, Verdict::Deny), (&policy.ask, Verdict::Ask)] {
-            let rule = policy.read_rule(rules, file, "Read");
-            if let Some(rule) = rule.filter(|rule| matches!(rule.matcher, Matcher::File { .. })) {
+            if let Some(rule) = policy.read_pattern(rules, file, "Read") {
                 found.rule(verdict, rule, Some(file.shown()));
             }
         }
@@ -101,9 +100,7 @@ impl Shell<'_, '_> {
     pub(super) fn forbid_folder(&self, folder: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         let any = self.disk.look(&Path::new(folder.shown()).join("…"));
-        if let Some(rule) = policy.read_rule(&policy.deny, &any, "Read")
-            && matches!(rule.matcher, Matcher::File { .. })
-        {
+        if let Some(rule) = policy.read_pattern(&policy.deny, &any, "Read") {
             found.rule(Verdict::Deny, rule, Some(folder.shown()));
         }
     }
@@ -112,10 +109,7 @@ impl Shell<'_, '_> {
     fn forbid_change_of(&self, file: &FileRef, found: &mut Findings) {
         let policy = self.policy;
         for rules in [&policy.deny, &policy.ask] {
-            let rule = policy.edit_rule(rules, file);
-            if let Some(rule) = rule.filter(|rule| {
-                matches!(rule.matcher, Matcher::File { .. }) && rule.list != List::Allow
-            }) {
+            if let Some(rule) = policy.edit_pattern(rules, file) {
                 found.rule(Verdict::Ask, rule, Some(file.shown()));
             }
         }
