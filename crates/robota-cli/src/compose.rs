@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
-use robota_core::blob::Blobs;
 use robota_core::checkpoint::Aftermath;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
 use robota_core::sandbox::Level;
+use robota_core::tool::ToolScope;
 use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
-use robota_session::{Approvals, Evidence, PolicyGate, Session, SessionBuilder};
+use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
 use robota_tools::{Brave, LocalAftermath, PolicyGrant, Searcher, Searxng, Workplace};
 
 use crate::provider::Chosen;
@@ -39,8 +39,6 @@ pub(crate) struct Parts {
     pub(crate) mode: Mode,
     /// The rules.
     pub(crate) policy: Policy,
-    /// Where the session keeps what is large.
-    pub(crate) blobs: Arc<dyn Blobs>,
     /// What commands are kept from.
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// Who searches the web.
@@ -64,7 +62,6 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
     let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
         .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
-        .blobs(parts.blobs)
         .follow_cd();
     let mut read_only = false;
     if let Some(confinement) = parts.confinement {
@@ -74,18 +71,19 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     if let Some(searcher) = parts.searcher {
         place = place.searcher(searcher);
     }
-    let mut tools = robota_tools::tools(&place);
-    // What commands may not do, tools do not do for the model either.
-    tools.retain(|tool| !read_only || tool.spec().class != Class::Modify);
-    let judged = place.clone();
-    let gate = PolicyGate::new(parts.policy, setup::paths())
-        .shell_cwd(move |call| judged.judged_cwd(call));
+    let tools = move |session: &ToolScope| {
+        let mut tools = robota_tools::tools(&place.for_session(session.blobs.clone()));
+        // What commands may not do, tools do not do for the model either.
+        tools.retain(|tool| !read_only || tool.spec().class != Class::Modify);
+        tools
+    };
+    let gate = PolicyGate::new(parts.policy, setup::paths());
     let mut builder = Session::builder(parts.chosen.provider, parts.chosen.model)
         .system(system_prompt(&parts.cwd))
         .cwd(parts.cwd.display().to_string())
         .mode(parts.mode)
         .gate(Arc::new(gate))
-        .tools(tools)
+        .tool_factory(Arc::new(tools))
         .approvals(parts.approvals)
         .provider_timeout(parts.chosen.timeout)
         .max_turns(parts.max_rounds)
@@ -132,7 +130,7 @@ pub(crate) fn aftermath(cwd: &Path) -> Arc<LocalAftermath> {
 }
 
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.
-pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
+pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
     let records = reaper::collect(&records(cwd)).unwrap_or_default();
     records
         .into_iter()
@@ -144,7 +142,7 @@ pub(crate) fn evidence(cwd: &Path) -> Vec<Evidence> {
                 RecordedExit::Code(code) => code,
                 RecordedExit::Signal(signal) => 128 + signal,
             });
-            Evidence { exit, ..Evidence::of(CallId::from(record.call)) }
+            RecoveryHint { exit, ..RecoveryHint::of(CallId::from(record.call)) }
         })
         .collect()
 }

@@ -95,7 +95,6 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         name: Some("demonstration".to_owned()),
         mode: Mode::AcceptEdits,
         policy,
-        blobs: sessions(cwd).blobs(&SessionId::from(SESSION)),
         confinement: None,
         searcher: None,
         hooks: None,
@@ -149,19 +148,19 @@ async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
 /// The same session in another process.
 async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
     // The reaper ends what the dead process left and writes down how; it needs a moment.
-    let mut evidence = compose::evidence(cwd);
+    let mut hints = compose::recovery_hints(cwd);
     for _ in 0..200 {
-        if evidence.iter().any(|evidence| evidence.exit.is_some()) {
+        if hints.iter().any(|hint| hint.exit.is_some()) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
-        evidence = compose::evidence(cwd);
+        hints = compose::recovery_hints(cwd);
     }
     let supervisor = compose::supervisor(cwd);
     let builder = builder(cwd, SECOND, supervisor.clone())?;
     let (store, id) = (sessions(cwd), SessionId::from(SESSION));
     let last = store.head(&id).await?.last;
-    let resume = Resume { evidence, ..Resume::default() };
+    let resume = Resume { hints, ..Resume::default() };
     let session = builder.resume(store.clone(), &id, resume).await?;
     let mut calls = Vec::new();
     for envelope in read_all(&*store, &id, 0).await? {

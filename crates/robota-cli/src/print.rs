@@ -53,7 +53,6 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         name: sessions.name.clone(),
         mode: setup.settings.permissions.mode,
         policy: setup.policy.clone(),
-        blobs: store.blobs(which.id()),
         confinement,
         searcher: compose::searcher(&setup.environment),
         hooks: Some(hooks),
@@ -67,7 +66,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         Which::New(id) => (builder.create(store, Some(id.clone())).await?, Since::Start),
         Which::Resume(id) => {
             let since = Since::After(store.head(id).await?.last);
-            let resume = Resume { evidence: compose::evidence(&cwd), ..Resume::default() };
+            let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
             aftermath.forget();
             if let Some(name) = &sessions.name {

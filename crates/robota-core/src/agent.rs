@@ -25,15 +25,19 @@ pub use builder::AgentBuilder;
 pub use factory::{AgentFactory, AgentTemplate, TemplateError};
 
 use crate::clock::Clock;
+use crate::close::{Closing, close_turn};
 use crate::context::ContextState;
-use crate::driver::{DriveConfig, Mailbox, Observer, Ports, Recorder, run_turn};
+use crate::driver::{Observer, Ports, Recorder, SessionConfig, run_turn};
 use crate::error::Diagnose as _;
-use crate::event::{Delivery, EntryAdded, Envelope, FORMAT, MessageInjected, SessionCreated};
+use crate::event::{
+    Delivery, EntryAdded, Envelope, FORMAT, InputAccepted, InputCancelled, MessageInjected,
+    SessionCreated,
+};
 use crate::history::HistoryEntry;
-use crate::ids::SessionId;
+use crate::ids::{InputId, SessionId};
 use crate::journal::{JournalError, MemoryJournal};
-use crate::message::{Content, Message};
-use crate::project::{StreamText, history};
+use crate::message::{Cause, Content, Message};
+use crate::project::{StreamText, TextUpdate, history};
 use crate::provider::{Provider, View};
 use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
@@ -41,15 +45,15 @@ use crate::turn::{TurnInput, TurnReport};
 /// An agent that lives as long as its process. Two agents share nothing they were not given.
 pub struct Agent {
     ports: Ports,
-    config: DriveConfig,
+    config: SessionConfig,
     clock: Arc<dyn Clock>,
     journal: MemoryJournal,
     recorder: Recorder,
     observers: Vec<Observer>,
 }
 
-/// Is given text as it streams.
-pub type TextSink = Box<dyn FnMut(&str) + Send>;
+/// Receives text as it streams, and resets of text that is void.
+pub type TextSink = Box<dyn FnMut(TextUpdate<'_>) + Send>;
 
 /// How one run differs from the agent's own settings.
 #[derive(Default)]
@@ -58,7 +62,7 @@ pub struct RunOptions {
     pub max_rounds: Option<u32>,
     /// Stops the run.
     pub cancel: CancellationToken,
-    /// Is given the text as it streams, rounds separated by a blank line.
+    /// Receives the text as it streams, rounds separated by a blank line.
     pub on_text: Option<TextSink>,
     /// Is shown every event of this run.
     pub on_event: Option<Observer>,
@@ -70,7 +74,7 @@ impl Agent {
         AgentBuilder::new(Arc::new(provider), model.into())
     }
 
-    pub(crate) fn new(ports: Ports, config: DriveConfig, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(ports: Ports, config: SessionConfig, clock: Arc<dyn Clock>) -> Self {
         let journal = MemoryJournal::new();
         let recorder = Recorder::new(Box::new(journal.clone()), clock.clone(), State::default());
         Self { ports, config, clock, journal, recorder, observers: Vec::new() }
@@ -83,6 +87,9 @@ impl Agent {
 
     /// Says something and waits for the answer, with options for this run alone. Failures of
     /// the model are reports, not errors: the run always returns.
+    ///
+    /// The future may be dropped at any time: what it started ends, and the next run first closes
+    /// the turn as interrupted, so that every call in the conversation has its result.
     pub async fn run_with(
         &mut self,
         prompt: impl Into<Content>,
@@ -92,47 +99,58 @@ impl Agent {
         if let Some(max_rounds) = options.max_rounds {
             config.turn.max_rounds = max_rounds;
         }
+        if let Err(error) = self.begin().await {
+            return TurnReport::not_started(error.to_data());
+        }
         let mut observers = self.observers.clone();
         observers.extend(options.on_event);
         observers.extend(options.on_text.map(text_observer));
         self.recorder.swap_observers(observers);
-        let report = self.turn(&config, prompt.into(), options.cancel).await;
+        let report = self.turn(config, prompt.into(), &options.cancel).await;
         self.recorder.swap_observers(self.observers.clone());
         report
     }
 
     async fn turn(
         &mut self,
-        config: &DriveConfig,
-        prompt: Content,
-        cancel: CancellationToken,
+        config: SessionConfig,
+        Content(content): Content,
+        cancel: &CancellationToken,
     ) -> TurnReport {
-        let Content(content) = prompt;
-        match self.accept(content.clone()).await {
-            Ok(input) => {
-                let mut mailbox = Mailbox::silent(cancel);
-                let input = TurnInput::Message { input: Some(input), content };
-                run_turn(&self.ports, config, &mut self.recorder, input, &mut mailbox).await
-            }
-            Err(error) => TurnReport::not_started(error.to_data()),
+        let input = InputId::mint(&*self.ports.ids);
+        let accepted = InputAccepted {
+            input: input.clone(),
+            delivery: Delivery::AfterTurn,
+            content: content.clone(),
+            metadata: serde_json::Map::new(),
+        };
+        if let Err(error) = self.recorder.append(None, vec![accepted.into()]).await {
+            return TurnReport::not_started(error.to_data());
         }
+        let input = TurnInput::Message { input: Some(input), content };
+        run_turn(self.ports.clone(), config, &mut self.recorder, input, cancel).await
     }
 
-    async fn accept(
-        &mut self,
-        content: Vec<crate::message::Block>,
-    ) -> Result<crate::ids::InputId, JournalError> {
-        self.begin().await?;
-        self.recorder.accept(&*self.ports.ids, Delivery::AfterTurn, content).await
-    }
-
-    /// The journal's first event, once.
+    /// Closes what a run that was dropped left open. Writes the journal's first event, once.
     async fn begin(&mut self) -> Result<(), JournalError> {
+        self.recorder.swap_observers(self.observers.clone());
+        let state = self.recorder.state();
+        let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
+        let mut events = close_turn(state, &Closing::of(Cause::User), &*self.ports.ids);
+        let cancelled = state
+            .inputs
+            .keys()
+            .map(|input| InputCancelled { input: input.clone(), cause: Cause::User }.into());
+        events.extend(cancelled);
+        if !events.is_empty() {
+            self.recorder.append(turn.as_ref(), events).await?;
+        }
         if self.recorder.state().session.is_some() {
             return Ok(());
         }
         let session = SessionId::mint(&*self.ports.ids);
-        let created = SessionCreated { session, format: FORMAT, cwd: None, parent: None };
+        let created =
+            SessionCreated { session, format: FORMAT, cwd: None, parent: None, spawned_by: None };
         self.recorder.append(None, vec![created.into()]).await
     }
 
@@ -204,8 +222,8 @@ fn text_observer(on_text: TextSink) -> Observer {
     Arc::new(move |envelope| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (stream, on_text) = &mut *state;
-        if let Some(text) = stream.push(&envelope.event) {
-            on_text(&text);
+        if let Some(update) = stream.push(&envelope.event) {
+            on_text(update);
         }
     })
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorData;
+use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::Class;
 
@@ -63,6 +64,13 @@ pub enum Answer {
 /// the question.
 #[async_trait::async_trait]
 pub trait Approver: Send + Sync {
+    /// Announces a question before anybody can see that it is asked, so that an answer cannot
+    /// come too early. [`Approver::ask`] follows, or [`Approver::withdraw`].
+    fn announce(&self, _question: &Question) {}
+
+    /// Takes back a question that was announced and will not be asked.
+    fn withdraw(&self, _call: &CallId) {}
+
     /// Asks.
     async fn ask(&self, question: Question) -> Answer;
 }

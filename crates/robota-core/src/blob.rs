@@ -27,6 +27,24 @@ pub trait Blobs: Send + Sync {
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError>;
 }
 
+/// Keeps nothing: for calls outside of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoBlobs;
+
+#[async_trait::async_trait]
+impl Blobs for NoBlobs {
+    async fn put(&self, _bytes: &[u8]) -> Result<BlobRef, JournalError> {
+        Err(JournalError::Unsuitable {
+            place: "a call outside of a session".to_owned(),
+            reason: "it has no blobs".to_owned(),
+        })
+    }
+
+    async fn get(&self, _blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
+        Ok(None)
+    }
+}
+
 impl BlobRef {
     /// The reference these bytes have, if they are not too many to be kept.
     ///

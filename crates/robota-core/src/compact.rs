@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::call::CallContext;
 use crate::context::ContextEstimate;
 use crate::error::ErrorData;
 use crate::event::CompactionTrigger;
@@ -40,5 +41,9 @@ pub trait Compactor: Send + Sync {
     ///
     /// # Errors
     /// When no summary could be made; the conversation then stays as it was.
-    async fn compact(&self, request: CompactionRequest) -> Result<Compaction, ErrorData>;
+    async fn compact(
+        &self,
+        request: CompactionRequest,
+        context: CallContext,
+    ) -> Result<Compaction, ErrorData>;
 }

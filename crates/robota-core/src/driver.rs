@@ -1,241 +1,179 @@
 //! The one driver: runs a [`Turn`] against a provider, tools, a gate and a journal. The
-//! ephemeral agent and the durable session both use it; neither has a second match over
+//! ephemeral agent and the durable session both step it; neither has a second match over
 //! effects.
 //!
-//! Each effect is a task that ends in an [`Input`]. The driver starts them, in order, each only
+//! Each effect is a task that ends in an [`Input`]. The driver starts effects in order, each only
 //! when the append before it is durable; it decides nothing.
 
+mod checkpoints;
+mod config;
 mod model;
 mod recorder;
 mod redact;
+mod side;
 mod tasks;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
-use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use config::{Ports, SessionConfig};
 use model::ModelRun;
-pub use recorder::{Observer, Recorder, SNAPSHOT_EVERY};
+pub use recorder::{APPEND_RETRIES, Observer, Recorder, SNAPSHOT_EVERY};
 pub use redact::redact_reply;
+use side::SideQueue;
 use tasks::Tasks;
 
-use crate::approve::Approver;
-use crate::compact::Compactor;
+use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
-use crate::gate::Gate;
-use crate::hook::{HookPoint, Hooks};
-use crate::ids::{Ids, InputId};
+use crate::hook::HookPoint;
+use crate::ids::TurnId;
 use crate::journal::JournalError;
-use crate::message::{Block, Cause};
-use crate::provider::{NativeWeb, Provider};
-use crate::redact::Redactor;
-use crate::state::State;
-use crate::tool::ToolSet;
-use crate::turn::{Effect, Env, HookPoints, Input, Turn, TurnConfig, TurnInput, TurnReport};
+use crate::message::Cause;
+use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
 
-/// What a turn runs against. There is no driver without a gate.
-#[derive(Clone)]
-pub struct Ports {
-    /// The model's service.
-    pub provider: Arc<dyn Provider>,
-    /// The tools.
-    pub tools: ToolSet,
-    /// Judges every call.
-    pub gate: Arc<dyn Gate>,
-    /// Is asked when the gate says so.
-    pub approver: Arc<dyn Approver>,
-    /// The user's hooks.
-    pub hooks: Arc<dyn Hooks>,
-    /// Summarises; without one a full context ends the turn.
-    pub compactor: Option<Arc<dyn Compactor>>,
-    /// Mints ids.
-    pub ids: Arc<dyn Ids>,
-}
-
-/// How a turn runs: the machine's rules, and what only the driver needs.
-#[derive(Debug, Clone)]
-pub struct DriveConfig {
-    /// The machine's rules. Tools, hooks and hashes in it are filled in by the driver.
-    pub turn: TurnConfig,
-    /// The system prompt.
-    pub system: Option<Arc<str>>,
-    /// How adventurous the model is to be.
-    pub temperature: Option<f64>,
-    /// Native web tools for every call.
-    pub native_web: NativeWeb,
-    /// Options for the provider, passed on as they are.
-    pub options: Map<String, Value>,
-    /// A stream silent for longer than this has failed.
-    pub idle_timeout: Duration,
-    /// A tool that was told to stop is abandoned after this.
-    pub tool_grace: Duration,
-    /// A call that runs longer is stopped, unless its tool says another limit; none has no limit.
-    pub tool_timeout: Option<Duration>,
-    /// What the user wants kept when the conversation is summarised.
-    pub compact_instructions: Option<String>,
-    /// Whether what went over the wire is journaled.
-    pub record_payloads: bool,
-    /// Takes secrets out of what tools, hooks and services say.
-    pub redactor: Redactor,
-}
-
-impl DriveConfig {
-    /// The defaults around these rules.
-    #[must_use]
-    pub fn new(turn: TurnConfig) -> Self {
-        Self {
-            turn,
-            system: None,
-            temperature: None,
-            native_web: NativeWeb::default(),
-            options: Map::new(),
-            idle_timeout: Duration::from_secs(120),
-            tool_grace: Duration::from_secs(5),
-            tool_timeout: None,
-            compact_instructions: None,
-            record_payloads: false,
-            redactor: Redactor::default(),
-        }
-    }
-}
-
-/// What can be said to a running turn.
-pub enum Command {
-    /// End now.
-    Abort {
-        /// Why.
-        cause: Cause,
-        /// In whose words.
-        note: Option<String>,
-    },
-    /// Deliver an accepted input before the next model call.
-    Send {
-        /// Its id.
-        input: InputId,
-        /// What it says.
-        content: Vec<Block>,
-    },
-    /// Append events that happen beside the turn: while it runs it has the journal.
-    Append {
-        /// The events.
-        events: Vec<Event>,
-        /// Is told when they are safe, or that they are not. Whoever does not wait drops the
-        /// other end.
-        done: oneshot::Sender<Result<(), JournalError>>,
-    },
-    /// Look at the state: while the turn runs it has that too.
-    Inspect(Box<dyn FnOnce(&State) + Send>),
-}
-
-/// How a running turn is spoken to.
-pub struct Mailbox {
-    /// Commands; a closed channel says nothing more.
-    pub commands: mpsc::Receiver<Command>,
-    /// The shortest command: stop, the user says so.
-    pub cancel: CancellationToken,
-}
-
-impl Mailbox {
-    /// Nobody speaks; the token still stops the turn.
-    #[must_use]
-    pub fn silent(cancel: CancellationToken) -> Self {
-        Self { commands: mpsc::channel(1).1, cancel }
-    }
-}
-
-/// Runs one turn to its end. It always ends with a report; dropping the future ends everything
-/// the turn started.
-pub async fn run_turn(
-    ports: &Ports,
-    config: &DriveConfig,
-    recorder: &mut Recorder,
-    input: TurnInput,
-    mailbox: &mut Mailbox,
-) -> TurnReport {
-    let mut config = config.clone();
-    if let Err(error) = announce(ports, &mut config, recorder).await {
-        return TurnReport::not_started(error.to_data());
-    }
-    let started = Instant::now();
-    let (turn, effects) = {
-        let env = Env { state: recorder.state(), ids: &*ports.ids, elapsed: Duration::ZERO };
-        Turn::start(config.turn.clone(), input, &env)
-    };
-    let (side, side_events) = mpsc::channel(SIDE_EVENTS);
-    let mut drive = Drive {
-        ports,
-        config: &config,
-        recorder,
-        turn,
-        started,
-        inputs: VecDeque::new(),
-        model: None,
-        tasks: Tasks::new(side.clone(), config.tool_grace, config.redactor.clone()),
-        side,
-        side_events,
-        broken: false,
-        report: None,
-        cancelled: false,
-    };
-    tracing::debug!(turn = %drive.turn.id(), model = %config.turn.model, "turn begins");
-    drive.perform(effects).await;
-    loop {
-        if let Some(report) = drive.report.take() {
-            tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
-            return report;
-        }
-        let mut input = match drive.inputs.pop_front() {
-            Some(input) => input,
-            None => drive.next_input(mailbox).await,
-        };
-        redact::redact(&config.redactor, &mut input);
-        let effects = {
-            let env = Env {
-                state: drive.recorder.state(),
-                ids: &*ports.ids,
-                elapsed: drive.started.elapsed(),
-            };
-            drive.turn.on(input, &env)
-        };
-        drive.perform(effects).await;
-    }
-}
-
-/// At most this many events beside the turn (output, payloads) wait to be appended; a tool that
-/// floods them loses the surplus of what it *shows*, never of its result.
-const SIDE_EVENTS: usize = 1024;
-
-struct Drive<'a> {
-    ports: &'a Ports,
-    config: &'a DriveConfig,
-    recorder: &'a mut Recorder,
+/// A turn in progress. Whoever owns the recorder waits until it is [`ready`](Drive::ready) and
+/// then lets it [`step`](Drive::step). Dropping it ends everything the turn started; what it
+/// recorded stays, and [`close_turn`](crate::close::close_turn) closes it.
+pub struct Drive {
+    ports: Ports,
+    config: SessionConfig,
     turn: Turn,
     started: Instant,
     inputs: VecDeque<Input>,
     model: Option<ModelRun>,
     tasks: Tasks,
-    side: mpsc::Sender<Event>,
-    side_events: mpsc::Receiver<Event>,
-    /// An append failed: nothing starts any more, and events are kept in memory.
+    side: SideQueue,
+    /// What calls are given; cancelled when the drive is dropped.
+    context: CallContext,
+    /// An append failed: nothing starts any more, and events are only recorded.
     broken: bool,
     report: Option<TurnReport>,
-    cancelled: bool,
 }
 
-impl Drive<'_> {
+impl Drive {
+    /// Starts a turn.
+    ///
+    /// # Errors
+    /// When the journal cannot be written before the turn has started.
+    pub async fn start(
+        ports: Ports,
+        config: SessionConfig,
+        recorder: &mut Recorder,
+        input: TurnInput,
+    ) -> Result<Self, JournalError> {
+        let facts = announce(&ports, &config, recorder).await?;
+        let (turn, effects) = {
+            let env = Env { state: recorder.state(), ids: &*ports.ids, elapsed: Duration::ZERO };
+            Turn::start(config.turn.clone(), facts, input, &env)
+        };
+        let side = SideQueue::default();
+        let context = CallContext {
+            session: recorder.state().session.clone(),
+            turn: Some(turn.id().clone()),
+            blobs: ports.blobs(),
+            redactor: config.redactor.clone(),
+            ..CallContext::detached()
+        };
+        let mut drive = Self {
+            tasks: Tasks::new(side.clone(), context.clone()),
+            ports,
+            config,
+            turn,
+            started: Instant::now(),
+            inputs: VecDeque::new(),
+            model: None,
+            side,
+            context,
+            broken: false,
+            report: None,
+        };
+        tracing::debug!(turn = %drive.turn.id(), model = %drive.config.turn.model, "turn starts");
+        drive.perform(recorder, effects).await;
+        Ok(drive)
+    }
+
+    /// The turn's id.
+    #[must_use]
+    pub fn id(&self) -> &TurnId {
+        self.turn.id()
+    }
+
+    /// Returns when the turn has something to do. Cancel safe.
+    pub async fn ready(&mut self) {
+        if !self.inputs.is_empty() || self.report.is_some() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            () = self.side.ready() => {}
+            Some(input) = self.tasks.next() => self.inputs.push_back(input),
+            inputs = ModelRun::next(&mut self.model) => self.inputs.extend(inputs),
+        }
+    }
+
+    /// Does one thing the turn has to do; the report once it is over. Not cancel safe: let it
+    /// finish, or drop the drive.
+    pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
+        if self.report.is_none() {
+            match self.inputs.pop_front() {
+                Some(input) => self.feed(recorder, input).await,
+                None => {
+                    if !self.side.is_empty()
+                        && let Err(error) = self.append(recorder, Vec::new()).await
+                    {
+                        self.append_failed(error.to_data(), Vec::new());
+                    }
+                }
+            }
+        }
+        let report = self.report.take()?;
+        tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
+        Some(report)
+    }
+
+    /// Interrupts the turn: what has arrived counts, nothing more starts, and what runs is
+    /// cancelled. It ends once its running calls have ended.
+    pub async fn interrupt(&mut self, recorder: &mut Recorder, cause: Cause, note: Option<String>) {
+        let arrived = self.model.as_mut().map(ModelRun::take_arrived).unwrap_or_default();
+        self.inputs.extend(arrived);
+        while self.report.is_none()
+            && let Some(input) = self.inputs.pop_front()
+        {
+            self.feed(recorder, input).await;
+        }
+        if self.report.is_none() {
+            self.feed(recorder, Input::Abort { cause, note }).await;
+        }
+    }
+
+    async fn feed(&mut self, recorder: &mut Recorder, mut input: Input) {
+        redact::redact(&self.config.redactor, &mut input);
+        let effects = {
+            let elapsed = self.started.elapsed();
+            let env = Env { state: recorder.state(), ids: &*self.ports.ids, elapsed };
+            self.turn.on(input, &env)
+        };
+        self.perform(recorder, effects).await;
+    }
+
     /// Starts effects, in order.
-    async fn perform(&mut self, effects: Vec<Effect>) {
+    async fn perform(&mut self, recorder: &mut Recorder, effects: Vec<Effect>) {
+        for effect in &effects {
+            // Before the journal says that it is asked: an answer may come at once.
+            if let Effect::AskPermission(question) = effect {
+                self.ports.approver.announce(question);
+            }
+        }
         let mut effects = VecDeque::from(effects);
         while let Some(effect) = effects.pop_front() {
             match effect {
                 Effect::Append(events) => {
-                    if let Err(error) = self.append(events).await {
+                    if let Err(error) = self.append(recorder, events).await {
                         self.append_failed(error.to_data(), effects.into());
                         return;
                     }
@@ -243,7 +181,7 @@ impl Drive<'_> {
                 }
                 Effect::Finish(report) => self.report = Some(report),
                 Effect::Cancel(target) => {
-                    if target == crate::turn::Target::Model {
+                    if target == Target::Model {
                         self.model = None;
                     }
                     self.tasks.cancel(&target);
@@ -251,49 +189,62 @@ impl Drive<'_> {
                 // The machine starts nothing once an append failed.
                 _ if self.broken => {}
                 Effect::CallModel(call) => {
+                    let (context, side) = (self.context.child(), &self.side);
+                    let state = recorder.state();
                     self.model = Some(ModelRun::start(
-                        self.ports,
-                        self.config,
-                        self.recorder.state(),
+                        &self.ports,
+                        &self.config,
+                        state,
                         call,
-                        self.side.clone(),
+                        context,
+                        side,
                     ));
                 }
                 effect => {
-                    self.tasks.start(effect, self.ports, self.config, self.recorder.state());
+                    self.tasks.start(effect, &self.ports, &self.config, recorder.state());
                 }
             }
         }
     }
 
-    async fn append(&mut self, events: Vec<Event>) -> Result<(), JournalError> {
-        if self.broken {
-            self.recorder.owe(Some(self.turn.id()), events);
-            return Ok(());
-        }
-        // What was seen beside the turn happened before what the turn says now.
-        let mut batch = Vec::new();
-        while let Ok(event) = self.side_events.try_recv() {
+    async fn append(
+        &mut self,
+        recorder: &mut Recorder,
+        events: Vec<Event>,
+    ) -> Result<(), JournalError> {
+        // What was reported beside the turn happened before what the turn says now.
+        let (mut batch, mut acks) = (Vec::new(), Vec::new());
+        for (event, ack) in self.side.take() {
             batch.push(event);
+            acks.extend(ack);
         }
         batch.extend(events);
-        let events = batch;
-        let kept: Vec<_> = events.iter().filter(|event| !event.is_intent()).cloned().collect();
-        let result = self.recorder.append(Some(self.turn.id()), events).await;
-        if result.is_err() {
-            self.broken = true;
-            // What was only intended never happened; everything else is still owed.
-            self.recorder.owe(Some(self.turn.id()), kept);
+        let turn = Some(self.turn.id());
+        if self.broken {
+            // Dropping the acks tells those who wait that nothing was written.
+            recorder.record(turn, batch);
+            return Ok(());
+        }
+        let result = recorder.append(turn, batch).await;
+        self.broken = result.is_err();
+        for ack in acks {
+            let _ = ack.send(result.clone());
         }
         result
     }
 
     fn append_failed(&mut self, error: ErrorData, dropped: Vec<Effect>) {
         self.inputs.clear();
-        let finished = dropped.iter().find_map(|effect| match effect {
-            Effect::Finish(report) => Some(report.clone()),
-            _ => None,
-        });
+        let mut finished = None;
+        for effect in &dropped {
+            match effect {
+                Effect::AskPermission(question) => {
+                    self.ports.approver.withdraw(&question.call.call);
+                }
+                Effect::Finish(report) => finished = Some(report.clone()),
+                _ => {}
+            }
+        }
         match finished {
             Some(report) => {
                 let end = TurnEnd::StoreFailed;
@@ -302,75 +253,59 @@ impl Drive<'_> {
             None => self.inputs.push_back(Input::AppendFailed { error, dropped }),
         }
     }
+}
 
-    async fn next_input(&mut self, mailbox: &mut Mailbox) -> Input {
-        loop {
-            tokio::select! {
-                biased;
-                () = mailbox.cancel.cancelled(), if !self.cancelled => {
-                    self.cancelled = true;
-                    return self.after_held(Input::Abort { cause: Cause::User, note: None });
+impl Drop for Drive {
+    fn drop(&mut self) {
+        self.context.cancel.cancel();
+        self.side.close();
+    }
+}
+
+/// Runs one turn to its end. It always ends with a report. Dropping the future ends everything
+/// the turn started and leaves the turn open in the recorder's state.
+pub async fn run_turn(
+    ports: Ports,
+    config: SessionConfig,
+    recorder: &mut Recorder,
+    input: TurnInput,
+    cancel: &CancellationToken,
+) -> TurnReport {
+    let mut drive = match Drive::start(ports, config, recorder, input).await {
+        Ok(drive) => drive,
+        Err(error) => return TurnReport::not_started(error.to_data()),
+    };
+    let mut cancelled = false;
+    loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled(), if !cancelled => {
+                cancelled = true;
+                drive.interrupt(recorder, Cause::User, None).await;
+            }
+            () = drive.ready() => {
+                if let Some(report) = drive.step(recorder).await {
+                    return report;
                 }
-                Some(command) = mailbox.commands.recv() => {
-                    if let Some(input) = self.heard(command).await {
-                        return input;
-                    }
-                }
-                Some(event) = self.side_events.recv() => {
-                    if let Err(error) = self.append(vec![event]).await {
-                        return Input::AppendFailed { error: error.to_data(), dropped: Vec::new() };
-                    }
-                }
-                Some(input) = self.tasks.next() => return input,
-                input = ModelRun::next(&mut self.model, &mut self.inputs) => return input,
             }
         }
     }
 }
 
-impl Drive<'_> {
-    /// What has arrived of an answer is heard before the word that ends it.
-    fn after_held(&mut self, input: Input) -> Input {
-        let held = self.model.as_mut().map(ModelRun::take_held).unwrap_or_default();
-        self.inputs.extend(held);
-        self.inputs.push_back(input);
-        self.inputs.pop_front().unwrap_or(Input::Delta(crate::provider::Delta::Activity))
-    }
-
-    /// What the turn is to hear of a command; none when it was not for the turn.
-    async fn heard(&mut self, command: Command) -> Option<Input> {
-        match command {
-            Command::Abort { cause, note } => Some(self.after_held(Input::Abort { cause, note })),
-            Command::Send { input, content } => Some(Input::Send { input, content }),
-            Command::Append { events, done } => {
-                // A journal that failed is not tried again for this: whoever asks is told.
-                let result = self.recorder.append(None, events).await;
-                let _ = done.send(result);
-                None
-            }
-            Command::Inspect(look) => {
-                look(self.recorder.state());
-                None
-            }
-        }
-    }
-}
-
-/// Freezes what the model is told for this turn, and journals it where it changed.
+/// Freezes what the model is offered for this turn, and journals it where it changed.
 async fn announce(
     ports: &Ports,
-    config: &mut DriveConfig,
+    config: &SessionConfig,
     recorder: &mut Recorder,
-) -> Result<(), JournalError> {
-    let points = [
-        HookPoint::UserPromptSubmit,
-        HookPoint::PreToolUse,
-        HookPoint::PostToolUse,
-        HookPoint::Stop,
-    ];
-    config.turn.hooks = HookPoints::new(points.into_iter().filter(|point| ports.hooks.has(*point)));
-    config.turn.tools = ports.tools.names();
-    config.turn.has_compactor = ports.compactor.is_some();
+) -> Result<TurnFacts, JournalError> {
+    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has(*point));
+    let mut facts = TurnFacts {
+        provider: ports.provider.name().to_owned(),
+        has_compactor: ports.compactor.is_some(),
+        hooks: HookPoints::new(points),
+        tools: ports.tools.names(),
+        ..TurnFacts::default()
+    };
     let mut events: Vec<Event> = Vec::new();
 
     let prompt = config.system.clone().unwrap_or_else(|| Arc::from(""));
@@ -382,7 +317,7 @@ async fn announce(
         }
         events.push(PromptSet { sha256: prompt_sha256.clone(), text: prompt.to_string() }.into());
     }
-    config.turn.prompt_sha256 = config.system.is_some().then_some(prompt_sha256);
+    facts.prompt_sha256 = config.system.is_some().then_some(prompt_sha256);
 
     let tools_sha256 = ports.tools.sha256();
     let known = recorder.state().tools.as_ref().map(|tools| tools.sha256.as_str());
@@ -395,9 +330,9 @@ async fn announce(
                 .into(),
         );
     }
-    config.turn.tools_sha256 = (!ports.tools.is_empty()).then(|| tools_sha256.to_owned());
-    if events.is_empty() { Ok(()) } else { recorder.append(None, events).await }
+    facts.tools_sha256 = (!ports.tools.is_empty()).then(|| tools_sha256.to_owned());
+    if !events.is_empty() {
+        recorder.append(None, events).await?;
+    }
+    Ok(facts)
 }
-
-#[cfg(test)]
-mod tests;

@@ -173,6 +173,7 @@ events! {
     "model_retry" ModelRetry Fact Written "The call failed and is tried again.";
     "model_failed" ModelFailed Fact Written "The call failed for good.";
     "model_responded" ModelResponded Fact Written "The model's answer is complete.";
+    "model_asked" ModelAsked Fact Written "A model was called outside the conversation; what it cost.";
     "assistant_message" AssistantMessage Fact Written "The answer enters the conversation, whole or cut short.";
     "tool_called" ToolCalled Fact Written "The model asks for a tool call.";
     "tool_batch_started" ToolBatchStarted Fact Written "The calls of one answer begin to be worked off.";

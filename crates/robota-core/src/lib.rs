@@ -60,9 +60,11 @@
 pub mod agent;
 pub mod approve;
 pub mod blob;
+pub mod call;
 pub mod catalogue;
 pub mod checkpoint;
 pub mod clock;
+pub mod close;
 pub mod compact;
 pub mod context;
 pub mod conversation;

@@ -17,32 +17,43 @@ pub struct ProcessIdentity {
     pub boot_id: String,
 }
 
-/// Is told which processes a running call starts.
+type Sink = dyn Fn(ProcessIdentity, bool) + Send + Sync;
+
+/// Receives the processes that a running call starts.
 #[derive(Clone, Default)]
-pub struct ProcessWatch(Option<Arc<dyn Fn(ProcessIdentity) + Send + Sync>>);
+pub struct ProcessWatch {
+    sink: Option<Arc<Sink>>,
+    background: bool,
+}
 
 impl ProcessWatch {
     /// Nobody watches.
     #[must_use]
     pub fn none() -> Self {
-        Self(None)
+        Self::default()
     }
 
-    /// Hands each process to `sink` as soon as it runs.
-    pub fn new(sink: impl Fn(ProcessIdentity) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(sink)))
+    /// Hands each process to `sink` as soon as it runs, with whether it outlives its call.
+    pub fn new(sink: impl Fn(ProcessIdentity, bool) + Send + Sync + 'static) -> Self {
+        Self { sink: Some(Arc::new(sink)), background: false }
     }
 
-    /// A process runs.
+    /// The same watch for processes that outlive the call.
+    #[must_use]
+    pub fn background(self) -> Self {
+        Self { background: true, ..self }
+    }
+
+    /// Reports that a process runs.
     pub fn started(&self, process: ProcessIdentity) {
-        if let Some(sink) = &self.0 {
-            sink(process);
+        if let Some(sink) = &self.sink {
+            sink(process, self.background);
         }
     }
 }
 
 impl std::fmt::Debug for ProcessWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("ProcessWatch").field(&self.0.is_some()).finish()
+        f.debug_tuple("ProcessWatch").field(&self.sink.is_some()).finish()
     }
 }

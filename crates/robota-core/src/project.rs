@@ -6,10 +6,10 @@ mod names;
 mod replay;
 mod text;
 
-pub use history::history;
+pub use history::{History, history};
 pub use names::NamedProjection;
 pub use replay::{ReplayEvent, ReplayProjection};
-pub use text::StreamText;
+pub use text::{StreamText, TextUpdate};
 
 #[cfg(test)]
 mod tests;

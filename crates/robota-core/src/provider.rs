@@ -4,6 +4,7 @@
 //! with an error. A stream that just stops is truncated, never a success. A tool call arrives
 //! whole, as one [`Delta::Block`], with arguments that are JSON or declared unreadable.
 
+mod ask;
 mod cache;
 mod capabilities;
 pub mod definition;
@@ -11,6 +12,7 @@ mod error;
 mod left_out;
 mod payload;
 mod request;
+mod retry;
 
 use std::pin::Pin;
 
@@ -18,14 +20,17 @@ use futures::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use ask::{AskLimits, ask};
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check_native_web};
 pub use error::{FailureReason, ProviderError};
 pub use left_out::LeftOut;
 pub use payload::{NativePayload, PayloadKind, PayloadTap};
 pub use request::{ModelRequest, View};
+pub use retry::RetryPolicy;
 
-use crate::message::{Block, Message, MessageState};
+use crate::call::CallContext;
+use crate::message::Block;
 use crate::usage::Usage;
 
 /// A model's service.
@@ -52,7 +57,7 @@ pub trait Provider: Send + Sync {
     async fn stream(
         &self,
         request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError>;
 }
 
@@ -107,38 +112,4 @@ pub enum StopReason {
     Pause,
     /// Anything else, in the provider's word.
     Other(String),
-}
-
-/// Calls a model and waits for the whole answer.
-///
-/// # Errors
-/// When the call fails, or its stream ends without a terminal record.
-pub async fn chat(
-    provider: &dyn Provider,
-    request: ModelRequest,
-    ids: &dyn crate::ids::Ids,
-) -> Result<(Message, StopReason), ProviderError> {
-    use futures::StreamExt as _;
-
-    let mut stream = provider.stream(request, PayloadTap::none()).await?;
-    let mut pending = crate::conversation::Pending::default();
-    let mut usage = None;
-    while let Some(delta) = stream.next().await {
-        match delta? {
-            Delta::Text(text) => pending.push_text(&text),
-            Delta::Thinking(text) => pending.push_thinking(&text),
-            Delta::Block(block) => {
-                pending.push_block(block, ids);
-            }
-            Delta::Usage(now) => usage = Some(now),
-            Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
-            Delta::End(stop) => {
-                let message =
-                    Message::assistant(ids, pending.take_blocks(), MessageState::Complete)
-                        .with_usage(usage);
-                return Ok((message, stop));
-            }
-        }
-    }
-    Err(ProviderError::truncated())
 }

@@ -38,6 +38,7 @@ use gates::Gates;
 pub use script::{Answer, Script, Stall, Step, ToolStep};
 pub use yaml::MAX_SCRIPT_BYTES;
 
+use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::provider::{
     DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadTap, Provider, ProviderError,
@@ -134,8 +135,9 @@ impl Provider for ScriptedProvider {
     async fn stream(
         &self,
         request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
+        let tap = context.payloads;
         if tap.is_wanted() {
             // A request is plain data; if it could not be written, saying so beats failing.
             let payload = serde_json::to_value(&request)

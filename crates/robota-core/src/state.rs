@@ -13,20 +13,25 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use snapshot::Needed;
 pub use snapshot::{REDUCER, RestoreError, Sources};
-pub use turn::{CallStage, OpenCall, OpenTurn};
+pub(crate) use turn::join_context;
+pub use turn::{CallStage, OpenCall, OpenTurn, OutputTail};
 pub(crate) use view::result_chars;
 pub use view::{ModelView, Shortened};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
-    ContentLeftOut, Cursor, Delivery, Envelope, Event, InputAccepted, Parent, SessionCreated,
-    TurnEnd,
+    ContentLeftOut, Cursor, Delivery, Envelope, Event, InputAccepted, Parent, ProcessStarted,
+    SessionCreated, SpawnedBy, TurnEnd,
 };
-use crate::ids::{InputId, SessionId, TurnId};
+use crate::ids::{CallId, InputId, SessionId, TurnId};
 use crate::message::Block;
 use crate::permission::Mode;
+use crate::process::ProcessIdentity;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
+
+/// Processes of at most this many calls are remembered; older ones have most likely ended.
+const MAX_BACKGROUND: usize = 1_024;
 
 /// What the events of a session come to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -35,6 +40,9 @@ pub struct State {
     pub session: Option<SessionId>,
     /// Where it was forked from.
     pub parent: Option<Origin>,
+    /// The call of another session that started it.
+    #[serde(default)]
+    pub spawned_by: Option<SpawnedBy>,
     /// Where it works.
     pub cwd: Option<String>,
     /// Its name.
@@ -69,24 +77,39 @@ pub struct State {
     pub safe_points: SafePoints,
     /// Named places.
     pub labels: IndexMap<String, Cursor>,
+    /// Processes that outlive their calls and may still run.
+    #[serde(default)]
+    pub background: IndexMap<CallId, Vec<ProcessIdentity>>,
     /// Which events the state was made from, for the next snapshot.
     pub sources: Sources,
 }
 
-/// The places where a session can be forked. There are as many as answers, so that they are
-/// counted here and found in the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+/// The places where a session can be forked. Each snapshot lists those since the snapshot before
+/// it, so that any of them is found without reading what lies between.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SafePoints {
     /// How many there are.
     pub count: u64,
     /// The last of them.
     pub last: Option<Cursor>,
+    /// Those since the last snapshot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent: Vec<Cursor>,
 }
 
 impl SafePoints {
     fn push(&mut self, at: Cursor) {
         self.count += 1;
         self.last = Some(at);
+        self.recent.push(at);
+    }
+
+    /// The safe point of that number, counted from one, if it is among the recent ones.
+    #[must_use]
+    pub fn recent(&self, number: u64) -> Option<Cursor> {
+        let before = self.count.checked_sub(self.recent.len() as u64)?;
+        let at = number.checked_sub(before)?.checked_sub(1)?;
+        self.recent.get(usize::try_from(at).ok()?).copied()
     }
 
     /// Whether a session can be forked right after this event.
@@ -161,8 +184,9 @@ impl State {
 
     fn fold_event(&mut self, event: &Event, turn: Option<&TurnId>, cursor: Cursor) {
         match event {
-            Event::SessionCreated(SessionCreated { session, cwd, parent, .. }) => {
+            Event::SessionCreated(SessionCreated { session, cwd, parent, spawned_by, .. }) => {
                 self.session = Some(session.clone());
+                self.spawned_by.clone_from(spawned_by);
                 self.cwd.clone_from(cwd);
                 self.parent = parent
                     .as_ref()
@@ -246,9 +270,16 @@ impl State {
             Event::LabelSet(data) => {
                 self.labels.insert(data.label.clone(), data.at);
             }
-            // Told for people, for audit and for recovery; the fold of the open turn reads some.
+            Event::ProcessStarted(data) if data.background => self.add_background(data),
+            // A writer that closed the session has ended them.
+            Event::Closed(_) => self.background.clear(),
+            Event::ModelAsked(data) => {
+                if let Some(usage) = data.usage {
+                    self.usage += usage;
+                }
+            }
+            // For people, audit and recovery; the fold of the open turn reads some.
             Event::Opened(_)
-            | Event::Closed(_)
             | Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
@@ -298,6 +329,13 @@ impl State {
             floor: 0,
             window,
         })
+    }
+
+    fn add_background(&mut self, data: &ProcessStarted) {
+        self.background.entry(data.call.clone()).or_default().push(data.identity());
+        if self.background.len() > MAX_BACKGROUND {
+            self.background.shift_remove_index(0);
+        }
     }
 
     /// Another conversation has other parts, and their counts say nothing about these.

@@ -11,18 +11,18 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 pub use outcome::{Ran, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
 pub use validate::{InvalidInput, validate};
 
+use crate::blob::Blobs;
+use crate::call::CallContext;
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
-use crate::ids::CallId;
+use crate::ids::{CallId, SessionId};
 use crate::permission::Class;
 use crate::process::ProcessWatch;
-use crate::redact::Redactor;
 
 /// What a model is told about a tool, and what it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,6 +52,12 @@ pub trait Tool: Send + Sync {
         validate(&self.spec().input_schema, input)
     }
 
+    /// The arguments as the gate should judge them, where they mean more than they say: a
+    /// command runs in a directory that only its tool knows. The default leaves them as they are.
+    fn gate_input(&self, _call: &CallId, _input: &Value) -> Option<Value> {
+        None
+    }
+
     /// How long a call may run before it is stopped; none leaves it to whoever runs it.
     fn timeout(&self) -> Option<Duration> {
         None
@@ -61,20 +67,46 @@ pub trait Tool: Send + Sync {
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome;
 }
 
+/// Makes the tools of one session. Tools that keep something (a working directory, which files
+/// were read, commands in the background) keep it for one session: a fork gets tools of its own.
+pub trait ToolFactory: Send + Sync {
+    /// The tools of that session.
+    fn make(&self, session: &ToolScope) -> Vec<Arc<dyn Tool>>;
+}
+
+impl<F> ToolFactory for F
+where
+    F: Fn(&ToolScope) -> Vec<Arc<dyn Tool>> + Send + Sync,
+{
+    fn make(&self, session: &ToolScope) -> Vec<Arc<dyn Tool>> {
+        self(session)
+    }
+}
+
+/// The session that tools are made for.
+#[derive(Clone)]
+pub struct ToolScope {
+    /// The session.
+    pub session: SessionId,
+    /// The directory it works in.
+    pub cwd: Option<String>,
+    /// Its blobs.
+    pub blobs: Arc<dyn Blobs>,
+}
+
 /// What a running call is given.
 #[derive(Clone)]
 pub struct ToolContext {
     /// Which call it is.
     pub call: CallId,
-    /// Tells it to stop. A tool that does not is abandoned.
-    pub cancel: CancellationToken,
+    /// The session and turn it belongs to, their blobs, the redactor for what the tool stores, and
+    /// the token that stops the call. A tool that does not stop is abandoned. The driver redacts
+    /// the outcome and the output it shows.
+    pub scope: CallContext,
     /// Where it can show output while it runs.
     pub progress: Progress,
-    /// Is told which processes it starts.
+    /// Receives the processes it starts.
     pub processes: ProcessWatch,
-    /// Takes secrets out of what is kept while the call runs. What it comes to and what it shows
-    /// is cleaned by whoever runs it.
-    pub redactor: Redactor,
     /// Is handed files before the call changes them.
     pub checkpoints: Arc<dyn Checkpoints>,
     /// Keeps output that is too long to be told; without one, what is left out is lost.
@@ -87,10 +119,9 @@ impl ToolContext {
     pub fn detached() -> Self {
         Self {
             call: CallId::from("direct"),
-            cancel: CancellationToken::new(),
+            scope: CallContext::detached(),
             progress: Progress::none(),
             processes: ProcessWatch::none(),
-            redactor: Redactor::default(),
             checkpoints: Arc::new(NoCheckpoints),
             output: None,
         }

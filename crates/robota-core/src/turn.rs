@@ -28,7 +28,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use calls::CallState;
-pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, RetryPolicy, ToolConcurrency, TurnConfig};
+pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
 use effect::Out;
 pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
 
@@ -66,7 +66,8 @@ pub struct Env<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Turn {
     id: TurnId,
-    config: TurnConfig,
+    rules: TurnRules,
+    facts: TurnFacts,
     input: Option<InputId>,
     phase: Phase,
     round: u32,
@@ -80,8 +81,6 @@ pub struct Turn {
     calls: Vec<CallState>,
     /// Whether the answer that asks for them is part of the conversation.
     committed: bool,
-    /// Inputs to deliver before the next model call.
-    queue: Vec<(InputId, Vec<Block>)>,
     /// What the provider says the answer costs.
     answer_usage: Option<Usage>,
     usage: Usage,
@@ -125,6 +124,8 @@ enum Phase {
     Answered,
     /// A hook looks at the answer.
     Stopping,
+    /// The turn ends early, as soon as its running calls have ended.
+    Closing,
     /// It is over.
     Finished,
 }
@@ -147,10 +148,16 @@ enum Ending {
 impl Turn {
     /// Begins a turn.
     #[must_use]
-    pub fn start(config: TurnConfig, input: TurnInput, env: &Env<'_>) -> (Self, Vec<Effect>) {
+    pub fn start(
+        rules: TurnRules,
+        facts: TurnFacts,
+        input: TurnInput,
+        env: &Env<'_>,
+    ) -> (Self, Vec<Effect>) {
         let mut turn = Self {
             id: TurnId::mint(env.ids),
-            config,
+            rules,
+            facts,
             input: input.id().cloned(),
             phase: Phase::Preparing,
             round: 0,
@@ -160,7 +167,6 @@ impl Turn {
             streamed: false,
             calls: Vec::new(),
             committed: false,
-            queue: Vec::new(),
             answer_usage: None,
             usage: Usage::default(),
             tools_executed: 0,
@@ -178,14 +184,14 @@ impl Turn {
         let mut out = Out::default();
         out.emit(TurnStarted {
             input: turn.input.clone(),
-            provider: turn.config.provider.clone(),
-            model: turn.config.model.clone(),
-            max_rounds: turn.config.max_rounds,
+            provider: turn.facts.provider.clone(),
+            model: turn.rules.model.clone(),
+            max_rounds: turn.rules.max_rounds,
         });
         match input {
             TurnInput::Continue => {}
             TurnInput::Message { content, .. }
-                if turn.config.hooks.contains(HookPoint::UserPromptSubmit) =>
+                if turn.facts.hooks.contains(HookPoint::UserPromptSubmit) =>
             {
                 out.emit(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
                 out.push(Effect::RunHook(HookInput::UserPromptSubmit { content: content.clone() }));
@@ -201,7 +207,16 @@ impl Turn {
     /// Takes what happened; returns what is to be done. After the turn has finished nothing is.
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {
         let mut out = Out::default();
-        if self.phase == Phase::Finished {
+        // A turn that ends early only waits for its running calls.
+        let heard = match self.phase {
+            Phase::Finished => false,
+            Phase::Closing => matches!(
+                input,
+                Input::Appended | Input::AppendFailed { .. } | Input::ToolFinished { .. }
+            ),
+            _ => true,
+        };
+        if !heard {
             return out.into_effects();
         }
         match input {
@@ -219,7 +234,6 @@ impl Turn {
             }
             Input::Compacted(result) => self.compacted(result, &mut out),
             Input::WaitOver => self.wait_over(env, &mut out),
-            Input::Send { input, content } => self.queue.push((input, content)),
             Input::Abort { cause, note } => self.abort(cause, note, env, &mut out),
         }
         out.into_effects()
@@ -248,6 +262,10 @@ impl Turn {
             thinking: String::new(),
             usage: self.usage,
             tools_executed: self.tools_executed,
+            interrupted: match self.ending {
+                Some(Ending::Interrupted(cause)) => Some(cause),
+                _ => None,
+            },
             settling: None,
             calls: self
                 .calls
@@ -269,6 +287,7 @@ impl Turn {
                 }
             }
             Phase::Answered => self.answered_finally(env, out),
+            Phase::Closing => self.close_when_quiet(env, out),
             Phase::Prompting(_)
             | Phase::Compacting
             | Phase::Waiting(_)

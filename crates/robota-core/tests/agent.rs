@@ -10,6 +10,7 @@ use robota_core::ids::{CountingIds, RandomIds};
 use robota_core::message::{Message, Role};
 use robota_core::named::{EventHistory, EventSink as _};
 use robota_core::permission::Class;
+use robota_core::project::TextUpdate;
 use robota_core::project::{NamedProjection, ReplayProjection};
 use robota_core::provider::{CachedProvider, MemoryCache};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
@@ -64,7 +65,8 @@ async fn core_19_rounds_are_separated_by_a_blank_line() {
     let mut agent = agent(two_rounds());
     let text = Arc::new(Mutex::new(String::new()));
     let sink = text.clone();
-    let on_text = Box::new(move |delta: &str| sink.lock().unwrap().push_str(delta));
+    let on_text =
+        Box::new(move |text: TextUpdate<'_>| sink.lock().unwrap().push_str(text.printed()));
     agent.run_with("hi", RunOptions { on_text: Some(on_text), ..RunOptions::default() }).await;
     assert_eq!(*text.lock().unwrap(), "I look.\n\nAll is well.");
 }
@@ -76,7 +78,9 @@ async fn core_30_two_agents_share_nothing_but_what_they_are_given() {
     let mut second = Agent::builder(provider, "m").build();
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = heard.clone();
-    let on_text = Box::new(move |delta: &str| sink.lock().unwrap().push(delta.to_owned()));
+    let on_text = Box::new(move |text: TextUpdate<'_>| {
+        sink.lock().unwrap().push(text.printed().to_owned());
+    });
     first.run_with("a", RunOptions { on_text: Some(on_text), ..RunOptions::default() }).await;
     second.run("b").await;
     assert_eq!(*heard.lock().unwrap(), ["one"], "nobody hears the other's text");
@@ -124,7 +128,7 @@ async fn core_29_a_cached_answer_needs_no_call() {
     let ask = async |text: &str| {
         let messages = Arc::new(vec![Arc::new(Message::user(&CountingIds::default(), text))]);
         let request = robota_core::provider::ModelRequest::new("m", messages);
-        robota_core::provider::chat(&*cached, request, &RandomIds).await.unwrap().0.text()
+        whole(&*cached, request).await.unwrap().text()
     };
     assert_eq!(ask("a").await, "fresh");
     assert_eq!(ask("a").await, "fresh", "remembered");
@@ -142,8 +146,8 @@ async fn core_29_failed_answers_are_not_remembered() {
         let message = Message::user(&CountingIds::default(), "a");
         robota_core::provider::ModelRequest::new("m", Arc::new(vec![Arc::new(message)]))
     };
-    assert!(robota_core::provider::chat(&cached, request(), &RandomIds).await.is_err());
-    let (message, _) = robota_core::provider::chat(&cached, request(), &RandomIds).await.unwrap();
+    assert!(whole(&cached, request()).await.is_err());
+    let message = whole(&cached, request()).await.unwrap();
     assert_eq!(message.text(), "Whole.");
 }
 
@@ -252,4 +256,15 @@ async fn core_26_events_have_names_and_owners() {
     let path = started.unwrap().owner_path;
     assert_eq!(path.len(), 3, "agent, execution, tool: {path:?}");
     assert_eq!(path[0].owner_id, "a1");
+}
+
+async fn whole(
+    provider: &dyn robota_core::provider::Provider,
+    request: robota_core::provider::ModelRequest,
+) -> Result<Message, robota_core::provider::ProviderError> {
+    use robota_core::provider::{AskLimits, RetryPolicy, ask};
+
+    let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
+    let context = robota_core::call::CallContext::detached();
+    Ok(ask(provider, request, &context, limits, &RandomIds).await?.0)
 }

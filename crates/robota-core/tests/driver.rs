@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use robota_core::driver::Command;
 use robota_core::event::{Durability, Event, TurnEnd};
 use robota_core::gate::AllowEverything;
-use robota_core::ids::InputId;
-use robota_core::message::{Block, Cause, MessageState, Role};
+use robota_core::message::{Cause, MessageState, Role};
 use robota_core::permission::{Class, Verdict};
-use robota_core::provider::NativeWeb;
+use robota_core::provider::{NativeWeb, RetryPolicy};
 use robota_core::tool::ToolOutcome;
-use robota_core::turn::{RetryPolicy, ToolConcurrency};
+use robota_core::turn::ToolConcurrency;
 use robota_testkit::{FailingJournal, Run, ScriptedGate, blocking_tool, fn_tool, kinds};
 
 #[tokio::test(start_paused = true)]
@@ -205,25 +203,6 @@ async fn a_stream_that_dies_before_a_tool_ran_is_sent_again() {
     );
 }
 
-#[tokio::test(start_paused = true)]
-async fn text_sent_while_busy_waits_for_the_next_round() {
-    let slow = blocking_tool("slow", Class::Execute);
-    let mut run = Run::script("- tools: [slow]\n- {expect: {last: and quickly}, text: Done.}")
-        .tool(slow.clone())
-        .gate(AllowEverything);
-    let commands = run.commands();
-    let (ran, ()) = tokio::join!(run.prompt("Do it"), async {
-        slow.started(1).await;
-        let content = vec![Block::text("and quickly")];
-        commands.send(Command::Send { input: InputId::from("i2"), content }).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        slow.release("done");
-    });
-    assert_eq!(ran.report.end, TurnEnd::Complete, "{:?}", ran.report.error);
-    let roles: Vec<_> = ran.state.view.messages.iter().map(|message| message.role()).collect();
-    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User, Role::Assistant]);
-}
-
 #[tokio::test]
 async fn core_04_native_web_fails_before_anything_is_sent() {
     let run = Run::script("- Hello.").configure(|config| {
@@ -282,7 +261,7 @@ async fn effects_are_synced_before_they_start_and_before_they_are_told() {
 
 /// Whatever the append that fails: nothing starts after it, and the next turn first delivers
 /// what is owed, so that the journal tells everything that happened.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failed_append_starts_nothing_and_is_made_good_later() {
     for nth in 1..24 {
         let journal = FailingJournal::new().fail_from(nth);
@@ -380,31 +359,6 @@ async fn kode_07_a_call_whose_time_is_up_is_ended() {
         assert!(outcome.text().contains("longer than 60 s"), "{}", outcome.text());
         assert!(outcome.text().contains(says), "{}", outcome.text());
     }
-}
-
-/// While a turn runs it has the journal: others append and look through it.
-#[tokio::test(start_paused = true)]
-async fn sess_01_others_append_and_look_while_a_turn_runs() {
-    let mut run = Run::script("- steps: [{text: Half}, {stall: {gate: go}}, {text: ' done'}]");
-    let (model, commands) = (run.model(), run.commands());
-    let (ran, seen) = tokio::join!(run.prompt("Hi"), async {
-        model.reached("go").await;
-        let (done, appended) = tokio::sync::oneshot::channel();
-        let renamed = robota_core::event::Renamed { name: "busy".to_owned() };
-        commands.send(Command::Append { events: vec![renamed.into()], done }).await.unwrap();
-        appended.await.unwrap().unwrap();
-        let (told, seen) = tokio::sync::oneshot::channel();
-        let look = move |state: &robota_core::state::State| {
-            let text = state.turn.as_ref().map(|turn| turn.text.clone());
-            let _ = told.send((state.name.clone(), text));
-        };
-        commands.send(Command::Inspect(Box::new(look))).await.unwrap();
-        let seen = seen.await.unwrap();
-        model.release("go");
-        seen
-    });
-    assert_eq!(seen, (Some("busy".to_owned()), Some("Half".to_owned())));
-    assert_eq!(ran.text, "Half done");
 }
 
 /// Fast words are told together, slow ones at once, and none is lost to an abort.

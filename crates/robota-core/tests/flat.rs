@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
 use robota_core::agent::Agent;
+use robota_core::call::CallContext;
 use robota_core::message::{Block, Message, ToolInput, ToolUse};
 use robota_core::permission::Class;
 use robota_core::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError, StopReason,
+    Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
 };
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_core::turn::FALLBACK;
@@ -46,7 +47,7 @@ impl Provider for Asking {
     async fn stream(
         &self,
         request: ModelRequest,
-        _tap: PayloadTap,
+        _context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         self.0.lock().unwrap().push(Seen::of(&request.messages));
         let mut answer = vec![Delta::Text("Looking.".to_owned())];

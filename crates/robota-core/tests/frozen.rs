@@ -41,6 +41,8 @@ const FROZEN: &[(&str, &str)] = &[
     ("process.jsonl", "d6ede51d1bf280d4e6f76e808362095eaa7f4a7de9a67df4c307da903509aaa0"),
     ("recovery.json", "833012634813a53651a86ed21e302530bd3ea178b9bf3923cafad833aaf578d4"),
     ("recovery.jsonl", "dcafc35ff357d79def6dd9808e9be38dd81838acabd084aa0211a145b5a64d4f"),
+    ("spawned.json", "8819a6407975c63ecef8dcd3f287289cb4a2ab44659a8c91164724e1fd6678bf"),
+    ("spawned.jsonl", "b8779df4ddfc181f78dc807093a46bf9139a8c6d1a4c4b268d140a4f0616a338"),
     ("tools.json", "64db96af28aa761e9d73754083b8cd0891d793e8025abe28c5f174734de7c0b6"),
     ("tools.jsonl", "71aaa6827e63633bb2fc8090c4cf30f2e8e815bce9f23389d52dd9e8d5a2950e"),
 ];
@@ -128,7 +130,7 @@ fn summary(events: &[Envelope], rewritten: &[u64]) -> Value {
         "compacting": state.compacting,
         "turns_completed": state.turns_completed,
         "usage": state.usage,
-        "safe_points": state.safe_points,
+        "safe_points": {"count": state.safe_points.count, "last": state.safe_points.last},
         "labels": state.labels,
     })
 }

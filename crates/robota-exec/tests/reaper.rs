@@ -211,7 +211,8 @@ async fn two_calls_at_once_end_each_its_own() {
 async fn who_is_told_of_a_process_is_told_before_its_end() {
     let place = Place::new().await;
     let (tell, told) = mpsc::channel();
-    let watch = ProcessWatch::new(move |process: ProcessIdentity| {
+    let watch = ProcessWatch::new(move |process: ProcessIdentity, background: bool| {
+        assert!(!background);
         assert!(reaper::is_alive(&process));
         tell.send(process).unwrap();
     });

@@ -3,36 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use robota_core::blob::Blobs;
 use robota_core::clock::{Clock, SystemClock};
 
 use crate::http::{HttpClient, Transport};
 
-/// What every provider of a program shares: its connections, where attachments are kept, and
-/// the time of day. Cloning is cheap and shares them.
+/// What every provider of a program shares: its connections and the time of day. Cloning is cheap and shares them.
 #[derive(Clone)]
 pub struct Host {
     pub(crate) client: Arc<HttpClient>,
-    pub(crate) blobs: Option<Arc<dyn Blobs>>,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Host {
-    /// A host that reaches services in this way, with no attachments and the machine's clock.
+    /// A host that reaches services in this way, with the machine's clock.
     #[must_use]
     pub fn new(transport: Transport) -> Self {
-        Self {
-            client: Arc::new(HttpClient::new(transport)),
-            blobs: None,
-            clock: Arc::new(SystemClock),
-        }
-    }
-
-    /// The same host with a place from which pictures and documents are read.
-    #[must_use]
-    pub fn with_blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
-        self.blobs = Some(blobs);
-        self
+        Self { client: Arc::new(HttpClient::new(transport)), clock: Arc::new(SystemClock) }
     }
 
     /// The same host with another clock, against which dates of services are held.
@@ -51,9 +37,6 @@ impl Default for Host {
 
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("client", &self.client)
-            .field("blobs", &self.blobs.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("Host").field("client", &self.client).finish_non_exhaustive()
     }
 }

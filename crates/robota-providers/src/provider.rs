@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
+use robota_core::blob::{Blobs, NoBlobs};
+use robota_core::call::CallContext;
 use robota_core::provider::{
     Capabilities, DeltaStream, FailureReason, ModelRequest, NativePayload, NativeWeb, PayloadKind,
     PayloadTap, Provider, ProviderError, WebSupport, check_native_web,
@@ -87,7 +89,7 @@ impl HttpProvider {
         let about = self.about(&request.model);
         let fail = |failure: Failure| failure.into_error(&about, &self.scrub);
         let encoder = wire::encoder(self.wire);
-        let body = self.body(encoder, &request).await;
+        let body = self.body(encoder, &request, &NoBlobs).await;
         let body: Value = serde_json::from_slice(&body.bytes)
             .map_err(|error| fail(Failure::unreadable(&error, "our own request")))?;
         let Some((url, body)) = encoder.count(&self.base, &request.model, &body) else {
@@ -117,7 +119,12 @@ impl HttpProvider {
         About { model: model.to_owned(), ..self.about.clone() }
     }
 
-    async fn body(&self, encoder: &dyn Encode, request: &ModelRequest) -> wire::Body {
+    async fn body(
+        &self,
+        encoder: &dyn Encode,
+        request: &ModelRequest,
+        blobs: &dyn Blobs,
+    ) -> wire::Body {
         let mut options = Value::Object(self.options.clone());
         merge(&mut options, &Value::Object(request.options.clone()));
         let mut options = match options {
@@ -135,13 +142,8 @@ impl HttpProvider {
             search: request.native_web.search || self.search.load(Ordering::Relaxed),
             fetch: request.native_web.fetch || self.fetch.load(Ordering::Relaxed),
         };
-        let writer = Writer {
-            wire: self.wire,
-            encoder,
-            quirks: &self.quirks,
-            cache: &self.cache,
-            blobs: self.host.blobs.as_deref(),
-        };
+        let writer =
+            Writer { wire: self.wire, encoder, quirks: &self.quirks, cache: &self.cache, blobs };
         writer.body(request, &options, web).await
     }
 
@@ -275,13 +277,14 @@ impl Provider for HttpProvider {
     async fn stream(
         &self,
         request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         check_native_web(&self.capabilities(), request.native_web)?;
         let request = self.named(request);
         let about = self.about(&request.model);
         let encoder = wire::encoder(self.wire);
-        let body = self.body(encoder, &request).await;
+        let body = self.body(encoder, &request, &*context.blobs).await;
+        let tap = context.payloads;
         self.tell_request(&tap, &body);
         let left_out = body.left_out;
         let url = encoder.call_url(&self.base, &request.model);

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use robota_core::call::CallContext;
 use robota_core::clock::Clock;
 use robota_core::env_ref::Secret;
 use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::CountingIds;
 use robota_core::message::Message;
 use robota_core::provider::{
-    Delta, FailureReason, ModelRequest, PayloadTap, Provider as _, ProviderError, StopReason, chat,
+    AskLimits, Delta, FailureReason, ModelRequest, PayloadTap, Provider as _, ProviderError,
+    RetryPolicy, StopReason, ask as whole,
 };
 use robota_providers::{
     Auth, Host, HttpProvider, ProviderSettings, Transport, Vendors, Wire, build, find_local,
@@ -62,7 +64,9 @@ fn ask() -> ModelRequest {
 }
 
 async fn answer(provider: &HttpProvider) -> Result<String, ProviderError> {
-    let (message, stop) = chat(provider, ask(), &CountingIds::default()).await?;
+    let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
+    let (message, stop) =
+        whole(provider, ask(), &CallContext::detached(), limits, &CountingIds::default()).await?;
     assert_eq!(stop, StopReason::EndTurn);
     Ok(message.text())
 }
@@ -199,7 +203,7 @@ async fn keys_do_not_follow_redirects() {
 async fn core_12_dropping_the_stream_ends_the_call() {
     let server = Server::start(vec![Answer::stream(&CHAT[..1]).after(After::Hang)]).await;
     let provider = provider("openai", settings(&server.url));
-    let mut stream = provider.stream(ask(), PayloadTap::none()).await.unwrap();
+    let mut stream = provider.stream(ask(), CallContext::detached()).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(Delta::Activity)));
     drop(stream);
     server.gone.notified().await;
@@ -221,9 +225,10 @@ async fn core_06_no_key_is_in_any_payload_error_or_debug_print() {
         let sink = seen.clone();
         let tap = || {
             let sink = sink.clone();
-            PayloadTap::new(move |payload, _| {
+            let tap = PayloadTap::new(move |payload, _| {
                 sink.lock().unwrap().push_str(&format!("{payload:?}"));
-            })
+            });
+            CallContext::detached().with_payloads(tap)
         };
         let deltas: Vec<_> = provider.stream(ask(), tap()).await.unwrap().collect().await;
         assert!(deltas.iter().all(Result::is_ok), "{deltas:?}");

@@ -10,7 +10,7 @@ use robota_core::error::ErrorKind;
 use robota_core::event::{Event, TurnEnd};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
-use robota_core::turn::RetryPolicy;
+use robota_core::provider::RetryPolicy;
 use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
 use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};

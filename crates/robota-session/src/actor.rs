@@ -1,142 +1,162 @@
-//! The task that owns a session: its journal, its mailbox, and what runs.
+//! The task that owns a session: its journal, its mailbox, and the turn that runs.
 //!
-//! While a turn runs it has the recorder; the actor speaks to it through the driver's commands.
-//! Everything else waits here.
+//! The task waits for a request or for the running turn to have something to do, and does one
+//! thing at a time. The recorder never leaves it.
 
 mod compaction;
 mod handle;
 mod request;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
-use robota_core::driver::{Command, Mailbox, Recorder, run_turn};
-use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{Delivery, Event, InputCancelled, TurnEnd};
+use futures::FutureExt as _;
+use robota_core::close::RecoveryHint;
+use robota_core::driver::{Drive, Recorder};
+use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::event::{Event, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
-use robota_core::ids::{InputId, SessionId};
+use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Cause;
-use robota_core::state::State;
-use robota_core::tool::{ToolNameTaken, ToolSet};
 use robota_core::turn::{TurnInput, TurnReport};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use request::{Accepted, Reply, Request, Rewrite};
+use compaction::ManualCompaction;
+pub(crate) use request::{Accepted, Reply, Request, Rewrite, SendRequest};
 
-use crate::changes::TurnDoor;
-use crate::desk::Desk;
+use crate::approvals::ApprovalQueue;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
-use crate::live::Live;
+use crate::hub::{SessionHub, StoreFailure};
 use crate::open::Strategy;
-use crate::parts::Parts;
-use crate::recover::Evidence;
+use crate::setup::TurnSetup;
 
-/// Commands that may wait for a turn to hear them.
-const COMMANDS: usize = 64;
+/// While the journal cannot be written, it is tried again after this, then twice as long.
+const FLUSH_FIRST: Duration = Duration::from_secs(1);
+/// The longest of those delays.
+const FLUSH_MOST: Duration = Duration::from_secs(30);
 
-/// What the task and the handles of a session share. It holds no way to speak to the task: the
-/// last handle that is dropped ends the session.
+/// What the task and the handles of a session share. It holds no way to speak to the task:
+/// dropping the last handle ends the session.
 pub(crate) struct Shared {
     pub(crate) id: SessionId,
     pub(crate) store: Arc<dyn JournalStore>,
-    pub(crate) live: Arc<Live>,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) chain: Arc<HookChain>,
-    /// How running calls get to the journal.
-    pub(crate) door: Arc<TurnDoor>,
-    makeup: RwLock<Makeup>,
-}
-
-/// What the next turn is made of.
-pub(crate) struct Makeup {
-    pub(crate) parts: Parts,
-    pub(crate) tools: ToolSet,
+    pub(crate) hub: Arc<SessionHub>,
+    pub(crate) approvals: Arc<ApprovalQueue>,
+    pub(crate) hooks: Arc<HookChain>,
+    turn_setup: RwLock<TurnSetup>,
 }
 
 impl Shared {
     pub(crate) fn new(
         id: SessionId,
         store: Arc<dyn JournalStore>,
-        live: Arc<Live>,
-        chain: Arc<HookChain>,
-        parts: Parts,
-    ) -> Result<Arc<Self>, ToolNameTaken> {
-        let door = Arc::new(TurnDoor::default());
-        let (desk, tools) = (parts.desk(), parts.tool_set(&*store, &id, &door)?);
-        let makeup = RwLock::new(Makeup { parts, tools });
-        Ok(Arc::new(Self { id, store, live, desk, chain, door, makeup }))
+        hub: Arc<SessionHub>,
+        hooks: Arc<HookChain>,
+        turn_setup: TurnSetup,
+    ) -> Arc<Self> {
+        let approvals = turn_setup.setup.approval_queue();
+        let turn_setup = RwLock::new(turn_setup);
+        Arc::new(Self { id, store, hub, approvals, hooks, turn_setup })
     }
 
-    pub(crate) fn makeup(&self) -> RwLockReadGuard<'_, Makeup> {
-        self.makeup.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn turn_setup(&self) -> RwLockReadGuard<'_, TurnSetup> {
+        self.turn_setup.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn makeup_mut(&self) -> RwLockWriteGuard<'_, Makeup> {
-        self.makeup.write().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn turn_setup_mut(&self) -> RwLockWriteGuard<'_, TurnSetup> {
+        self.turn_setup.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn window(&self) -> u64 {
+        self.turn_setup().setup.config.turn.context_window
     }
 }
 
-/// How a session's task begins.
-pub(crate) struct Beginning {
+/// How a session's task starts.
+pub(crate) struct StartOptions {
     pub(crate) source: SessionSource,
-    /// What becomes of what a dead writer left open.
+    /// What becomes of what a crash left open.
     pub(crate) recovery: Option<Strategy>,
-    pub(crate) evidence: Vec<Evidence>,
-    /// The writer before said that it was done, and left nothing open.
+    pub(crate) hints: Vec<RecoveryHint>,
+    /// The writer before closed the session and left nothing open.
     pub(crate) closed: bool,
     /// Something is open and waits for the caller's choice.
-    pub(crate) open: bool,
-    /// Inputs wait for the next one.
-    pub(crate) hold: bool,
-    /// A turn that was cut short is gone on with.
-    pub(crate) go_on: bool,
+    pub(crate) needs_recovery: bool,
+    /// Inputs wait until another one comes.
+    pub(crate) defer_inputs: bool,
+    /// A turn that was interrupted is continued.
+    pub(crate) continue_turn: bool,
 }
 
-impl Beginning {
+impl StartOptions {
     pub(crate) fn new(source: SessionSource) -> Self {
-        let (recovery, evidence) = (None, Vec::new());
-        let (closed, open, hold, go_on) = (false, false, false, false);
-        Self { source, recovery, evidence, closed, open, hold, go_on }
+        Self {
+            source,
+            recovery: None,
+            hints: Vec::new(),
+            closed: false,
+            needs_recovery: false,
+            defer_inputs: false,
+            continue_turn: false,
+        }
     }
-}
-
-/// How what ran ended.
-enum Ended {
-    Turn(TurnReport),
-    Compaction,
 }
 
 /// What runs.
-struct Running {
-    commands: mpsc::Sender<Command>,
-    task: JoinHandle<(Recorder, Ended)>,
+enum Work {
+    Turn(Box<Drive>),
+    Compaction(ManualCompaction),
+}
+
+impl Work {
+    /// Returns when it has something to do. Cancel safe.
+    async fn ready(work: &mut Option<Self>) {
+        match work {
+            Some(Self::Turn(drive)) => drive.ready().await,
+            Some(Self::Compaction(compaction)) => compaction.ready().await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 pub(crate) struct Actor {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
-    /// None while something runs.
-    recorder: Option<Recorder>,
-    running: Option<Running>,
-    /// Inputs that an interrupt cancels once the turn is over.
-    cancelled: Vec<InputId>,
-    /// Told when what runs has ended.
-    waiting: Vec<oneshot::Sender<()>>,
-    /// Requests that wait until nothing runs.
-    deferred: Vec<Request>,
-    beginning: Beginning,
+    recorder: Recorder,
+    work: Option<Work>,
+    /// Callers of interrupt, answered when what runs has ended.
+    interrupting: Vec<Reply<bool>>,
+    /// Appends that wait until nothing runs.
+    deferred: Vec<(Vec<Event>, Reply<()>)>,
+    options: StartOptions,
+    /// The journal cannot be written: no turn starts until it can.
+    blocked: Option<Backoff>,
     lost: CancellationToken,
-    /// Hooks nobody waits for, but the end.
-    chores: JoinSet<()>,
+    /// Hooks that only the end of the session waits for.
+    background: JoinSet<()>,
 }
 
-/// Whether the task goes on.
+/// When the journal is tried again.
+struct Backoff {
+    at: Instant,
+    delay: Duration,
+}
+
+/// Whether the task continues.
 enum Flow {
-    On,
-    Over,
+    Continue,
+    Close {
+        reason: String,
+        reply: Option<Reply<()>>,
+    },
+    /// The session is over; its hub says why.
+    End,
 }
 
 impl Actor {
@@ -144,165 +164,183 @@ impl Actor {
         shared: Arc<Shared>,
         requests: mpsc::Receiver<Request>,
         recorder: Recorder,
-        beginning: Beginning,
+        options: StartOptions,
     ) -> Self {
         let lost = recorder.lost();
         Self {
             shared,
             requests,
-            recorder: Some(recorder),
-            running: None,
-            cancelled: Vec::new(),
-            waiting: Vec::new(),
+            recorder,
+            work: None,
+            interrupting: Vec::new(),
             deferred: Vec::new(),
-            beginning,
+            options,
+            blocked: None,
             lost,
-            chores: JoinSet::new(),
+            background: JoinSet::new(),
         }
     }
 
-    /// Lives until it is shut down, dropped or lost.
-    pub(crate) async fn run(mut self) {
+    /// Runs until the session is shut down, dropped or lost. A panic ends the session with an
+    /// error; nobody waits for a task that is gone.
+    pub(crate) async fn run(self) {
+        let hub = Arc::clone(&self.shared.hub);
+        if AssertUnwindSafe(self.serve()).catch_unwind().await.is_err() {
+            let text = "the session's task panicked";
+            let data = ErrorData::new(ErrorKind::Plugin, text)
+                .with_hint("resume the session: nothing acknowledged is lost");
+            hub.end(SessionError::Failed(data));
+        }
+    }
+
+    async fn serve(mut self) {
         self.begin().await;
         loop {
-            self.go_on().await;
-            let Self { running, requests, lost, .. } = &mut self;
-            let flow = tokio::select! {
-                biased;
-                () = lost.cancelled() => self.lose(),
-                joined = join(running) => self.ended(joined).await,
-                request = requests.recv() => match request {
-                    Some(request) => self.handle(request).await,
-                    None => self.close("dropped", None).await,
-                },
+            self.start_next().await;
+            let flow = match self.check_journal() {
+                Flow::Continue => self.next().await,
+                end => end,
             };
-            if matches!(flow, Flow::Over) {
-                return;
+            match flow {
+                Flow::Continue => {}
+                Flow::Close { reason, reply } => return self.close(&reason, reply).await,
+                Flow::End => return,
             }
         }
     }
 
-    /// SessionStart, before anything else happens. Its words go with the next input.
+    /// Waits for something to do, and does it.
+    async fn next(&mut self) -> Flow {
+        let Self { work, requests, lost, blocked, .. } = self;
+        let flush = async {
+            match blocked {
+                Some(backoff) => tokio::time::sleep_until(backoff.at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = lost.cancelled() => return self.on_lease_lost(),
+            request = requests.recv() => {
+                let flow = match request {
+                    Some(request) => self.handle(request).await,
+                    None => Flow::Close { reason: "dropped".to_owned(), reply: None },
+                };
+                // Requests do not starve what runs.
+                if matches!(flow, Flow::Continue)
+                    && Work::ready(&mut self.work).now_or_never().is_some()
+                {
+                    self.step().await;
+                }
+                return flow;
+            }
+            () = Work::ready(work) => self.step().await,
+            () = flush => self.retry_flush().await,
+        }
+        Flow::Continue
+    }
+
+    /// SessionStart hooks, before anything else happens. Their context goes with the next input.
     async fn begin(&mut self) {
-        let chain = self.shared.chain.clone();
-        if chain.stands_at(HookEvent::SessionStart) {
-            let model = Some(self.shared.makeup().parts.config.turn.model.clone());
-            let data = HookData::SessionStart { source: self.beginning.source, model };
-            if let EventDecision::Continue { context } = chain.run_event(data).await.decision {
-                chain.started_with(context);
+        let hooks = self.shared.hooks.clone();
+        if hooks.stands_at(HookEvent::SessionStart) {
+            let model = Some(self.shared.turn_setup().setup.config.turn.model.clone());
+            let data = HookData::SessionStart { source: self.options.source, model };
+            let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
+            if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
+                hooks.started_with(context);
             }
         }
-        if std::mem::take(&mut self.beginning.go_on) && !self.beginning.open {
+        if std::mem::take(&mut self.options.continue_turn) && !self.options.needs_recovery {
             // Nothing to continue is no failure here.
             let _ = self.continue_turn().await;
         }
     }
 
-    /// Starts what can start, or says that nothing runs.
-    async fn go_on(&mut self) {
-        while self.running.is_none() && self.recorder.is_some() {
-            self.cancel_inputs().await;
+    /// Starts what can start; otherwise the session is at rest.
+    async fn start_next(&mut self) {
+        while self.work.is_none() {
+            self.interrupting.drain(..).for_each(|reply| {
+                let _ = reply.send(Ok(true));
+            });
             if !self.deferred.is_empty() {
-                let request = self.deferred.remove(0);
-                let _ = self.handle(request).await;
+                let (events, reply) = self.deferred.remove(0);
+                let _ = reply.send(self.append(events).await);
                 continue;
             }
-            let held = self.beginning.hold || self.beginning.open;
-            let next = self.recorder.as_ref().filter(|_| !held).and_then(|recorder| {
-                let (id, input) = recorder.state().inputs.first()?;
-                let content = input.content.clone();
-                Some(TurnInput::Message { input: Some(id.clone()), content })
-            });
-            let rests = next.is_none();
-            self.shared.live.set_busy(!rests);
-            self.waiting.drain(..).for_each(|waiting| {
-                let _ = waiting.send(());
-            });
-            match next {
-                Some(input) => self.start(input),
-                None => return,
-            }
+            let waits = self.options.defer_inputs
+                || self.options.needs_recovery
+                || self.blocked.is_some()
+                || self.recorder.failure().is_some();
+            let next = self.recorder.state().inputs.first().filter(|_| !waits);
+            let Some((id, input)) = next else {
+                self.shared.hub.set_busy(false);
+                return;
+            };
+            let content = input.content.clone();
+            let input = TurnInput::Message { input: Some(id.clone()), content };
+            self.start(input).await;
         }
     }
 
-    /// Begins a turn in a task of its own.
-    fn start(&mut self, input: TurnInput) {
-        let Some(mut recorder) = self.recorder.take() else { return };
-        self.shared.live.set_busy(true);
+    async fn start(&mut self, input: TurnInput) {
+        self.shared.hub.set_busy(true);
         let (ports, config) = {
-            let Makeup { parts, tools } = &*self.shared.makeup();
-            (parts.ports(tools, &self.shared.desk, &self.shared.chain), parts.config.clone())
+            let turn = self.shared.turn_setup();
+            (turn.ports(&self.shared.approvals, &self.shared.hooks), turn.setup.config.clone())
         };
-        let (sender, commands) = mpsc::channel(COMMANDS);
-        self.shared.door.open(&sender);
-        for (id, other) in recorder.state().inputs.iter().skip(1) {
-            if other.delivery == Delivery::NextRound {
-                let (input, content) = (id.clone(), other.content.clone());
-                // One too many stays in the state and is delivered afterwards.
-                let _ = sender.try_send(Command::Send { input, content });
-            }
+        match Drive::start(ports, config, &mut self.recorder, input).await {
+            Ok(drive) => self.work = Some(Work::Turn(Box::new(drive))),
+            Err(error) => self.turn_ended(&TurnReport::not_started(error.to_data())),
         }
-        let span = tracing::info_span!("session", session = %self.shared.id);
-        let turn = async move {
-            let mut mailbox = Mailbox { commands, cancel: CancellationToken::new() };
-            let report = run_turn(&ports, &config, &mut recorder, input, &mut mailbox).await;
-            (recorder, Ended::Turn(report))
-        };
-        let task = tokio::spawn(tracing::Instrument::instrument(turn, span));
-        self.running = Some(Running { commands: sender, task });
     }
 
-    /// What ran is over: the recorder is back.
-    async fn ended(&mut self, joined: Result<(Recorder, Ended), JoinError>) -> Flow {
-        self.running = None;
-        let (recorder, ended) = match joined {
-            Ok(ended) => ended,
-            Err(error) => {
-                let text = format!("the session's work ended in an unexpected way: {error}");
-                let data = ErrorData::new(ErrorKind::Plugin, text)
-                    .with_hint("resume the session: nothing acknowledged is lost");
-                self.shared.live.end(SessionError::Failed(data));
-                return Flow::Over;
-            }
-        };
-        self.recorder = Some(recorder);
-        if let Ended::Turn(report) = ended {
-            if report.end == TurnEnd::StoreFailed {
-                // Trying the same again at once would not help; the next input does.
-                self.beginning.hold = true;
-                if let Some(recorder) = &mut self.recorder {
-                    let owed = recorder.settle().await;
-                    self.notice(owed.err().as_ref());
+    /// Does one thing of what runs.
+    async fn step(&mut self) {
+        match &mut self.work {
+            Some(Work::Turn(drive)) => {
+                if let Some(report) = drive.step(&mut self.recorder).await {
+                    self.work = None;
+                    self.turn_ended(&report);
                 }
-                let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
-                self.shared.live.fail(report.error.clone().unwrap_or_else(unknown));
             }
-            self.tell_failure(&report);
-        }
-        Flow::On
-    }
-
-    /// What waited behind a turn that was interrupted is told that nobody will deliver it.
-    async fn cancel_inputs(&mut self) {
-        let cancelled = std::mem::take(&mut self.cancelled);
-        let still = |state: &State, input: &InputId| state.inputs.contains_key(input);
-        let events: Vec<Event> = self.recorder.as_ref().map_or(Vec::new(), |recorder| {
-            let gone = cancelled.into_iter().filter(|input| still(recorder.state(), input));
-            gone.map(|input| InputCancelled { input, cause: Cause::User }.into()).collect()
-        });
-        if !events.is_empty()
-            && let Err(error) = self.append(events).await
-        {
-            // They stay, and are delivered: nothing acknowledged is lost.
-            tracing::warn!(%error, "inputs could not be cancelled");
+            Some(Work::Compaction(compaction)) => {
+                let window = self.shared.window();
+                if compaction.step(&mut self.recorder, window).await {
+                    self.work = None;
+                }
+            }
+            None => {}
         }
     }
 
-    /// StopFailure, for whoever wants to know.
-    fn tell_failure(&mut self, report: &TurnReport) {
+    fn turn_ended(&mut self, report: &TurnReport) {
+        if report.end == TurnEnd::StoreFailed {
+            let delay = FLUSH_FIRST;
+            self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
+            let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
+            let error = report.error.clone().unwrap_or_else(unknown);
+            let undelivered = self.recorder.state().inputs.keys().cloned().collect();
+            self.shared.hub.fail(StoreFailure { error, undelivered });
+        }
+        self.run_failure_hooks(report);
+    }
+
+    /// The journal could not be written a while ago: tries again, and goes on if it can.
+    async fn retry_flush(&mut self) {
+        let Some(backoff) = self.blocked.take() else { return };
+        if self.recorder.flush().await.is_err() {
+            let delay = (backoff.delay * 2).min(FLUSH_MOST);
+            self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
+        }
+    }
+
+    /// StopFailure hooks.
+    fn run_failure_hooks(&mut self, report: &TurnReport) {
+        while self.background.try_join_next().is_some() {}
         let failed = matches!(report.end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
-        let chain = self.shared.chain.clone();
-        if !failed || !chain.stands_at(HookEvent::StopFailure) {
+        let hooks = self.shared.hooks.clone();
+        if !failed || !hooks.stands_at(HookEvent::StopFailure) {
             return;
         }
         let error = report.error.as_ref();
@@ -311,90 +349,92 @@ impl Actor {
             error_details: error.map(|error| error.message.clone()),
             last_assistant_message: (!report.text.is_empty()).then(|| report.text.clone()),
         };
-        self.chores.spawn(async move {
-            chain.run_event(data).await;
+        self.background.spawn(async move {
+            hooks.run_event(data).await;
         });
     }
 
-    /// Somebody else has the session: what runs for it ends now.
-    fn lose(&mut self) -> Flow {
-        if let Some(running) = self.running.take() {
-            // Dropping the turn ends everything it started.
-            running.task.abort();
-        }
-        let (session, owner) = (self.shared.id.clone(), "another process".to_owned());
-        self.shared.live.end(JournalError::Lost { session, owner }.into());
-        Flow::Over
+    /// A journal that no retry can write ends the session; what runs ends with it.
+    fn check_journal(&mut self) -> Flow {
+        let Some(error) = self.recorder.failure().filter(|error| !error.retryable()) else {
+            return Flow::Continue;
+        };
+        self.shared.hub.end(error.clone().into());
+        Flow::End
     }
 
-    /// A journal that says it belongs to somebody else is lost, whoever heard it first.
-    fn notice(&self, error: Option<&JournalError>) {
-        if matches!(error, Some(JournalError::Lost { .. })) {
-            self.lost.cancel();
+    /// Another writer has the session: what runs here ends now.
+    fn on_lease_lost(&mut self) -> Flow {
+        self.work = None;
+        let lost = match self.recorder.failure() {
+            Some(error @ JournalError::Lost { .. }) => error.clone(),
+            _ => {
+                let (session, owner) = (self.shared.id.clone(), "another process".to_owned());
+                JournalError::Lost { session, owner }
+            }
+        };
+        self.shared.hub.end(lost.into());
+        Flow::End
+    }
+
+    /// Ends the session: what runs is stopped, the journal says that the writer is done, and
+    /// SessionEnd hooks run once.
+    async fn close(mut self, reason: &str, reply: Option<Reply<()>>) {
+        let ended = tokio::select! {
+            biased;
+            () = self.lost.clone().cancelled_owned() => false,
+            () = self.stop_work(reason) => true,
+        };
+        if !ended {
+            self.on_lease_lost();
+            if let Some(reply) = reply {
+                let _ = reply.send(Err(self.why_ended()));
+            }
+            return;
+        }
+        let result = self.recorder.close(reason).await.map_err(SessionError::from);
+        if let Err(error) = &result {
+            tracing::warn!(%error, "the end of the session could not be written");
+        }
+        self.interrupting.drain(..).for_each(|reply| {
+            let _ = reply.send(Ok(true));
+        });
+        while self.background.join_next().await.is_some() {}
+        let hooks = self.shared.hooks.clone();
+        if hooks.stands_at(HookEvent::SessionEnd) {
+            let data = HookData::SessionEnd { reason: reason.to_owned() };
+            let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
+        }
+        // The journal is released before anybody hears that it is.
+        let shared = Arc::clone(&self.shared);
+        drop(self);
+        let (session, reason) = (shared.id.clone(), reason.to_owned());
+        shared.hub.end(SessionError::Closed { session, reason });
+        if let Some(reply) = reply {
+            let _ = reply.send(result);
         }
     }
 
-    /// Appends, directly or through what runs.
+    async fn stop_work(&mut self, reason: &str) {
+        match &mut self.work {
+            Some(Work::Turn(drive)) => {
+                let note = Some(reason.to_owned());
+                drive.interrupt(&mut self.recorder, Cause::Shutdown, note).await;
+            }
+            Some(Work::Compaction(compaction)) => compaction.cancel(),
+            None => {}
+        }
+        while self.work.is_some() {
+            Work::ready(&mut self.work).await;
+            self.step().await;
+        }
+    }
+
     async fn append(&mut self, events: Vec<Event>) -> Result<(), SessionError> {
-        loop {
-            if let Some(recorder) = &mut self.recorder {
-                let result = recorder.append(None, events).await;
-                self.notice(result.as_ref().err());
-                return Ok(result?);
-            }
-            let Some(running) = &mut self.running else { return Err(self.why_ended()) };
-            let (done, appended) = oneshot::channel();
-            let command = Command::Append { events: events.clone(), done };
-            if running.commands.send(command).await.is_ok()
-                && let Ok(result) = appended.await
-            {
-                self.notice(result.as_ref().err());
-                return Ok(result?);
-            }
-            // It ended meanwhile, without hearing this.
-            let joined = (&mut running.task).await;
-            if let Flow::Over = Box::pin(self.ended(joined)).await {
-                return Err(self.why_ended());
-            }
-        }
-    }
-
-    /// Looks at the state, directly or through what runs.
-    async fn inspect<T: Send + 'static>(
-        &mut self,
-        look: impl Fn(&State) -> T + Clone + Send + 'static,
-    ) -> Result<T, SessionError> {
-        loop {
-            if let Some(recorder) = &self.recorder {
-                return Ok(look(recorder.state()));
-            }
-            let Some(running) = &mut self.running else { return Err(self.why_ended()) };
-            let (told, seen) = oneshot::channel();
-            let look = look.clone();
-            let command = Command::Inspect(Box::new(move |state| {
-                let _ = told.send(look(state));
-            }));
-            if running.commands.send(command).await.is_ok()
-                && let Ok(seen) = seen.await
-            {
-                return Ok(seen);
-            }
-            let joined = (&mut running.task).await;
-            if let Flow::Over = Box::pin(self.ended(joined)).await {
-                return Err(self.why_ended());
-            }
-        }
+        Ok(self.recorder.append(None, events).await?)
     }
 
     fn why_ended(&self) -> SessionError {
-        self.shared.live.why_ended(&self.shared.id)
-    }
-}
-
-/// The end of what runs; never, while nothing does.
-async fn join(running: &mut Option<Running>) -> Result<(Recorder, Ended), JoinError> {
-    match running {
-        Some(running) => (&mut running.task).await,
-        None => std::future::pending().await,
+        self.shared.hub.why_ended(&self.shared.id)
     }
 }

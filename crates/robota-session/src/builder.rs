@@ -8,43 +8,45 @@ use robota_core::catalogue::Catalogue;
 use robota_core::checkpoint::Aftermath;
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
-use robota_core::driver::DriveConfig;
+use robota_core::driver::SessionConfig;
+use robota_core::event::SpawnedBy;
 use robota_core::gate::{Gate, InspectOnly};
 use robota_core::hook::Hooks;
 use robota_core::ids::{Ids, RandomIds, SessionId};
 use robota_core::journal::JournalStore;
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
-use robota_core::tool::Tool;
-use robota_core::turn::TurnConfig;
+use robota_core::tool::{Tool, ToolFactory};
+use robota_core::turn::TurnRules;
 
+use crate::approvals::Approvals;
 use crate::callbacks::Callbacks;
-use crate::desk::Approvals;
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, HookFiles};
 use crate::open::{self, Resume};
-use crate::parts::{Parts, Summaries};
 use crate::session::Session;
+use crate::setup::{Setup, Summaries};
 use crate::spill::DEFAULT_LIMIT;
 
 /// Builds a [`Session`]. Without a gate only tools that look may run; without somebody to ask,
 /// what would be asked is denied.
 #[derive(Clone)]
 pub struct SessionBuilder {
-    parts: Parts,
+    setup: Setup,
 }
 
 impl SessionBuilder {
     pub(crate) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
         let catalogue = Catalogue::builtin();
-        let mut turn = TurnConfig::new(provider.name(), model);
+        let mut turn = TurnRules::new(model);
         turn.context_window = catalogue.context_window(&turn.model);
         turn.max_output = catalogue.max_output(&turn.model);
         // A session has no limit of its own: abort, the window and the idle timer bound it.
         turn.max_rounds = 0;
-        let parts = Parts {
+        let setup = Setup {
             provider,
             tools: Vec::new(),
+            factories: Vec::new(),
             gate: Arc::new(InspectOnly),
             approvals: Approvals::default(),
             rule_sink: None,
@@ -54,77 +56,86 @@ impl SessionBuilder {
             summaries: Summaries::Model,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
-            config: DriveConfig::new(turn),
+            config: SessionConfig::new(turn),
             mode: Mode::Default,
             cwd: None,
             name: None,
+            spawned_by: None,
             callbacks: Callbacks::new(),
             spill: Some(DEFAULT_LIMIT),
             aftermath: None,
         };
-        Self { parts }
+        Self { setup }
     }
 
     /// The system prompt.
     #[must_use]
     pub fn system(mut self, prompt: impl Into<Arc<str>>) -> Self {
-        self.parts.config.system = Some(prompt.into());
+        self.setup.config.system = Some(prompt.into());
         self
     }
 
-    /// More tools.
+    /// More tools. They are shared by all sessions built with them, forks included; tools that
+    /// keep something belong into a [`SessionBuilder::tool_factory`].
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
-        self.parts.tools.extend(tools);
+        self.setup.tools.extend(tools);
+        self
+    }
+
+    /// More tools, made for each session: a fork gets tools of its own.
+    #[must_use]
+    pub fn tool_factory(mut self, factory: Arc<dyn ToolFactory>) -> Self {
+        self.setup.factories.push(factory);
         self
     }
 
     /// Who judges every call.
     #[must_use]
     pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
-        self.parts.gate = gate;
+        self.setup.gate = gate;
         self
     }
 
     /// The permission mode.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.parts.mode = mode;
+        self.setup.mode = mode;
         self
     }
 
     /// Who answers when a call needs somebody's word.
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
-        self.parts.approvals = approvals;
+        self.setup.approvals = approvals;
         self
     }
 
     /// Where the rules go that somebody said "always" to.
     #[must_use]
     pub fn rule_sink(mut self, sink: Arc<dyn RuleSink>) -> Self {
-        self.parts.rule_sink = Some(sink);
+        self.setup.rule_sink = Some(sink);
         self
     }
 
     /// Hooks of settings, after those there are.
     #[must_use]
     pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
-        self.parts.hooks.push(hooks);
+        self.setup.hooks.push(hooks);
         self
     }
 
     /// Hooks in code, after those there are.
     #[must_use]
     pub fn code_hook(mut self, hook: Arc<dyn CodeHook>) -> Self {
-        self.parts.code_hooks.push(hook);
+        self.setup.code_hooks.push(hook);
         self
     }
 
     /// The files hooks in code may look at and write.
     #[must_use]
     pub fn hook_files(mut self, files: Arc<dyn HookFiles>) -> Self {
-        self.parts.files = Some(files);
+        self.setup.files = Some(files);
         self
     }
 
@@ -132,49 +143,56 @@ impl SessionBuilder {
     /// None never summarises.
     #[must_use]
     pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
-        self.parts.summaries = compactor.map_or(Summaries::None, Summaries::By);
+        self.setup.summaries = compactor.map_or(Summaries::None, Summaries::By);
         self
     }
 
     /// What the user wants kept in every summary.
     #[must_use]
     pub fn compact_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.parts.config.compact_instructions = Some(instructions.into());
+        self.setup.config.compact_instructions = Some(instructions.into());
         self
     }
 
     /// Is shown what happens.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
-        self.parts.callbacks = callbacks;
+        self.setup.callbacks = callbacks;
         self
     }
 
     /// Where it works.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
-        self.parts.cwd = Some(cwd.into());
+        self.setup.cwd = Some(cwd.into());
         self
     }
 
     /// What it is called.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.parts.name = Some(name.into());
+        self.setup.name = Some(name.into());
+        self
+    }
+
+    /// The call of another session that starts this one.
+    #[must_use]
+    pub fn spawned_by(mut self, parent: SpawnedBy) -> Self {
+        self.setup.spawned_by = Some(parent);
         self
     }
 
     /// A provider silent for longer than this has failed.
     #[must_use]
     pub fn provider_timeout(mut self, timeout: Duration) -> Self {
-        self.parts.config.idle_timeout = timeout;
+        self.setup.config.idle_timeout = timeout;
         self
     }
 
     /// At most this many model calls a turn; without it there is no limit.
     #[must_use]
     pub fn max_turns(mut self, rounds: u32) -> Self {
-        self.parts.config.turn.max_rounds = rounds;
+        self.setup.config.turn.max_rounds = rounds;
         self
     }
 
@@ -182,7 +200,7 @@ impl SessionBuilder {
     /// does.
     #[must_use]
     pub fn auto_compact(mut self, threshold: Option<f64>) -> Self {
-        self.parts.config.turn.compact_at = threshold;
+        self.setup.config.turn.compact_at = threshold;
         self
     }
 
@@ -190,7 +208,7 @@ impl SessionBuilder {
     /// everything.
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
-        self.parts.spill = bytes;
+        self.setup.spill = bytes;
         self
     }
 
@@ -199,28 +217,28 @@ impl SessionBuilder {
     /// calls may have had effects, and no more.
     #[must_use]
     pub fn aftermath(mut self, aftermath: Arc<dyn Aftermath>) -> Self {
-        self.parts.aftermath = Some(aftermath);
+        self.setup.aftermath = Some(aftermath);
         self
     }
 
     /// Where the time comes from.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.parts.clock = clock;
+        self.setup.clock = clock;
         self
     }
 
     /// Where ids come from.
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
-        self.parts.ids = ids;
+        self.setup.ids = ids;
         self
     }
 
     /// Any other setting of the driver: the window, timeouts, retries, concurrency, secrets.
     #[must_use]
-    pub fn configure(mut self, change: impl FnOnce(&mut DriveConfig)) -> Self {
-        change(&mut self.parts.config);
+    pub fn configure(mut self, change: impl FnOnce(&mut SessionConfig)) -> Self {
+        change(&mut self.setup.config);
         self
     }
 
@@ -233,7 +251,7 @@ impl SessionBuilder {
         store: Arc<dyn JournalStore>,
         id: Option<SessionId>,
     ) -> Result<Session, SessionError> {
-        open::create(store, id, self.parts).await
+        open::create(store, id, self.setup).await
     }
 
     /// Goes on with a session. What a dead writer left open is sealed, or reported and left to
@@ -247,6 +265,6 @@ impl SessionBuilder {
         id: &SessionId,
         resume: Resume,
     ) -> Result<Session, SessionError> {
-        open::resume(store, id, resume, self.parts).await
+        open::resume(store, id, resume, self.setup).await
     }
 }

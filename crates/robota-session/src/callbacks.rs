@@ -9,7 +9,7 @@ use robota_core::driver::Observer;
 use robota_core::event::{CompactionTrigger, Event};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
-use robota_core::project::StreamText;
+use robota_core::project::{StreamText, TextUpdate};
 use robota_core::tool::{Ran, ToolOutcome};
 use serde_json::Value;
 
@@ -60,6 +60,7 @@ pub struct CompactionReport {
 #[derive(Clone, Default)]
 pub struct Callbacks {
     text: Option<Shown<String>>,
+    text_reset: Option<Shown<()>>,
     tool: Option<Shown<ToolExecution>>,
     context: Option<Shown<ContextState>>,
     compaction: Option<Shown<CompactionReport>>,
@@ -72,10 +73,20 @@ impl Callbacks {
         Self::default()
     }
 
-    /// Is shown text as it streams, rounds separated by a blank line.
+    /// Is shown text as it streams, rounds separated by a blank line. Where a model call fails and
+    /// is tried again, a line says that the answer starts again, unless
+    /// [`Callbacks::on_text_reset`] takes it back.
     #[must_use]
     pub fn on_text(mut self, show: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.text = Some(Arc::new(show));
+        self
+    }
+
+    /// Is told that the text since the last whole answer is void: its model call failed and is
+    /// tried again.
+    #[must_use]
+    pub fn on_text_reset(mut self, reset: impl Fn() + Send + Sync + 'static) -> Self {
+        self.text_reset = Some(Arc::new(move |()| reset()));
         self
     }
 
@@ -107,6 +118,7 @@ impl Callbacks {
     /// to be shown anything.
     pub(crate) fn observer(&self, window: u64) -> Option<Observer> {
         let silent = self.text.is_none()
+            && self.text_reset.is_none()
             && self.tool.is_none()
             && self.context.is_none()
             && self.compaction.is_none();
@@ -141,8 +153,12 @@ struct Follower {
 
 impl Follower {
     fn see(&mut self, event: &Event) {
-        if let (Some(show), Some(text)) = (&self.callbacks.text, self.text.push(event)) {
-            show(text.into_owned());
+        if let Some(update) = self.text.push(event) {
+            match (&update, &self.callbacks.text_reset, &self.callbacks.text) {
+                (TextUpdate::Reset, Some(show), _) => show(()),
+                (_, _, Some(show)) => show(update.printed().to_owned()),
+                (_, _, None) => {}
+            }
         }
         match event {
             Event::ToolCalled(data) => {

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use robota_core::clock::Clock;
+use robota_core::close::{Closing, close_turn};
 use robota_core::driver::Recorder;
-use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{
-    CompactionFailed, Cursor, Envelope, Event, FORMAT, InputCancelled, Opened, Parent,
-    SessionCreated, TurnEnd, TurnFinished,
+    Cursor, Envelope, Event, FORMAT, InputCancelled, Opened, Parent, SessionCreated, TurnEnd,
 };
-use robota_core::ids::SessionId;
+use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::{Cause, Role};
 use robota_core::state::{SafePoints, State};
@@ -47,6 +46,8 @@ pub(crate) struct Places {
     /// The last event, when the session is at rest.
     at_rest: Option<Cursor>,
     pub(crate) points: SafePoints,
+    /// The newest snapshot: it lists the safe points before the recent ones.
+    snapshot: Option<u64>,
     labels: IndexMap<String, Cursor>,
     cwd: Option<String>,
 }
@@ -56,7 +57,8 @@ impl Places {
         let resting = state.turn.is_none() && !state.compacting;
         Self {
             at_rest: state.cursor.filter(|_| resting),
-            points: state.safe_points,
+            points: state.safe_points.clone(),
+            snapshot: state.sources.snapshot,
             labels: state.labels.clone(),
             cwd: state.cwd.clone(),
         }
@@ -72,15 +74,8 @@ impl Places {
         let found = match place {
             Selector::Latest => self.at_rest.or(self.points.last),
             Selector::Label(name) => self.labels.get(name).copied(),
-            Selector::SafePoint(number) => {
-                let mut count = 0;
-                find(store, session, |event| {
-                    count += u64::from(SafePoints::is_one(&event.event));
-                    if count == *number { Look::Take } else { Look::On }
-                })
-                .await?
-            }
-            Selector::At(cursor) => last_before(store, session, *cursor).await?,
+            Selector::SafePoint(number) => self.numbered(store, session, *number).await?,
+            Selector::At(cursor) => self.last_before(store, session, *cursor).await?,
         };
         found.ok_or_else(|| self.no_point(session, place))
     }
@@ -92,28 +87,103 @@ impl Places {
     }
 }
 
-/// The last safe point at or before an event, which must be one of the journal's.
-async fn last_before(
-    store: &dyn JournalStore,
-    session: &SessionId,
-    cursor: Cursor,
-) -> Result<Option<Cursor>, JournalError> {
-    let at = store.pick(session, &[cursor.seq]).await?;
-    if at.first().map(Envelope::cursor) != Some(cursor) {
-        return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
+impl Places {
+    /// The safe point of that number, counted from one.
+    async fn numbered(
+        &self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+        number: u64,
+    ) -> Result<Option<Cursor>, JournalError> {
+        if number == 0 || number > self.points.count {
+            return Ok(None);
+        }
+        let mut lists = Lists::of(self);
+        while let Some(list) = lists.next(store, session).await? {
+            if let Some(at) = list.recent(number) {
+                return Ok(Some(at));
+            }
+        }
+        // Snapshots of older versions list no points.
+        let mut count = 0;
+        find(store, session, |event| {
+            count += u64::from(SafePoints::is_one(&event.event));
+            if count == number { Look::Take } else { Look::On }
+        })
+        .await
     }
-    let mut last = None;
-    find(store, session, |event| {
-        if event.seq > cursor.seq {
-            return Look::Stop;
+
+    /// The last safe point at or before an event, which must be one of the journal's.
+    async fn last_before(
+        &self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+        cursor: Cursor,
+    ) -> Result<Option<Cursor>, JournalError> {
+        let at = store.pick(session, &[cursor.seq]).await?;
+        if at.first().map(Envelope::cursor) != Some(cursor) {
+            return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
         }
-        if SafePoints::is_one(&event.event) {
-            last = Some(event.cursor());
+        let mut lists = Lists::of(self);
+        while let Some(list) = lists.next(store, session).await? {
+            let before = list.recent.iter().rev().find(|point| point.seq <= cursor.seq);
+            if before.is_some() || list.count == 0 {
+                return Ok(before.copied());
+            }
         }
-        Look::On
-    })
-    .await?;
-    Ok(last)
+        let mut last = None;
+        find(store, session, |event| {
+            if event.seq > cursor.seq {
+                return Look::Stop;
+            }
+            if SafePoints::is_one(&event.event) {
+                last = Some(event.cursor());
+            }
+            Look::On
+        })
+        .await?;
+        Ok(last)
+    }
+}
+
+/// The lists of safe points, newest first: the state's, then those of snapshot after snapshot.
+struct Lists {
+    state: Option<SafePoints>,
+    snapshot: Option<u64>,
+    /// How many points are before those of the last list.
+    left: u64,
+}
+
+impl Lists {
+    fn of(places: &Places) -> Self {
+        let (state, snapshot) = (Some(places.points.clone()), places.snapshot);
+        Self { state, snapshot, left: places.points.count }
+    }
+
+    /// The next list; none after the first, and where a snapshot has no list.
+    async fn next(
+        &mut self,
+        store: &dyn JournalStore,
+        session: &SessionId,
+    ) -> Result<Option<SafePoints>, JournalError> {
+        let list = match (self.state.take(), self.snapshot.take()) {
+            (Some(list), snapshot) => {
+                self.snapshot = snapshot;
+                list
+            }
+            (None, Some(seq)) if self.left > 0 => {
+                let event = store.pick(session, &[seq]).await?.pop().map(|event| event.event);
+                let Some(Event::StateSnapshot(snapshot)) = event else { return Ok(None) };
+                self.snapshot = snapshot.previous;
+                snapshot.safe_points
+            }
+            (None, _) => return Ok(None),
+        };
+        // A list that leaves a gap to the one after it is incomplete.
+        let complete = list.count == self.left;
+        self.left = list.count.saturating_sub(list.recent.len() as u64);
+        Ok(complete.then_some(list))
+    }
 }
 
 enum Look {
@@ -159,6 +229,7 @@ pub(crate) async fn begin(
         format: FORMAT,
         cwd: places.cwd.clone(),
         parent: Some(Parent { session: parent.clone(), at }),
+        spawned_by: None,
     };
     let opened = Opened { epoch, after_seq: at.seq, pid: Some(std::process::id()) };
     let first: Vec<_> = (at.seq + 1..)
@@ -169,39 +240,24 @@ pub(crate) async fn begin(
         })
         .collect();
     let journal = store.fork(parent, at, child, &first).await?;
-    let mut recorder = Recorder::going_on(journal, clock, load_state(store, child).await?);
+    let mut recorder = Recorder::continuing(journal, clock, load_state(store, child).await?);
     leave_behind(&mut recorder).await?;
     Ok(recorder)
 }
 
-/// What a fork does not go on with: the turn its parent was in, and inputs meant for the parent.
+/// Closes what a fork does not continue: its parent's turn, and inputs meant for the parent.
 async fn leave_behind(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
-    let mut events: Vec<Event> = Vec::new();
     let inputs = state.inputs.keys().cloned();
-    events.extend(inputs.map(|input| InputCancelled { input, cause: Cause::User }.into()));
-    if state.compacting {
-        let error = ErrorData::new(ErrorKind::Validation, "the session was forked meanwhile");
-        events.push(CompactionFailed { error }.into());
-    }
-    let last = state.view.messages.last();
+    let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());
+    let mut events: Vec<Event> = cancelled.collect();
     // A whole answer is a whole turn; results of tools wait for one.
+    let last = state.view.messages.last();
     let answered = last.is_some_and(|message| message.role() == Role::Assistant);
-    let turn = state.turn.as_ref().map(|turn| {
-        let finished = TurnFinished {
-            end: if answered { TurnEnd::Complete } else { TurnEnd::Interrupted },
-            rounds: turn.round,
-            tools_executed: turn.tools_executed,
-            usage: turn.usage,
-            error: None,
-        };
-        (turn.id.clone(), finished)
-    });
-    if !events.is_empty() {
-        recorder.append(None, events).await?;
-    }
-    if let Some((turn, finished)) = turn {
-        recorder.append(turn.as_ref(), vec![finished.into()]).await?;
-    }
-    Ok(())
+    let end = if answered { TurnEnd::Complete } else { TurnEnd::Interrupted };
+    let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
+    let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
+    // At a safe point no call is open, so no message is minted.
+    events.extend(close_turn(state, &closing, &RandomIds));
+    if events.is_empty() { Ok(()) } else { recorder.append(turn.as_ref(), events).await }
 }

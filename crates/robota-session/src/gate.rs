@@ -1,27 +1,20 @@
 //! The policy gate: rules, mode, protected files and dangers before every call.
 
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use robota_core::gate::{Gate, Judgement, Source};
-use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::paths::Paths;
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_core::tool::ToolSpec;
 use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
-use serde_json::Value;
 
 /// Judges every call by a policy. What it says is what `robota permissions check` says: both
 /// ask [`Policy::judge`].
 pub struct PolicyGate {
     rules: RwLock<Rules>,
     paths: Arc<dyn Paths>,
-    shell_cwd: Option<Arc<ShellCwd>>,
 }
-
-/// Where a shell call will start.
-type ShellCwd = dyn Fn(&CallId) -> PathBuf + Send + Sync;
 
 /// The policy without and with what somebody said yes to for the session.
 struct Rules {
@@ -34,15 +27,7 @@ impl PolicyGate {
     /// A gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
         let rules = Rules { given: policy.clone(), now: policy, remembered: Vec::new() };
-        Self { rules: RwLock::new(rules), paths, shell_cwd: None }
-    }
-
-    /// The same for a Bash tool whose working directory lasts: who knows it says where a call
-    /// will start, and relative paths of its command are judged there.
-    #[must_use]
-    pub fn shell_cwd(mut self, cwd: impl Fn(&CallId) -> PathBuf + Send + Sync + 'static) -> Self {
-        self.shell_cwd = Some(Arc::new(cwd));
-        self
+        Self { rules: RwLock::new(rules), paths }
     }
 
     /// Adds a rule for this session, whoever says so.
@@ -63,15 +48,6 @@ impl PolicyGate {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The arguments of a shell call with the directory it will start in.
-    fn placed(&self, call: &ToolUse, tool: &ToolSpec, input: &Value) -> Option<Value> {
-        let cwd = self.shell_cwd.as_ref().filter(|_| tool.name == "Bash")?;
-        let cwd = cwd(&call.call);
-        let mut input = input.as_object()?.clone();
-        input.insert("cwd".to_owned(), Value::from(cwd.to_str()?));
-        Some(Value::Object(input))
-    }
-
     fn judge_now(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let Some(input) = call.input.json() else {
             return Judgement {
@@ -82,8 +58,6 @@ impl PolicyGate {
                 rules: Vec::new(),
             };
         };
-        let placed = self.placed(call, tool, input);
-        let input = placed.as_ref().unwrap_or(input);
         let call = ToolCall { tool: &tool.name, input, class: tool.class };
         let judgement = self.read().now.judge(&call, &*self.paths);
         Judgement {
@@ -137,8 +111,7 @@ impl Gate for PolicyGate {
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
-        let gate = Self::new(self.read().given.clone(), self.paths.clone());
-        Some(Arc::new(Self { shell_cwd: self.shell_cwd.clone(), ..gate }))
+        Some(Arc::new(Self::new(self.read().given.clone(), self.paths.clone())))
     }
 
     fn set_mode(&self, mode: Mode) {

@@ -5,7 +5,7 @@ use robota_core::event::Event;
 /// A kind of event. The first seven are what a subscriber gets who names none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
-    /// Text as it streams.
+    /// Text as it streams, and resets: the text of an attempt that failed is void.
     TextChunk,
     /// A whole answer.
     Text,
@@ -79,7 +79,8 @@ impl EventKind {
             | Event::ViewRestored(_) => &[K::MessagesUpdate],
             Event::TurnStarted(_) | Event::TurnFinished(_) => &[K::State],
             Event::CompactionFailed(_) | Event::ModelFailed(_) | Event::Failed(_) => &[K::Error],
-            Event::TextChunk(_) => &[K::TextChunk],
+            // A reset takes back the text of the attempt that failed.
+            Event::TextChunk(_) | Event::StreamReset(_) => &[K::TextChunk],
             Event::ModelResponded(_) => &[K::Usage],
             Event::AssistantMessage(data) if data.message.tool_uses().next().is_some() => {
                 &[K::Text, K::MessagesUpdate]

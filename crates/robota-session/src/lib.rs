@@ -36,7 +36,7 @@
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
 //! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`](robota_core::ids::SessionName) |
-//! | after a crash | [`Resume`], [`recover`], [`Evidence`], [`Recovery`] |
+//! | after a crash | [`Resume`], [`RecoveryHint`], [`Recovery`] |
 //!
 //! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
 //! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
@@ -48,44 +48,41 @@ struct Embedding;
 
 mod actor;
 mod aftermath;
+mod approvals;
 mod builder;
 mod callbacks;
-mod changes;
 mod compact;
 mod condition;
-mod desk;
 mod error;
 mod fork;
 mod gate;
 mod hooks;
+mod hub;
 mod id;
 mod kind;
-mod live;
 mod open;
-mod parts;
-mod recover;
 pub mod replay;
 mod session;
+mod setup;
 mod spill;
 mod subscribe;
 
+pub use approvals::{Approvals, Decision, approver_fn};
 pub use builder::SessionBuilder;
 pub use callbacks::{Callbacks, CompactionReport, ToolExecution};
 pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
-pub use desk::{Approvals, Decision, approver_fn};
 pub use error::SessionError;
 pub use fork::fork_stored;
 pub use gate::PolicyGate;
 pub use hooks::{CodeHook, HookFiles, HookOrigin, HookScope, RegisteredHook};
+pub use hub::SessionState;
 pub use id::{IdError, Selector, SnapshotId};
 pub use kind::{EventKind, Kinds};
-pub use live::SessionState;
 pub use open::{Resume, Strategy};
-pub use recover::{
-    Choice, Evidence, Known, OpenOperation, awaiting_post_hook, open_operations, recover,
-};
+pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
-    Asked, Chat, ChatEnd, ContextHandle, Permissions, Recovery, Reply, Session, SessionInfo, Status,
+    Asked, Chat, ChatEnd, ContextHandle, LiveTurn, Permissions, Recovery, Reply, SendOptions,
+    Session, SessionInfo, Status, ToolChange, TurnWatch,
 };
 pub use subscribe::{Observed, SessionEvent, Since, Subscription};

@@ -1,25 +1,29 @@
-//! Beginning a session and going on with one.
+//! Creating a session and resuming one.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use robota_core::blob::Blobs;
+use robota_core::close::{Closing, RecoveryHint, awaiting_post_hook, open_operations, recover};
 use robota_core::driver::Recorder;
 use robota_core::event::{Event, FORMAT, ModeChanged, Opened, Renamed, SessionCreated};
 use robota_core::hook::{HookInput, HookPoint, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
+use robota_core::message::Cause;
 use robota_core::resume::{ResumeError, load};
 use robota_core::state::State;
 
-use crate::actor::{Beginning, Shared};
+use crate::actor::{Shared, StartOptions};
 use crate::aftermath;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
-use crate::live::Live;
-use crate::parts::Parts;
-use crate::recover::{Evidence, Known, awaiting_post_hook, open_operations, recover};
+use crate::hub::SessionHub;
 use crate::session::Session;
+use crate::setup::{Setup, TurnSetup};
 
-/// What becomes of work that a dead writer left open.
+/// What becomes of work that a crash left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// It is sealed, and the session is ready. The default.
@@ -30,75 +34,87 @@ pub enum Strategy {
     Manual,
 }
 
-/// How to go on with a session.
+/// How to resume a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
     /// What becomes of work that was left open.
     pub strategy: Strategy,
     /// What is known of calls that were running.
-    pub evidence: Vec<Evidence>,
+    pub hints: Vec<RecoveryHint>,
     /// Whether inputs that were accepted and not delivered are delivered at once. Otherwise
     /// they go before the next input. They are never lost.
     pub deliver: bool,
-    /// Whether a turn that was cut short is gone on with.
-    pub go_on: bool,
+    /// Whether a turn that was interrupted is continued.
+    pub continue_turn: bool,
 }
 
 impl Default for Resume {
     fn default() -> Self {
-        let (strategy, evidence) = (Strategy::Crash, Vec::new());
-        Self { strategy, evidence, deliver: true, go_on: false }
+        let (strategy, hints) = (Strategy::Crash, Vec::new());
+        Self { strategy, hints, deliver: true, continue_turn: false }
     }
 }
 
 pub(crate) async fn create(
     store: Arc<dyn JournalStore>,
     id: Option<SessionId>,
-    parts: Parts,
+    setup: Setup,
 ) -> Result<Session, SessionError> {
-    check_settings(&parts)?;
-    let id = id.unwrap_or_else(|| SessionId::mint(&*parts.ids));
+    let id = id.unwrap_or_else(|| SessionId::mint(&*setup.ids));
+    let turn_setup = prepare(setup, &*store, &id)?;
+    let setup = &turn_setup.setup;
     let journal = store.create(&id).await?;
-    let recorder = Recorder::new(journal, parts.clock.clone(), State::default());
+    let recorder = Recorder::new(journal, setup.clock.clone(), State::default());
     let created = SessionCreated {
         session: id.clone(),
         format: FORMAT,
-        cwd: parts.cwd.clone(),
+        cwd: setup.cwd.clone(),
         parent: None,
+        spawned_by: setup.spawned_by.clone(),
     };
     let pid = Some(std::process::id());
     let opened = Opened { epoch: recorder.epoch(), after_seq: 0, pid };
     let mut first: Vec<Event> = vec![created.into(), opened.into()];
-    first.extend(parts.name.clone().map(|name| Renamed { name }.into()));
-    let beginning = Beginning::new(SessionSource::Startup);
-    open(store, id, recorder, parts, first, beginning).await
+    first.extend(setup.name.clone().map(|name| Renamed { name }.into()));
+    let options = StartOptions::new(SessionSource::Startup);
+    open(store, id, recorder, turn_setup, first, options).await
 }
 
 pub(crate) async fn resume(
     store: Arc<dyn JournalStore>,
     id: &SessionId,
     resume: Resume,
-    parts: Parts,
+    setup: Setup,
 ) -> Result<Session, SessionError> {
-    check_settings(&parts)?;
+    let turn_setup = prepare(setup, &*store, id)?;
     // First the lock: what is read then stays true.
     let journal = store.open(id).await?;
     let state = load_state(&*store, id).await?;
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
     let last = store.read(id, after_seq.saturating_sub(1), 1).await?;
     let closed = last.iter().any(|last| matches!(last.event, Event::Closed(_)));
-    let recorder = Recorder::new(journal, parts.clock.clone(), state);
+    let recorder = Recorder::new(journal, turn_setup.setup.clock.clone(), state);
     let pid = Some(std::process::id());
     let opened = Opened { epoch: recorder.epoch(), after_seq, pid };
-    let beginning = Beginning {
+    let options = StartOptions {
         recovery: Some(resume.strategy),
-        evidence: resume.evidence,
-        hold: !resume.deliver,
-        go_on: resume.go_on,
+        hints: resume.hints,
+        defer_inputs: !resume.deliver,
+        continue_turn: resume.continue_turn,
         closed: closed && open_operations(recorder.state()).is_empty(),
-        ..Beginning::new(SessionSource::Resume)
+        ..StartOptions::new(SessionSource::Resume)
     };
-    open(store, id.clone(), recorder, parts, vec![opened.into()], beginning).await
+    open(store, id.clone(), recorder, turn_setup, vec![opened.into()], options).await
+}
+
+/// Checks the setup and makes the session's tools, before anything exists in the store.
+pub(crate) fn prepare(
+    setup: Setup,
+    store: &dyn JournalStore,
+    id: &SessionId,
+) -> Result<TurnSetup, SessionError> {
+    check_threshold(setup.config.turn.compact_at)?;
+    Ok(TurnSetup::new(setup, store, id)?)
 }
 
 /// Opens a session on a journal that is open for writing.
@@ -106,63 +122,68 @@ pub(crate) async fn open(
     store: Arc<dyn JournalStore>,
     id: SessionId,
     mut recorder: Recorder,
-    parts: Parts,
+    turn_setup: TurnSetup,
     mut first: Vec<Event>,
-    mut beginning: Beginning,
+    mut options: StartOptions,
 ) -> Result<Session, SessionError> {
-    let live = Live::new(recorder.state().cursor);
-    let mut observers = vec![live.observer()];
-    observers.extend(parts.callbacks.observer(parts.config.turn.context_window));
+    let setup = &turn_setup.setup;
+    let hub = SessionHub::new(recorder.state().cursor);
+    recorder = recorder.with_retries(setup.config.append_retries.clone());
+    let mut observers = vec![hub.observer()];
+    observers.extend(setup.callbacks.observer(setup.config.turn.context_window));
     recorder.swap_observers(observers);
-    parts.gate.set_mode(parts.mode);
-    if recorder.state().mode != parts.mode {
-        first.push(ModeChanged { mode: parts.mode }.into());
+    setup.gate.set_mode(setup.mode);
+    if recorder.state().mode != setup.mode {
+        first.push(ModeChanged { mode: setup.mode }.into());
     }
     if !first.is_empty() {
         recorder.append(None, first).await?;
     }
-    let chain = parts.chain(&id);
-    if let Some(strategy) = beginning.recovery {
-        beginning.open = match strategy {
-            Strategy::Crash if beginning.closed => false,
+    let hooks = setup.hook_chain(&id);
+    if let Some(strategy) = options.recovery {
+        options.needs_recovery = match strategy {
+            Strategy::Crash if options.closed => false,
             Strategy::Crash => {
-                let known = Known { evidence: beginning.evidence.clone(), ..Known::default() };
-                seal(&*store, &id, &mut recorder, &parts, &chain, known).await?;
+                let hints = std::mem::take(&mut options.hints);
+                let closing = Closing { hints, ..Closing::of(Cause::Crash) };
+                seal(&*store.blobs(&id), &mut recorder, setup, &hooks, closing).await?;
                 false
             }
             Strategy::Manual => !open_operations(recorder.state()).is_empty(),
         };
     }
-    let shared = Shared::new(id, store, live, chain, parts)?;
-    Ok(Session::launch(shared, recorder, beginning))
+    let shared = Shared::new(id, store, hub, hooks, turn_setup);
+    Ok(Session::launch(shared, recorder, options))
 }
 
-/// Closes what a dead writer left open.
+/// Closes what a crash left open.
 pub(crate) async fn seal(
-    store: &dyn JournalStore,
-    id: &SessionId,
+    blobs: &dyn Blobs,
     recorder: &mut Recorder,
-    parts: &Parts,
-    chain: &HookChain,
-    mut known: Known,
+    setup: &Setup,
+    hooks: &HookChain,
+    mut closing: Closing,
 ) -> Result<(), SessionError> {
-    aftermath::look(store, id, recorder.state(), parts, &mut known.evidence).await?;
+    aftermath::clean_up(blobs, recorder.state(), setup, &mut closing).await;
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
     }
-    let hooked = chain.has(HookPoint::PostToolUse);
+    let hooked = hooks.has(HookPoint::PostToolUse);
     for (call, outcome) in awaiting_post_hook(recorder.state(), hooked) {
         if !hooked {
             continue;
         }
         let tool_use = call.tool_use.clone();
         let input = HookInput::PostToolUse { tool_use, outcome };
-        let mut reply = chain.run(input).await;
-        robota_core::driver::redact_reply(&parts.config.redactor, &mut reply);
-        known.post_hooks.insert(call.tool_use.call, reply);
+        // A hook that panics gives no reply: the result is withheld.
+        let run = AssertUnwindSafe(hooks.run(input)).catch_unwind().await;
+        if let Ok(mut reply) = run {
+            robota_core::driver::redact_reply(&setup.config.redactor, &mut reply);
+            closing.post_hooks.insert(call.tool_use.call, reply);
+        }
     }
     let turn = recorder.state().turn.as_ref().and_then(|turn| turn.id.clone());
-    let events = recover(recorder.state(), &known, &*parts.ids);
+    let events = recover(recorder.state(), &closing, &*setup.ids);
     recorder.append(turn.as_ref(), events).await?;
     Ok(())
 }
@@ -178,10 +199,6 @@ pub(crate) async fn load_state(
             JournalError::Damaged { place, reason: error.to_string() }.into()
         }
     })
-}
-
-fn check_settings(parts: &Parts) -> Result<(), SessionError> {
-    check_threshold(parts.config.turn.compact_at)
 }
 
 /// A share of the window is more than none of it and at most all of it.

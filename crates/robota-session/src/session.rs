@@ -6,31 +6,39 @@ mod follow;
 mod fork;
 mod permissions;
 mod recovery;
+mod watch;
 
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use robota_core::call::{CallContext, RetryWatch};
+use robota_core::catalogue::Catalogue;
 use robota_core::driver::Recorder;
-use robota_core::event::{Cursor, Delivery, Event, Renamed};
+use robota_core::error::Diagnose as _;
+use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::message::{Content, Message};
-use robota_core::provider::{ModelRequest, Provider, chat as ask};
+use robota_core::provider::{ModelRequest, Provider, ask};
 use robota_core::state::{Origin, State};
 use robota_core::tool::Tool;
+use robota_core::usage::Usage;
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 pub use chat::{Chat, ChatEnd, Reply};
 pub use context::ContextHandle;
 pub use permissions::Permissions;
 pub use recovery::Recovery;
+pub use watch::{LiveTurn, TurnWatch};
 
-use crate::actor::{Actor, Beginning, Request, Shared};
+use crate::actor::{Accepted, Actor, Request, SendRequest, Shared, StartOptions};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, RegisteredHook};
+use crate::hub::SessionState;
 use crate::kind::{EventKind, Kinds};
-use crate::live::SessionState;
 use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
 
 /// Requests that may wait for the session's task.
@@ -88,11 +96,44 @@ pub struct SessionInfo {
     pub safe_points: u64,
 }
 
+/// How an input is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendOptions {
+    /// When it is delivered: after the turn that runs, or before its next model call.
+    pub delivery: Delivery,
+    /// Goes with the input into the journal.
+    pub metadata: Map<String, Value>,
+}
+
+impl Default for SendOptions {
+    fn default() -> Self {
+        Self { delivery: Delivery::AfterTurn, metadata: Map::new() }
+    }
+}
+
+impl From<Delivery> for SendOptions {
+    fn from(delivery: Delivery) -> Self {
+        Self { delivery, ..Self::default() }
+    }
+}
+
+/// A change of a session's tools.
+pub enum ToolChange {
+    /// More tools.
+    Add(Vec<Arc<dyn Tool>>),
+    /// Without the tools of these names.
+    Remove(Vec<String>),
+    /// These tools and no others.
+    Replace(Vec<Arc<dyn Tool>>),
+}
+
 /// What a model said outside the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
     /// Its words.
     pub text: String,
+    /// What it cost, if the provider says.
+    pub usage: Option<Usage>,
     /// The session that asked.
     pub session: SessionId,
 }
@@ -103,12 +144,12 @@ impl Session {
         SessionBuilder::new(provider, model.into())
     }
 
-    pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, beginning: Beginning) -> Self {
+    pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
         let (requests, mailbox) = mpsc::channel(REQUESTS);
-        // Whoever gets the handle finds the session busy with what it is about to do.
-        let pending = !recorder.state().inputs.is_empty() && !beginning.hold;
-        shared.live.set_busy((pending || beginning.go_on) && !beginning.open);
-        drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, beginning).run()));
+        // The handle's first look finds the session busy with what it is about to do.
+        let pending = !recorder.state().inputs.is_empty() && !options.defer_inputs;
+        shared.hub.set_busy((pending || options.continue_turn) && !options.needs_recovery);
+        drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, options).run()));
         Self { requests, shared }
     }
 
@@ -124,28 +165,38 @@ impl Session {
     /// # Errors
     /// When it could not be made safe: it was then not accepted.
     pub async fn send(&self, content: impl Into<Content>) -> Result<InputId, SessionError> {
-        self.send_with(content, Delivery::AfterTurn).await
+        self.send_with(content, SendOptions::default()).await
     }
 
-    /// Says something, to be delivered after the turn that is running or before its next model
-    /// call. It never lands between a call and its result.
+    /// Says something, with options: when it is delivered, and metadata that goes with it into
+    /// the journal. It never lands between a call and its result.
     ///
     /// # Errors
     /// As [`Session::send`].
     pub async fn send_with(
         &self,
         content: impl Into<Content>,
-        delivery: Delivery,
+        options: impl Into<SendOptions>,
     ) -> Result<InputId, SessionError> {
-        Ok(self.accept(content.into(), delivery).await?.input)
+        Ok(self.accept(content.into(), options.into()).await?.input)
     }
 
     async fn accept(
         &self,
         Content(content): Content,
-        delivery: Delivery,
-    ) -> Result<crate::actor::Accepted, SessionError> {
-        self.ask(|reply| Request::Send { content, delivery, reply }).await
+        SendOptions { delivery, metadata }: SendOptions,
+    ) -> Result<Accepted, SessionError> {
+        let input = SendRequest { content, delivery, metadata };
+        self.ask(|reply| Request::Send { input, reply }).await
+    }
+
+    /// Cancels an input that no turn has taken yet; says whether it was cancelled.
+    ///
+    /// # Errors
+    /// When the journal cannot be written or the session has ended.
+    pub async fn cancel(&self, input: &InputId) -> Result<bool, SessionError> {
+        let input = input.clone();
+        self.ask(|reply| Request::Cancel { input, reply }).await
     }
 
     /// Follows the session: what is in its journal after `since`, then what happens, with no gap
@@ -158,8 +209,8 @@ impl Session {
         since: impl Into<Since>,
         kinds: impl Into<Kinds>,
     ) -> Result<Subscription, SessionError> {
-        let Shared { store, id, live, .. } = &*self.shared;
-        subscribe(store.clone(), id, live, since.into(), kinds.into()).await
+        let Shared { store, id, hub, .. } = &*self.shared;
+        subscribe(store.clone(), id, hub, since.into(), kinds.into()).await
     }
 
     /// Says something and follows what becomes of it, to the end of its turn, or until somebody
@@ -195,7 +246,9 @@ impl Session {
         chat.finish().await?.into_text()
     }
 
-    /// Asks the model something outside the conversation: nothing of it is kept.
+    /// Asks the model something outside the conversation. The answer is not kept; what it cost
+    /// counts. The call has the session's hooks, idle timer and retries, and ends with the
+    /// session.
     ///
     /// # Errors
     /// When the model could not answer.
@@ -204,25 +257,45 @@ impl Session {
         text: impl Into<Content>,
         system: Option<Arc<str>>,
     ) -> Result<Asked, SessionError> {
-        use robota_core::error::Diagnose as _;
-
-        let (provider, ids, request) = {
-            let parts = &self.shared.makeup().parts;
-            let message = Message::user(&*parts.ids, text);
-            let config = &parts.config;
-            let request = ModelRequest {
-                system: system.or_else(|| config.system.clone()),
-                max_output_tokens: Some(config.turn.max_output),
-                temperature: config.temperature,
-                options: config.options.clone(),
-                ..ModelRequest::new(config.turn.model.clone(), Arc::new(vec![Arc::new(message)]))
-            };
-            (parts.provider.clone(), parts.ids.clone(), request)
+        let (provider, ids, config) = {
+            let setup = &self.shared.turn_setup().setup;
+            (setup.provider(&self.shared.hooks), setup.ids.clone(), setup.config.clone())
         };
-        let (answer, _) = ask(&*provider, request, &*ids)
-            .await
-            .map_err(|error| SessionError::Failed(error.to_data()))?;
-        Ok(Asked { text: answer.text(), session: self.id().clone() })
+        let message = Message::user(&*ids, text);
+        let model = config.turn.model.clone();
+        let request = ModelRequest {
+            system: system.or_else(|| config.system.clone()),
+            max_output_tokens: Some(config.turn.max_output),
+            temperature: config.temperature,
+            options: config.options.clone(),
+            ..ModelRequest::new(model.clone(), Arc::new(vec![Arc::new(message)]))
+        };
+        let retries = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&retries);
+        let context = CallContext {
+            session: Some(self.id().clone()),
+            blobs: self.shared.store.blobs(self.id()),
+            cancel: self.shared.hub.ended.child_token(),
+            redactor: config.redactor.clone(),
+            retries: RetryWatch::new(move |retry| {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.push(Event::from(ModelRetry::of(0, retry)));
+            }),
+            ..CallContext::detached()
+        };
+        let answer = ask(&*provider, request, &context, config.ask_limits(), &*ids).await;
+        let error = answer.as_ref().err().map(|error| {
+            let mut error = error.to_data();
+            config.redactor.error(&mut error);
+            error
+        });
+        let usage = answer.as_ref().ok().and_then(|(answer, _)| answer.usage);
+        let mut events =
+            std::mem::take(&mut *retries.lock().unwrap_or_else(PoisonError::into_inner));
+        events.push(ModelAsked { model, usage, error }.into());
+        self.append(events).await?;
+        let (answer, _) = answer.map_err(|error| SessionError::Failed(error.to_data()))?;
+        Ok(Asked { text: answer.text(), usage, session: self.id().clone() })
     }
 
     /// Stops what runs and cancels what waits behind it; returns when that has ended. Says
@@ -252,14 +325,14 @@ impl Session {
         let (messages, safe_points, queued) = self
             .inspect(|state| (state.turns_completed, state.safe_points.count, state.inputs.len()))
             .await?;
-        let pulse = self.shared.live.pulse();
+        let status = self.shared.hub.status();
         Ok(Status {
-            state: pulse.state(),
+            state: status.state(),
             session: self.id().clone(),
             messages,
             safe_points,
-            cursor: pulse.last,
-            pending: pulse.asked.into_iter().collect(),
+            cursor: status.last,
+            pending: status.asked.into_iter().collect(),
             queued,
         })
     }
@@ -267,7 +340,7 @@ impl Session {
     /// Whether something runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.shared.live.pulse().state() != SessionState::Ready
+        self.shared.hub.status().state() != SessionState::Ready
     }
 
     /// What it is, with the sessions it was forked from.
@@ -282,7 +355,7 @@ impl Session {
             })
             .await?;
         let head = self.shared.store.head(self.id()).await?;
-        let model = self.shared.makeup().parts.config.turn.model.clone();
+        let model = self.shared.turn_setup().setup.config.turn.model.clone();
         Ok(SessionInfo {
             session: self.id().clone(),
             name,
@@ -316,6 +389,24 @@ impl Session {
             .collect())
     }
 
+    /// Records an event for people or programs: an entry, a failure, or an event of a type this
+    /// version does not know. Others change what the session is and have methods of their own.
+    ///
+    /// # Errors
+    /// When it is none of these, or the journal cannot be written.
+    pub async fn record(&self, event: impl Into<Event>) -> Result<(), SessionError> {
+        let event = event.into();
+        match &event {
+            Event::EntryAdded(_) | Event::Failed(_) | Event::Unknown { .. } => {
+                self.append(vec![event]).await
+            }
+            other => {
+                let kind = other.kind().to_owned();
+                Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))
+            }
+        }
+    }
+
     /// Names the session.
     ///
     /// # Errors
@@ -324,32 +415,54 @@ impl Session {
         self.append(vec![Renamed { name: name.into() }.into()]).await
     }
 
-    /// More tools, from the next turn on.
+    /// Calls another model from the next turn on, through another provider if one is given. The
+    /// limits of the model are those of the catalogue.
+    pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
+        let (model, catalogue) = (model.into(), Catalogue::builtin());
+        let setup = &mut self.shared.turn_setup_mut().setup;
+        setup.config.turn.context_window = catalogue.context_window(&model);
+        setup.config.turn.max_output = catalogue.max_output(&model);
+        setup.config.turn.model = model;
+        if let Some(provider) = provider {
+            setup.provider = provider;
+        }
+    }
+
+    /// Sends another system prompt from the next turn on; none sends none.
+    pub fn set_system(&self, prompt: Option<Arc<str>>) {
+        self.shared.turn_setup_mut().setup.config.system = prompt;
+    }
+
+    /// Changes the tools, from the next turn on.
     ///
     /// # Errors
-    /// When two have one name.
-    pub fn register_tools(
-        &self,
-        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
-    ) -> Result<(), SessionError> {
-        let mut makeup = self.shared.makeup_mut();
-        let mut parts = makeup.parts.clone();
-        parts.tools.extend(tools);
-        makeup.tools = parts.tool_set(&*self.shared.store, self.id(), &self.shared.door)?;
-        makeup.parts = parts;
-        Ok(())
+    /// When two have one name; the tools then stay as they were.
+    pub fn set_tools(&self, change: ToolChange) -> Result<(), SessionError> {
+        let change = |given: &mut Vec<Arc<dyn Tool>>, made: &mut Vec<Arc<dyn Tool>>| match change {
+            ToolChange::Add(tools) => given.extend(tools),
+            ToolChange::Remove(names) => {
+                for tools in [given, made] {
+                    tools.retain(|tool| !names.contains(&tool.spec().name));
+                }
+            }
+            ToolChange::Replace(tools) => {
+                made.clear();
+                *given = tools;
+            }
+        };
+        Ok(self.shared.turn_setup_mut().change_tools(change)?)
     }
 
     /// One more hook in code, from now on.
     pub fn use_hooks(&self, hook: Arc<dyn CodeHook>) {
-        self.shared.chain.add(hook.clone());
-        self.shared.makeup_mut().parts.code_hooks.push(hook);
+        self.shared.hooks.add(hook.clone());
+        self.shared.turn_setup_mut().setup.code_hooks.push(hook);
     }
 
     /// The hooks there are.
     #[must_use]
     pub fn get_hooks(&self) -> Vec<RegisteredHook> {
-        self.shared.chain.registered()
+        self.shared.hooks.registered()
     }
 
     /// Calls `handler` with every further event of a kind, until the session ends.
@@ -365,7 +478,11 @@ impl Session {
         drop(tokio::spawn(async move {
             while let Some(Ok(observed)) = events.next().await {
                 if let Observed::Event(event) = observed {
-                    handler(event);
+                    // A handler's panic is its own: the next event reaches it all the same.
+                    let call = AssertUnwindSafe(|| handler(event));
+                    if std::panic::catch_unwind(call).is_err() {
+                        tracing::error!("an event handler panicked");
+                    }
                 }
             }
         }));
@@ -384,7 +501,7 @@ impl Session {
         ContextHandle(self.clone())
     }
 
-    /// What a dead writer left open, and going on after it.
+    /// What a crash left open, and how to continue.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         Recovery(self.clone())
@@ -394,7 +511,7 @@ impl Session {
         &self,
         request: impl FnOnce(crate::actor::Reply<T>) -> Request,
     ) -> Result<T, SessionError> {
-        let why = || self.shared.live.why_ended(self.id());
+        let why = || self.shared.hub.why_ended(self.id());
         let (reply, answer) = oneshot::channel();
         self.requests.send(request(reply)).await.map_err(|_| why())?;
         answer.await.map_err(|_| why())?
@@ -406,21 +523,13 @@ impl Session {
 
     async fn inspect<T: Send + 'static>(
         &self,
-        look: impl Fn(&State) -> T + Clone + Send + 'static,
+        look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, SessionError> {
-        loop {
-            let (told, seen) = oneshot::channel();
-            let look = look.clone();
-            let request = Request::Inspect(Box::new(move |state| {
-                let _ = told.send(look(state));
-            }));
-            if self.requests.send(request).await.is_err() {
-                return Err(self.shared.live.why_ended(self.id()));
-            }
-            // A turn that ended just then did not hear it.
-            if let Ok(seen) = seen.await {
-                return Ok(seen);
-            }
-        }
+        self.ask(|reply| {
+            Request::Inspect(Box::new(move |state| {
+                let _ = reply.send(Ok(look(state)));
+            }))
+        })
+        .await
     }
 }

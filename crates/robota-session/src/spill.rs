@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use robota_core::blob::Blobs;
-use robota_core::checkpoint::Checkpoints;
+use robota_core::ids::CallId;
 use robota_core::message::ResultBlock;
 use robota_core::redact::Redactor;
 use robota_core::tool::{
@@ -40,7 +40,6 @@ pub(crate) struct Hosted {
     pub(crate) blobs: Arc<dyn Blobs>,
     /// None tells everything.
     pub(crate) limit: Option<usize>,
-    pub(crate) checkpoints: Arc<dyn Checkpoints>,
     /// What is kept has no secrets either.
     pub(crate) redactor: Redactor,
 }
@@ -55,12 +54,15 @@ impl Tool for Hosted {
         self.inner.check(input)
     }
 
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.inner.gate_input(call, input)
+    }
+
     fn timeout(&self) -> Option<Duration> {
         self.inner.timeout()
     }
 
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
-        context.checkpoints = self.checkpoints.clone();
         context.progress = bounded(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
         let output =

@@ -19,8 +19,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
+use crate::hub::SessionHub;
 use crate::kind::{EventKind, Kinds};
-use crate::live::Live;
 
 /// Events read from the journal at a time.
 const PAGE: usize = 256;
@@ -111,13 +111,13 @@ impl Stream for Subscription {
 pub(crate) async fn subscribe(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
-    live: &Live,
+    hub: &SessionHub,
     since: Since,
     kinds: Kinds,
 ) -> Result<Subscription, SessionError> {
     // First the queue, then the place: nothing can fall between.
-    let queue = live.subscribe();
-    let last = live.pulse().last.map_or(0, |cursor| cursor.seq);
+    let queue = hub.subscribe();
+    let last = hub.status().last.map_or(0, |cursor| cursor.seq);
     let (at, reset) = match since {
         Since::Now => (last, None),
         Since::Start => (0, None),
@@ -127,7 +127,7 @@ pub(crate) async fn subscribe(
         store,
         session: session.clone(),
         queue,
-        ended: live.ended.clone(),
+        ended: hub.ended.clone(),
         kinds,
         at,
         behind: at < last,

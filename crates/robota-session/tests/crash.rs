@@ -182,7 +182,7 @@ async fn kode_05_going_on_asks_again_without_the_half_answer() {
     let events = journal(&*store, &id).await;
     let store = crashed(&id, &events).await;
     let (second, again) = builder(Script::new().text("A whole answer."));
-    let resume = Resume { go_on: true, ..Resume::default() };
+    let resume = Resume { continue_turn: true, ..Resume::default() };
     let resumed = second.resume(store.clone(), &id, resume).await.unwrap();
     let mut texts = resumed.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
     let half = texts.next_event().await.unwrap().unwrap();
@@ -194,7 +194,7 @@ async fn kode_05_going_on_asks_again_without_the_half_answer() {
     let history = resumed.context().full_history().await.unwrap();
     assert_eq!(history.len(), 3, "the half answer stays in the history");
     assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
-    assert_eq!(resumed.recovery().go_on().await, Err(SessionError::NothingToContinue));
+    assert_eq!(resumed.recovery().continue_turn().await, Err(SessionError::NothingToContinue));
     let kinds = kinds_of(&journal(&*store, &id).await);
     let at = kinds.iter().position(|kind| kind == "rewound").unwrap();
     assert_eq!(kinds[at + 1], "prefix_changed");
@@ -273,7 +273,7 @@ async fn kode_05_manual_reports_and_lets_the_caller_choose() {
     let choices = [(call.tool_use.call.clone(), Choice::Outcome(outcome))].into();
     resumed.recovery().recover(choices).await.unwrap();
     assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
-    resumed.recovery().go_on().await.unwrap();
+    resumed.recovery().continue_turn().await.unwrap();
     settled(&resumed).await;
     let sent = words(&model.requests()[0]);
     assert!(sent[2].1.starts_with("I looked: it is done.later did not run"), "{sent:?}");
@@ -301,14 +301,14 @@ async fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
     });
     let store = crashed(&id, &written).await;
     let (second, _) = builder(Script::new());
-    let evidence = vec![robota_session::Evidence {
+    let hints = vec![robota_session::RecoveryHint {
         exit: Some(9),
-        ..robota_session::Evidence::of(call.unwrap())
+        ..robota_session::RecoveryHint::of(call.unwrap())
     }];
     let secret = robota_core::env_ref::Secret::new("sk-12345678");
     let resumed = second
         .configure(|config| config.redactor = robota_core::redact::Redactor::new([secret]))
-        .resume(store, &id, Resume { evidence, ..Resume::default() })
+        .resume(store, &id, Resume { hints, ..Resume::default() })
         .await
         .unwrap();
     let messages = resumed.context().messages().await.unwrap();

@@ -195,7 +195,7 @@ impl World {
                 let _ = session.context().clear().await;
             }
             Act::GoOn => {
-                let _ = session.recovery().go_on().await;
+                let _ = session.recovery().continue_turn().await;
             }
             Act::Yield(times) => {
                 for _ in 0..times {

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use robota_core::approve::{Approver, NobodyToAsk};
 use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
-use robota_core::driver::{Command, DriveConfig, Mailbox, Ports, Recorder, run_turn};
+use robota_core::driver::{Ports, Recorder, SessionConfig, run_turn};
 use robota_core::error::Diagnose as _;
-use robota_core::event::{Delivery, Envelope, FORMAT, SessionCreated};
+use robota_core::event::{Delivery, Envelope, FORMAT, InputAccepted, SessionCreated};
 use robota_core::gate::{Gate, InspectOnly};
 use robota_core::hook::{Hooks, NoHooks};
-use robota_core::ids::{CountingIds, SessionId};
+use robota_core::ids::{CountingIds, InputId, SessionId};
 use robota_core::journal::JournalError;
 use robota_core::message::{Block, Content};
 use robota_core::provider::{ModelRequest, Provider};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::state::State;
 use robota_core::tool::{Tool, ToolSet};
-use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
-use tokio::sync::mpsc;
+use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use tokio_util::sync::CancellationToken;
 
 use crate::{FailingJournal, FakeClock, render, without_chunks};
@@ -46,10 +45,9 @@ pub struct Run {
     provider: ScriptedProvider,
     tools: Vec<Arc<dyn Tool>>,
     ports: Ports,
-    config: DriveConfig,
+    config: SessionConfig,
     clock: Arc<dyn Clock>,
     journal: FailingJournal,
-    commands: Option<mpsc::Receiver<Command>>,
     cancel: CancellationToken,
 }
 
@@ -65,16 +63,16 @@ impl Run {
             approver: Arc::new(NobodyToAsk),
             hooks: Arc::new(NoHooks),
             compactor: None,
+            blobs: None,
             ids: Arc::new(CountingIds::default()),
         };
         Self {
             provider,
             tools: Vec::new(),
             ports,
-            config: DriveConfig::new(TurnConfig::new("scripted", "test-model")),
+            config: SessionConfig::new(TurnRules::new("test-model")),
             clock: Arc::new(FakeClock::fixed()),
             journal: FailingJournal::new(),
-            commands: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -142,7 +140,7 @@ impl Run {
 
     /// Any other setting.
     #[must_use]
-    pub fn configure(mut self, change: impl FnOnce(&mut DriveConfig)) -> Self {
+    pub fn configure(mut self, change: impl FnOnce(&mut SessionConfig)) -> Self {
         change(&mut self.config);
         self
     }
@@ -180,14 +178,6 @@ impl Run {
         self.cancel.clone()
     }
 
-    /// How to speak to the run while it goes on; only the last one asked for is listened to.
-    #[must_use]
-    pub fn commands(&mut self) -> mpsc::Sender<Command> {
-        let (sender, receiver) = mpsc::channel(16);
-        self.commands = Some(receiver);
-        sender
-    }
-
     /// Says something and waits until the turn is over.
     ///
     /// # Panics
@@ -205,14 +195,11 @@ impl Run {
     }
 }
 
-async fn turn(mut run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
+async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
     let report = match accept(&run, &mut recorder, content).await {
         Ok(input) => {
-            let mut mailbox = Mailbox::silent(run.cancel.clone());
-            if let Some(commands) = run.commands.take() {
-                mailbox.commands = commands;
-            }
-            run_turn(&run.ports, &run.config, &mut recorder, input, &mut mailbox).await
+            let (ports, config) = (run.ports.clone(), run.config.clone());
+            run_turn(ports, config, &mut recorder, input, &run.cancel).await
         }
         Err(error) => TurnReport::not_started(error.to_data()),
     };
@@ -237,10 +224,18 @@ async fn accept(
     let ids = &*run.ports.ids;
     if recorder.state().session.is_none() {
         let session = SessionId::mint(ids);
-        let created = SessionCreated { session, format: FORMAT, cwd: None, parent: None };
+        let created =
+            SessionCreated { session, format: FORMAT, cwd: None, parent: None, spawned_by: None };
         recorder.append(None, vec![created.into()]).await?;
     }
-    let input = recorder.accept(ids, Delivery::AfterTurn, content.clone()).await?;
+    let input = InputId::mint(ids);
+    let accepted = InputAccepted {
+        input: input.clone(),
+        delivery: Delivery::AfterTurn,
+        content: content.clone(),
+        metadata: serde_json::Map::new(),
+    };
+    recorder.append(None, vec![accepted.into()]).await?;
     Ok(TurnInput::Message { input: Some(input), content })
 }
 

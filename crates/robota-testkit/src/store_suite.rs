@@ -141,7 +141,7 @@ pub fn events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Envelope>> {
 /// The beginning of a session that works somewhere.
 fn created(session: &SessionId, cwd: &str, parent: Option<Parent>) -> Event {
     let (session, cwd) = (session.clone(), Some(cwd.to_owned()));
-    SessionCreated { session, format: 0, cwd, parent }.into()
+    SessionCreated { session, format: 0, cwd, parent, spawned_by: None }.into()
 }
 
 fn said(text: &str) -> Event {

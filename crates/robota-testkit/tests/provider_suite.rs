@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _};
+use robota_core::call::CallContext;
 use robota_core::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError, StopReason,
+    Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
 };
 use robota_testkit::mock::{MockServer, Wire};
 use robota_testkit::provider_suite::{Frozen, Suite, WireSetup, cases, table};
@@ -20,7 +21,7 @@ impl Provider for Wrong {
         "wrong"
     }
 
-    async fn stream(&self, _: ModelRequest, _: PayloadTap) -> Result<DeltaStream, ProviderError> {
+    async fn stream(&self, _: ModelRequest, _: CallContext) -> Result<DeltaStream, ProviderError> {
         let deltas =
             [Delta::Text("wrong".to_owned()), Delta::End(StopReason::Other("wrong".to_owned()))];
         Ok(futures::stream::iter(deltas).map(Ok).boxed())

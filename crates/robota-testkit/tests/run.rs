@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
-use robota_core::driver::Command;
 use robota_core::error::ErrorKind;
 use robota_core::event::{Durability, TurnEnd};
 use robota_core::gate::AllowEverything;
-use robota_core::message::Cause;
 use robota_core::permission::{Class, Verdict};
 use robota_core::state::State;
 use robota_testkit::{
@@ -183,19 +181,6 @@ async fn a_session_goes_on_where_it_stopped() {
     assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Yes."));
     assert_eq!(ran.requests.len(), 2);
     assert_eq!(ran.requests[1].messages.len(), 3, "hi, what there was of an answer, more");
-}
-
-#[tokio::test]
-async fn a_run_can_be_spoken_to() {
-    let mut run = Run::script("- steps: [{stall: {gate: never}}]");
-    let (model, commands) = (run.model(), run.commands());
-    let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
-        model.reached("never").await;
-        let note = Some("closing".to_owned());
-        commands.send(Command::Abort { cause: Cause::Shutdown, note }).await.unwrap();
-    });
-    assert_eq!(ran.report.end, TurnEnd::Interrupted);
-    assert!(ran.log().contains("interrupted cause=shutdown note=closing"), "{}", ran.log());
 }
 
 #[tokio::test]

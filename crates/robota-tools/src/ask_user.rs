@@ -75,7 +75,7 @@ impl AskUser {
         for question in &questions {
             let answer = tokio::select! {
                 answer = asker.ask(question) => answer,
-                () = context.cancel.cancelled() => {
+                () = context.scope.cancel.cancelled() => {
                     return Err(ToolOutcome::failed("interrupted", "interrupted while asking").into());
                 }
             };

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, KeptOutput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_exec::{
@@ -76,7 +77,7 @@ impl Bash {
         if input.command.trim().is_empty() {
             return Err(InvalidInput("`command` is empty".to_owned()).into());
         }
-        if context.cancel.is_cancelled() {
+        if context.scope.cancel.is_cancelled() {
             return Err(ToolOutcome::not_run("interrupted", "interrupted before it started").into());
         }
         let report = if input.run_in_background == Some(true) {
@@ -116,7 +117,7 @@ impl Bash {
         let mut outcome = self
             .place
             .supervisor
-            .run(spec, &context.cancel)
+            .run(spec, &context.scope.cancel)
             .await
             .map_err(|error| not_run(&error))?;
         let total = outcome.stdout.total_bytes();
@@ -146,6 +147,7 @@ impl Bash {
         let start = self.place.start_cwd(&context.call);
         let mut spec = self.spec(input, context, &start, None)?;
         spec.stdin = Stdin::Open;
+        spec.watch = spec.watch.background();
         let running = self.place.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
         let pid = running.process().map(|process| process.pid);
         let id = self.place.shells.add(&input.command, running);
@@ -172,7 +174,7 @@ impl Bash {
             .map_err(|error| not_run(&error))?
             .streams(Streams::Merged)
             .limits(limits(context))
-            .clean(context.redactor.clone())
+            .clean(context.scope.redactor.clone())
             .call(context.call.to_string(), context.processes.clone());
         spec.confinement = self.place.confinement.clone();
         if input.terminal == Some(true) {
@@ -186,6 +188,14 @@ impl Bash {
 impl Tool for Bash {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    /// With the directory the command will start in, where its relative paths are judged.
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        let cwd = self.place.judged_cwd(call);
+        let mut input = input.as_object()?.clone();
+        input.insert("cwd".to_owned(), Value::from(cwd.to_str()?));
+        Some(Value::Object(input))
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -65,7 +65,7 @@ impl Glob {
             let text = format!("{} does not exist", root.display());
             return Err(ToolOutcome::failed("not_found", text).into());
         }
-        let cancel = context.cancel.clone();
+        let cancel = context.scope.cancel.clone();
         let place = self.place.clone();
         let found = run_blocking(move || find(&place, &root, &pattern, &cancel)).await??;
         let total = found.len();

@@ -112,7 +112,7 @@ impl Grep {
             mode,
             limit,
             grant: self.place.grant.clone(),
-            cancel: context.cancel.clone(),
+            cancel: context.scope.cancel.clone(),
         };
         let found = run_blocking(move || search(&request)).await??;
         Ok(self.report(&found, mode, limit))

@@ -1,8 +1,10 @@
 //! Rules for tools that are used without a session, where no gate stands before them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use robota_core::approve::{Answer, Approver, NobodyToAsk, Question};
+use robota_core::ids::CallId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::paths::Paths;
 use robota_core::permission::Verdict;
@@ -43,12 +45,22 @@ impl Tool for Ruled {
         self.tool.check(input)
     }
 
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.tool.gate_input(call, input)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.tool.timeout()
+    }
+
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         if let Err(error) = self.check(&input) {
             return ToolOutcome::not_run("invalid_input", error.to_string());
         }
         let spec = self.spec();
-        let call = ToolCall { tool: &spec.name, input: &input, class: spec.class };
+        let judged = self.gate_input(&context.call, &input);
+        let judged = judged.as_ref().unwrap_or(&input);
+        let call = ToolCall { tool: &spec.name, input: judged, class: spec.class };
         let judgement = self.policy.judge(&call, &*self.paths);
         let reason = judgement.why().to_owned();
         match judgement.verdict {

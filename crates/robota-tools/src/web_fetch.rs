@@ -64,7 +64,7 @@ impl WebFetch {
         let fetching = self.client.get(&input.url, &headers, MOST_BODY, private);
         let fetched = tokio::select! {
             fetched = fetching => fetched.map_err(|error| refused(&error))?,
-            () = context.cancel.cancelled() => {
+            () = context.scope.cancel.cancelled() => {
                 return Err(ToolOutcome::failed("interrupted", "interrupted while fetching").into());
             }
         };

@@ -95,7 +95,7 @@ impl WebSearch {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let hits = tokio::select! {
             hits = self.searcher.search(&input.query, limit) => hits,
-            () = context.cancel.cancelled() => {
+            () = context.scope.cancel.cancelled() => {
                 return Err(ToolOutcome::failed("interrupted", "interrupted while searching").into());
             }
         };

@@ -69,6 +69,22 @@ impl Workplace {
         }
     }
 
+    /// The same place for another session: the same directory, rules and environment, and nothing
+    /// of what this one's tools remember.
+    #[must_use]
+    pub fn for_session(&self, blobs: Arc<dyn Blobs>) -> Self {
+        Self {
+            blobs: Some(blobs),
+            log: Arc::default(),
+            shells: Shells::default(),
+            todos: Todos::default(),
+            shell_cwd: Arc::new(Mutex::new(self.cwd.clone())),
+            judged: Arc::default(),
+            editing: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// The same under rules on what may be shown.
     #[must_use]
     pub fn grant(mut self, grant: Arc<dyn Grant>) -> Self {
@@ -133,8 +149,8 @@ impl Workplace {
 
     /// The same with a working directory that lasts from one Bash call to the next.
     ///
-    /// Whoever judges calls must ask [`judged_cwd`](Self::judged_cwd) then: rules about paths
-    /// mean nothing if they are read in another directory.
+    /// The gate judges a command in the directory it will start in: Bash says which, through
+    /// [`Tool::gate_input`](robota_core::tool::Tool::gate_input).
     #[must_use]
     pub fn follow_cd(mut self) -> Self {
         self.follow_cd = true;
@@ -150,7 +166,7 @@ impl Workplace {
     /// The directory to judge a Bash call in. It is also the one the call will start in, whatever
     /// calls that were judged before it have done by then.
     #[must_use]
-    pub fn judged_cwd(&self, call: &CallId) -> PathBuf {
+    pub(crate) fn judged_cwd(&self, call: &CallId) -> PathBuf {
         let dir = self.shell_cwd();
         if self.follow_cd {
             let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use robota_core::approve::NobodyToAsk;
+use robota_core::call::CallContext;
 use robota_core::clock::SystemClock;
-use robota_core::driver::{DriveConfig, Mailbox, Ports, Recorder, run_turn};
+use robota_core::driver::{Ports, Recorder, SessionConfig, run_turn};
 use robota_core::event::{
     AssistantMessage, Envelope, Event, ModelRequested, ModelResponded, Purpose, TextChunk,
     ToolBatchFinished, ToolCalled, ToolFinished, ToolResultAdded, ToolStarted, TurnStarted,
@@ -20,11 +21,11 @@ use robota_core::journal::MemoryJournal;
 use robota_core::message::{Block, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use robota_core::permission::Class;
 use robota_core::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError, StopReason,
+    Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
 };
 use robota_core::state::State;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSet, ToolSpec};
-use robota_core::turn::{TurnConfig, TurnInput, TurnReport};
+use robota_core::turn::{TurnInput, TurnReport, TurnRules};
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -120,7 +121,7 @@ impl Provider for Loop {
     async fn stream(
         &self,
         request: ModelRequest,
-        _tap: PayloadTap,
+        _context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         let (slow, deltas) = (self.slow, VecDeque::from(self.answer.clone()));
         // A real one keeps the request until its answer ends.
@@ -152,7 +153,7 @@ impl Tool for Look {
 /// A session that goes on after some events.
 pub(crate) struct Session {
     ports: Ports,
-    config: DriveConfig,
+    config: SessionConfig,
     recorder: Recorder,
 }
 
@@ -173,21 +174,22 @@ impl Session {
             approver: Arc::new(NobodyToAsk),
             hooks: Arc::new(NoHooks),
             compactor: None,
+            blobs: None,
             ids: Arc::new(RandomIds),
         };
-        let mut turn = TurnConfig::new("bench", "model");
+        let mut turn = TurnRules::new("model");
         // The history is to be long, not full.
         turn.context_window = 0;
         let journal = Box::new(MemoryJournal::new());
         let recorder = Recorder::new(journal, Arc::new(SystemClock), state);
-        Self { ports, config: DriveConfig::new(turn), recorder }
+        Self { ports, config: SessionConfig::new(turn), recorder }
     }
 
     /// Goes on for so many rounds, and the answer at their limit.
     pub(crate) async fn go_on(&mut self, rounds: u32) -> TurnReport {
         self.config.turn.max_rounds = rounds;
-        let mut mailbox = Mailbox::silent(CancellationToken::new());
+        let cancel = CancellationToken::new();
         let input = TurnInput::Continue;
-        run_turn(&self.ports, &self.config, &mut self.recorder, input, &mut mailbox).await
+        run_turn(self.ports.clone(), self.config.clone(), &mut self.recorder, input, &cancel).await
     }
 }

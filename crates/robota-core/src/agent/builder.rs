@@ -10,26 +10,26 @@ use crate::approve::{Approver, NobodyToAsk};
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
 use crate::compact::Compactor;
-use crate::driver::{DriveConfig, Ports};
+use crate::driver::{Ports, SessionConfig};
 use crate::gate::{Gate, InspectOnly};
 use crate::hook::{Hooks, NoHooks};
 use crate::ids::{Ids, RandomIds};
-use crate::provider::{NativeWeb, Provider};
+use crate::provider::{NativeWeb, Provider, RetryPolicy};
 use crate::tool::{Tool, ToolNameTaken, ToolSet};
-use crate::turn::{RetryPolicy, ToolConcurrency, TurnConfig};
+use crate::turn::{ToolConcurrency, TurnRules};
 
 /// Builds an [`Agent`]. Without a gate, only tools that look may run.
 #[derive(Clone)]
 pub struct AgentBuilder {
     ports: Ports,
-    config: DriveConfig,
+    config: SessionConfig,
     clock: Arc<dyn Clock>,
 }
 
 impl AgentBuilder {
     pub(super) fn new(provider: Arc<dyn Provider>, model: String) -> Self {
         let catalogue = Catalogue::builtin();
-        let mut turn = TurnConfig::new(provider.name(), model);
+        let mut turn = TurnRules::new(model);
         turn.context_window = catalogue.context_window(&turn.model);
         turn.max_output = catalogue.max_output(&turn.model);
         Self {
@@ -40,9 +40,10 @@ impl AgentBuilder {
                 approver: Arc::new(NobodyToAsk),
                 hooks: Arc::new(NoHooks),
                 compactor: None,
+                blobs: None,
                 ids: Arc::new(RandomIds),
             },
-            config: DriveConfig::new(turn),
+            config: SessionConfig::new(turn),
             clock: Arc::new(SystemClock),
         }
     }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::{DriveConfig, Ports};
+use super::side::SideQueue;
+use super::{Ports, SessionConfig};
+use crate::call::CallContext;
 use crate::error::ErrorKind;
-use crate::event::{Event, ProviderPayload, Purpose};
+use crate::event::{ProviderPayload, Purpose};
 use crate::message::Message;
 use crate::provider::{
     Delta, DeltaStream, ModelRequest, PayloadTap, ProviderError, check_native_web,
@@ -20,6 +21,7 @@ use crate::provider::{
 use crate::redact::Redactor;
 use crate::state::State;
 use crate::turn::{Input, ModelCall};
+use tokio_util::sync::DropGuard;
 
 /// Words (and arguments, which are words too) that have arrived are told in pieces of at most
 /// this size.
@@ -37,9 +39,11 @@ pub(super) struct ModelRun {
     stage: Stage,
     idle_timeout: Duration,
     deadline: Instant,
-    held: Held,
+    held: DeltaBuffer,
     /// When words were last told.
     told: Option<Instant>,
+    /// Cancels the call's context when the call is dropped.
+    _cancel: DropGuard,
 }
 
 enum Stage {
@@ -50,35 +54,37 @@ enum Stage {
 impl ModelRun {
     pub(super) fn start(
         ports: &Ports,
-        config: &DriveConfig,
+        config: &SessionConfig,
         state: &State,
         call: ModelCall,
-        side: mpsc::Sender<Event>,
+        mut context: CallContext,
+        side: &SideQueue,
     ) -> Self {
         let request = request(ports, config, state, call);
         let provider = ports.provider.clone();
         let round = state.turn.as_ref().map_or(0, |turn| turn.round);
-        let tap = if config.record_payloads {
-            tap(round, provider.name().to_owned(), side, config.redactor.clone())
-        } else {
-            PayloadTap::none()
-        };
+        if config.record_payloads {
+            let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
+            context.payloads = tap(round, name, side.clone(), redactor);
+        }
+        let cancel = context.cancel.clone().drop_guard();
         let connecting = async move {
             check_native_web(&provider.capabilities(), request.native_web)?;
-            provider.stream(request, tap).await
+            provider.stream(request, context).await
         };
         Self {
             stage: Stage::Connecting(connecting.boxed()),
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
-            held: Held::default(),
+            held: DeltaBuffer::default(),
             told: None,
+            _cancel: cancel,
         }
     }
 
-    /// The next thing the call says. Never, while there is no call. More that has already
-    /// arrived goes to `more`. Cancel safe: what was not returned is still held.
-    pub(super) async fn next(run: &mut Option<Self>, more: &mut VecDeque<Input>) -> Input {
+    /// What the call says next; never returns while there is no call. Cancel safe: what was not
+    /// returned is still held.
+    pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
         if this.held.is_empty() {
             let item = match tokio::time::timeout_at(this.deadline, this.item()).await {
@@ -109,17 +115,15 @@ impl ModelRun {
             this.told = Some(now);
         }
         let ended = this.held.ended;
-        let mut inputs = this.take_held();
+        let inputs = this.take_arrived();
         if ended {
             *run = None;
         }
-        let first = inputs.pop_front();
-        more.extend(inputs);
-        first.unwrap_or(Input::Delta(Delta::Activity))
+        inputs
     }
 
-    /// What has arrived and is not told yet, for somebody who is about to end the call.
-    pub(super) fn take_held(&mut self) -> VecDeque<Input> {
+    /// What has arrived and was not returned yet.
+    pub(super) fn take_arrived(&mut self) -> VecDeque<Input> {
         std::mem::take(&mut self.held).inputs
     }
 
@@ -160,7 +164,7 @@ fn panicked() -> ProviderError {
 
 /// What has arrived and is not told yet: neighbouring words are joined as they come.
 #[derive(Default)]
-struct Held {
+struct DeltaBuffer {
     inputs: VecDeque<Input>,
     /// How many pieces these are made of.
     pieces: usize,
@@ -172,7 +176,7 @@ struct Held {
     ended: bool,
 }
 
-impl Held {
+impl DeltaBuffer {
     fn is_empty(&self) -> bool {
         self.pieces == 0
     }
@@ -247,7 +251,7 @@ fn fits(last: &str, more: &str) -> bool {
     last.len() + more.len() <= CHUNK
 }
 
-fn request(ports: &Ports, config: &DriveConfig, state: &State, call: ModelCall) -> ModelRequest {
+fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall) -> ModelRequest {
     ModelRequest {
         model: config.turn.model.clone(),
         system: config.system.clone(),
@@ -264,7 +268,7 @@ fn request(ports: &Ports, config: &DriveConfig, state: &State, call: ModelCall) 
     }
 }
 
-fn tap(round: u32, provider: String, side: mpsc::Sender<Event>, redactor: Redactor) -> PayloadTap {
+fn tap(round: u32, provider: String, side: SideQueue, redactor: Redactor) -> PayloadTap {
     PayloadTap::new(move |mut payload, sequence| {
         redactor.value(&mut payload.payload);
         redactor.fields(&mut payload.metadata);
@@ -277,8 +281,6 @@ fn tap(round: u32, provider: String, side: mpsc::Sender<Event>, redactor: Redact
             payload: payload.payload,
             metadata: payload.metadata,
         };
-        if side.try_send(event.into()).is_err() {
-            tracing::warn!(sequence, "a provider payload was not journaled: too many at once");
-        }
+        side.push(event.into());
     })
 }

@@ -1,18 +1,40 @@
-//! The one writer: numbers events, appends them, folds them, and only then shows them.
+//! The one writer of a session: numbers events, folds them, appends them, and shows them once
+//! they are written.
+//!
+//! An event is numbered and stamped once. Until the journal has acknowledged it, the recorder
+//! keeps that same envelope, so that an append whose answer was lost can be repeated: the
+//! journal skips what it already has.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::event::{Closed, Delivery, Durability, Envelope, Event, InputAccepted};
-use crate::ids::{Ids, InputId, TurnId};
+use crate::error::Diagnose as _;
+use crate::event::{Closed, Cursor, Durability, Envelope, Event};
+use crate::ids::TurnId;
 use crate::journal::{Journal, JournalError};
-use crate::message::Block;
 use crate::state::State;
 
-/// Is shown every event, in order, after it was appended.
+/// Is shown every event, in order, after it was written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
+
+/// A snapshot of the state follows about every so many events: a resume reads no more.
+pub const SNAPSHOT_EVERY: u64 = 2_000;
+
+/// By default an append that failed is tried again after each of these, then reported as failed.
+pub const APPEND_RETRIES: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(200),
+    Duration::from_millis(800),
+    Duration::from_millis(2_000),
+];
+
+/// After this many events without a sync the next append is synced: what the recorder keeps for
+/// a store that forgets unsynced events stays bounded.
+const SYNC_EVERY: usize = 1_024;
 
 /// Owns a session's journal and the state its events fold to.
 pub struct Recorder {
@@ -22,34 +44,56 @@ pub struct Recorder {
     epoch: u32,
     next_seq: u64,
     observers: Vec<Observer>,
-    /// Events that happened and could not be appended: the next append tries them first.
-    owed: Vec<Arc<Envelope>>,
+    /// The last event that observers were shown.
+    shown: u64,
+    /// Events that the journal has not acknowledged.
+    unwritten: Vec<Arc<Envelope>>,
+    /// Events that it has, but may forget if its machine fails.
+    unsynced: Vec<Arc<Envelope>>,
+    /// Why the last append failed.
+    failure: Option<JournalError>,
+    retries: Vec<Duration>,
 }
 
-/// A snapshot of the state follows about every so many events: a resume reads no more.
-pub const SNAPSHOT_EVERY: u64 = 2_000;
-
 impl Recorder {
-    /// A writer that goes on after `state`, in a new epoch.
+    /// A writer that continues after `state`, in a new epoch.
     pub fn new(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
         let (epoch, next_seq) =
             state.cursor.map_or((1, 1), |cursor| (cursor.epoch + 1, cursor.seq + 1));
-        Self { journal, clock, state, epoch, next_seq, observers: Vec::new(), owed: Vec::new() }
+        Self {
+            journal,
+            clock,
+            state,
+            epoch,
+            next_seq,
+            observers: Vec::new(),
+            shown: next_seq - 1,
+            unwritten: Vec::new(),
+            unsynced: Vec::new(),
+            failure: None,
+            retries: APPEND_RETRIES.to_vec(),
+        }
     }
 
-    /// A writer that goes on after `state` in the same epoch: its journal was handed over open.
-    pub fn going_on(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
+    /// A writer that continues after `state` in the same epoch: its journal was handed over open.
+    pub fn continuing(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
         let epoch = state.cursor.map_or(1, |cursor| cursor.epoch);
         Self { epoch, ..Self::new(journal, clock, state) }
     }
 
-    /// Is cancelled when somebody else took the session over.
+    /// The same writer; an append that failed is tried again after each of these.
+    #[must_use]
+    pub fn with_retries(self, retries: Vec<Duration>) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Is cancelled when another writer took the session over.
     #[must_use]
     pub fn lost(&self) -> CancellationToken {
         self.journal.lost()
     }
 
-    /// What the events so far fold to, those still owed included.
+    /// What all events so far fold to, those not yet written included.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
@@ -59,6 +103,12 @@ impl Recorder {
     #[must_use]
     pub fn epoch(&self) -> u32 {
         self.epoch
+    }
+
+    /// Why the journal could not be written, while it cannot.
+    #[must_use]
+    pub fn failure(&self) -> Option<&JournalError> {
+        self.failure.as_ref()
     }
 
     /// Shows every further event to `observer`.
@@ -71,120 +121,127 @@ impl Recorder {
         std::mem::replace(&mut self.observers, observers)
     }
 
-    /// Appends events, as durable as the strictest of them asks; folds and shows them then.
+    /// Records events and writes them, as durable as the strictest of them requires. Cancel safe:
+    /// events of a future that is dropped stay recorded and are written with the next ones.
     ///
     /// # Errors
-    /// When the journal cannot be written: nothing of it happened, as far as anybody can tell.
+    /// When the journal cannot be written. The events stay recorded: they may be in the journal
+    /// already, and the next append writes them first.
     pub async fn append(
         &mut self,
         turn: Option<&TurnId>,
         events: Vec<Event>,
     ) -> Result<(), JournalError> {
-        self.settle().await?;
-        let durability = events.iter().map(Event::durability).max().unwrap_or(Durability::Written);
-        let envelopes = self.number(turn, events);
-        self.journal.append(&envelopes, durability).await?;
-        self.next_seq += envelopes.len() as u64;
-        for envelope in &envelopes {
-            self.fold(envelope)?;
-        }
-        self.show(&envelopes);
-        if self.next_seq - self.state.sources.snapshot.unwrap_or(0) > SNAPSHOT_EVERY {
-            self.snapshot().await;
+        self.record(turn, events);
+        self.flush().await?;
+        if self.next_seq - self.state.sources.snapshot.unwrap_or(0) > SNAPSHOT_EVERY
+            && self.record_snapshot()
+        {
+            // If it fails, so will the next append, which reports it.
+            let _ = self.flush().await;
         }
         Ok(())
     }
 
-    /// Journals what the state is made of, where it can be told.
-    async fn snapshot(&mut self) {
-        let Some(snapshot) = self.state.snapshot() else { return };
-        let envelopes = self.number(None, vec![snapshot.into()]);
-        // Nobody needs it: when it fails, so will the next event, and that one is told.
-        if self.journal.append(&envelopes, Durability::Written).await.is_ok() {
+    /// Numbers, stamps and folds events, to be written by the next [`Recorder::flush`].
+    pub fn record(&mut self, turn: Option<&TurnId>, events: Vec<Event>) {
+        let ts = self.clock.now();
+        for event in events {
+            let (seq, epoch, turn) = (self.next_seq, self.epoch, turn.cloned());
+            let envelope = Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None });
             self.next_seq += 1;
-            for envelope in &envelopes {
-                // Numbered by us just now, so it follows.
-                let _ = self.fold(envelope);
+            if let Err(error) = self.state.apply(&envelope) {
+                tracing::error!(%error, "an event does not follow the one before it");
             }
-            self.show(&envelopes);
+            self.unwritten.push(envelope);
         }
     }
 
-    /// Says that this writer is done: the last events, synced.
+    /// Writes what is recorded and not written. Cancel safe.
+    ///
+    /// # Errors
+    /// When the journal still cannot be written after some attempts; the events stay recorded.
+    pub async fn flush(&mut self) -> Result<(), JournalError> {
+        let result = self.write().await;
+        self.failure = result.as_ref().err().cloned();
+        result
+    }
+
+    async fn write(&mut self) -> Result<(), JournalError> {
+        let mut delays = self.retries.clone().into_iter();
+        while !self.unwritten.is_empty() {
+            let durability = self.durability();
+            match self.journal.append(&self.unwritten, durability).await {
+                Ok(()) => self.written(durability),
+                Err(JournalError::OutOfOrder { last, .. }) if self.restore_after(last) => {
+                    tracing::warn!(%last, "the journal forgot unsynced events; writing them again");
+                }
+                Err(error) if error.retryable() => match delays.next() {
+                    Some(delay) => {
+                        tracing::warn!(%error, ?delay, "an append failed and is tried again");
+                        tokio::time::sleep(delay).await;
+                    }
+                    None => return Err(error),
+                },
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the last events of this writer, synced.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn close(&mut self, reason: &str) -> Result<(), JournalError> {
-        self.settle().await?;
-        self.snapshot().await;
+        self.record_snapshot();
         self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
     }
 
-    /// Keeps events that could not be appended; they are folded, and shown once they are safe.
-    pub fn owe(&mut self, turn: Option<&TurnId>, events: Vec<Event>) {
-        let envelopes = self.number(turn, events);
-        self.next_seq += envelopes.len() as u64;
-        for envelope in &envelopes {
-            // Numbered by us one line above, so it follows.
-            let _ = self.fold(envelope);
+    /// Records which events the state is made of, where that can be said; says whether it did.
+    fn record_snapshot(&mut self) -> bool {
+        let snapshot = self.state.snapshot();
+        let taken = snapshot.is_some();
+        self.record(None, snapshot.into_iter().map(Event::from).collect());
+        taken
+    }
+
+    fn durability(&self) -> Durability {
+        if self.unsynced.len() >= SYNC_EVERY {
+            return Durability::Synced;
         }
-        self.owed.extend(envelopes);
+        let strictest = self.unwritten.iter().map(|envelope| envelope.event.durability()).max();
+        strictest.unwrap_or(Durability::Written)
     }
 
-    /// Appends what is owed, if anything is.
-    ///
-    /// # Errors
-    /// When the journal still cannot be written; the events stay owed.
-    pub async fn settle(&mut self) -> Result<(), JournalError> {
-        if self.owed.is_empty() {
-            return Ok(());
-        }
-        self.journal.append(&self.owed, Durability::Synced).await?;
-        let owed = std::mem::take(&mut self.owed);
-        self.show(&owed);
-        Ok(())
-    }
-
-    /// Accepts an input: when this returns it is safe.
-    ///
-    /// # Errors
-    /// When the journal cannot be written; the input is then not accepted.
-    pub async fn accept(
-        &mut self,
-        ids: &dyn Ids,
-        delivery: Delivery,
-        content: Vec<Block>,
-    ) -> Result<InputId, JournalError> {
-        let input = InputId::mint(ids);
-        let metadata = serde_json::Map::new();
-        let event = InputAccepted { input: input.clone(), delivery, content, metadata };
-        self.append(None, vec![event.into()]).await?;
-        Ok(input)
-    }
-
-    fn number(&self, turn: Option<&TurnId>, events: Vec<Event>) -> Vec<Arc<Envelope>> {
-        let ts = self.clock.now();
-        (self.next_seq..)
-            .zip(events)
-            .map(|(seq, event)| {
-                let (epoch, turn) = (self.epoch, turn.cloned());
-                Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None })
-            })
-            .collect()
-    }
-
-    fn fold(&mut self, envelope: &Envelope) -> Result<(), JournalError> {
-        self.state.apply(envelope).map_err(|error| JournalError::Damaged {
-            place: "the session's state".to_owned(),
-            reason: error.to_string(),
-        })
-    }
-
-    fn show(&self, envelopes: &[Arc<Envelope>]) {
-        for envelope in envelopes {
+    fn written(&mut self, durability: Durability) {
+        let written = std::mem::take(&mut self.unwritten);
+        for envelope in written.iter().filter(|envelope| envelope.seq > self.shown) {
             for observer in &self.observers {
-                observer(envelope);
+                // An observer's panic is its own: the event is written, and others see it.
+                let show = AssertUnwindSafe(|| observer(envelope));
+                if std::panic::catch_unwind(show).is_err() {
+                    tracing::error!(event = envelope.event.kind(), "an observer panicked");
+                }
             }
         }
+        self.shown = written.last().map_or(self.shown, |last| last.seq.max(self.shown));
+        match durability {
+            Durability::Synced => self.unsynced.clear(),
+            Durability::Written => self.unsynced.extend(written),
+        }
+    }
+
+    /// The journal ends with `last`, earlier than it acknowledged: its machine failed before the
+    /// rest was synced. Queues the rest again; says whether there is any.
+    fn restore_after(&mut self, last: Cursor) -> bool {
+        let next = last.seq.saturating_add(1);
+        let Some(at) = self.unsynced.iter().position(|envelope| envelope.seq == next) else {
+            return false;
+        };
+        let mut forgotten = self.unsynced.split_off(at);
+        forgotten.append(&mut self.unwritten);
+        self.unwritten = forgotten;
+        true
     }
 }

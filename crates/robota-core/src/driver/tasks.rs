@@ -5,26 +5,28 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{DriveConfig, Ports};
+use super::checkpoints::JournalCheckpoints;
+use super::side::SideQueue;
+use super::{Ports, SessionConfig};
 use crate::approve::{Answer, Approver, Question};
+use crate::call::{CallContext, RetryWatch};
+use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::compact::CompactionRequest;
 use crate::error::{ErrorData, ErrorKind};
-use crate::event::{CompactionTrigger, Event, ProcessStarted, ToolOutput};
+use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted};
 use crate::gate::{Gate, Judgement, Source};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
     StopDecision,
 };
 use crate::ids::CallId;
-use crate::message::ToolUse;
+use crate::message::{ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::process::{ProcessIdentity, ProcessWatch};
-use crate::redact::Redactor;
 use crate::state::State;
 use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, Judged, Target};
@@ -38,21 +40,20 @@ pub(super) struct Tasks {
     silent: HashMap<Id, (Target, AbortHandle)>,
     /// Tools are told to stop and still report.
     tools: HashMap<CallId, CancellationToken>,
-    side: mpsc::Sender<Event>,
-    grace: Duration,
-    redactor: Redactor,
+    side: SideQueue,
+    /// What every call is given a child of.
+    context: CallContext,
 }
 
 impl Tasks {
-    pub(super) fn new(side: mpsc::Sender<Event>, grace: Duration, redactor: Redactor) -> Self {
+    pub(super) fn new(side: SideQueue, context: CallContext) -> Self {
         Self {
             running: JoinSet::new(),
             fallback: HashMap::new(),
             silent: HashMap::new(),
             tools: HashMap::new(),
             side,
-            grace,
-            redactor,
+            context,
         }
     }
 
@@ -61,13 +62,13 @@ impl Tasks {
         &mut self,
         effect: Effect,
         ports: &Ports,
-        config: &DriveConfig,
+        config: &SessionConfig,
         state: &State,
     ) {
         match effect {
             Effect::Judge(tool_use) => self.judge(tool_use, ports),
             Effect::RunTool { tool_use, class } => {
-                self.run_tool(tool_use, class, ports, config.tool_timeout);
+                self.run_tool(tool_use, class, ports, config);
             }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
@@ -164,45 +165,43 @@ impl Tasks {
         });
     }
 
-    fn run_tool(
-        &mut self,
-        tool_use: ToolUse,
-        class: Class,
-        ports: &Ports,
-        timeout: Option<Duration>,
-    ) {
+    fn run_tool(&mut self, tool_use: ToolUse, class: Class, ports: &Ports, config: &SessionConfig) {
         let call = tool_use.call.clone();
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
-        let token = CancellationToken::new();
-        self.tools.insert(call.clone(), token.clone());
-        let (side, id) = (self.side.clone(), call.clone());
-        let show = move |text: String| {
-            if !text.is_empty() {
-                // Output for watchers may be dropped when it floods; the result is not.
-                let _ = side.try_send(ToolOutput { call: id.clone(), text }.into());
-            }
-        };
-        let output = Arc::new(Mutex::new(self.redactor.stream()));
-        let (shown, piece) = (show.clone(), Arc::clone(&output));
+        let scope = self.context.child();
+        self.tools.insert(call.clone(), scope.cancel.clone());
+        let output = Arc::new(Mutex::new(scope.redactor.stream()));
+        let (side, id, piece) = (self.side.clone(), call.clone(), Arc::clone(&output));
         let progress = Progress::new(move |text| {
-            shown(piece.lock().unwrap_or_else(PoisonError::into_inner).push(&text));
+            // Under the lock, so that pieces from several threads keep the order in which the
+            // redactor saw them.
+            let mut redacted = piece.lock().unwrap_or_else(PoisonError::into_inner);
+            side.push_output(&id, redacted.push(&text));
         });
         let (side, id) = (self.side.clone(), call.clone());
-        let processes = ProcessWatch::new(move |process| {
+        let processes = ProcessWatch::new(move |process, background| {
             let ProcessIdentity { pid, start_time, boot_id } = process;
             let call = id.clone();
-            // For whoever looks into it later; what ends processes does not depend on it.
-            let _ = side.try_send(ProcessStarted { call, pid, start_time, boot_id }.into());
+            side.push(ProcessStarted { call, pid, start_time, boot_id, background }.into());
         });
+        let checkpoints: Arc<dyn Checkpoints> = match &ports.blobs {
+            Some(blobs) => {
+                let (blobs, side) = (Arc::clone(blobs), self.side.clone());
+                Arc::new(JournalCheckpoints { blobs, side })
+            }
+            None => Arc::new(NoCheckpoints),
+        };
         let context = ToolContext {
             call: call.clone(),
-            cancel: token,
+            scope,
             progress,
             processes,
-            redactor: self.redactor.clone(),
-            ..ToolContext::detached()
+            checkpoints,
+            output: None,
         };
-        let limits = Limits { time: tool.timeout().or(timeout), grace: self.grace };
+        let time = tool.timeout().or(config.tool_timeout);
+        let limits = Limits { time, grace: config.tool_grace };
+        let side = self.side.clone();
         let fallback = Input::ToolFinished {
             call: call.clone(),
             outcome: panicked(&tool_use.name, "its task died"),
@@ -214,7 +213,8 @@ impl Tasks {
             let outcome =
                 tracing::Instrument::instrument(run_tool(tool, tool_use, context, limits), span)
                     .await;
-            show(output.lock().unwrap_or_else(PoisonError::into_inner).finish());
+            let rest = output.lock().unwrap_or_else(PoisonError::into_inner).finish();
+            side.push_output(&call, rest);
             Input::ToolFinished { call, outcome, duration: started.elapsed() }
         });
     }
@@ -243,7 +243,7 @@ impl Tasks {
         });
     }
 
-    fn compact(&mut self, ports: &Ports, config: &DriveConfig, state: &State) {
+    fn compact(&mut self, ports: &Ports, config: &SessionConfig, state: &State) {
         let unavailable = || {
             Input::Compacted(Err(ErrorData::new(
                 ErrorKind::Configuration,
@@ -262,9 +262,14 @@ impl Tasks {
             ErrorKind::Plugin,
             "the compactor panicked; the conversation stays as it was",
         )));
+        let (side, round) = (self.side.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
+        let mut context = self.context.child();
+        context.retries = RetryWatch::new(move |retry| {
+            side.push(ModelRetry::of(round, retry).into());
+        });
         self.spawn(Some(Target::Compaction), fallback, async move {
             match compactor {
-                Some(compactor) => Input::Compacted(compactor.compact(request).await),
+                Some(compactor) => Input::Compacted(compactor.compact(request, context).await),
                 None => unavailable(),
             }
         });
@@ -278,7 +283,15 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
     if let Err(invalid) = tool.check(input) {
         return Judged::Invalid(invalid.to_string());
     }
-    Judged::Judgement(gate.judge(tool_use, tool.spec()).await)
+    let judgement = match tool.gate_input(&tool_use.call, input) {
+        Some(input) => {
+            let mut call = tool_use.clone();
+            call.input = ToolInput::Json(input);
+            gate.judge(&call, tool.spec()).await
+        }
+        None => gate.judge(tool_use, tool.spec()).await,
+    };
+    Judged::Judgement(judgement)
 }
 
 /// How long a call may take.
@@ -299,11 +312,11 @@ async fn run_tool(
     context: ToolContext,
     Limits { time, grace }: Limits,
 ) -> ToolOutcome {
-    let cancel = context.cancel.clone();
+    let cancel = context.scope.cancel.clone();
     let name = tool_use.name;
     let input = match tool_use.input {
-        crate::message::ToolInput::Json(input) => input,
-        crate::message::ToolInput::Unparsed(unparsed) => {
+        ToolInput::Json(input) => input,
+        ToolInput::Unparsed(unparsed) => {
             return ToolOutcome::not_run("invalid_input", unparsed.error);
         }
     };

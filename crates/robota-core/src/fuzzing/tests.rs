@@ -12,7 +12,7 @@ use crate::message::{ToolInput, ToolUse};
 use crate::provider::{PayloadKind, ProviderError};
 use crate::state::State;
 use crate::tool::validate;
-use crate::turn::{Effect, Env, Input, Turn, TurnConfig, TurnInput};
+use crate::turn::{Effect, Env, Input, Turn, TurnFacts, TurnInput, TurnRules};
 
 fn envelope(seq: u64, epoch: u32, event: impl Into<Event>) -> Envelope {
     let ts = Timestamp::UNIX_EPOCH;
@@ -189,9 +189,9 @@ fn a_line_that_is_not_an_event_says_what_is_wrong() {
 fn a_service_that_says_to_wait_for_ever_does_not_overflow_the_budget() {
     let (state, ids) = (State::default(), CountingIds::default());
     let env = |elapsed| Env { state: &state, ids: &ids, elapsed: Duration::from_secs(elapsed) };
-    let mut config = TurnConfig::new("p", "m");
-    config.retry.budget = Duration::MAX;
-    let (mut turn, _) = Turn::start(config, TurnInput::Continue, &env(0));
+    let mut rules = TurnRules::new("m");
+    rules.retry.budget = Duration::MAX;
+    let (mut turn, _) = Turn::start(rules, TurnFacts::default(), TurnInput::Continue, &env(0));
     turn.on(Input::Appended, &env(0));
     let failure = ProviderError::new(ErrorKind::RateLimit, "later").with_retry_after(Duration::MAX);
     for elapsed in [1, 2] {

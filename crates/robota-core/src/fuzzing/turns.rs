@@ -17,10 +17,10 @@ use crate::hook::{
 use crate::ids::CallId;
 use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
-use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
+use crate::provider::{Delta, LeftOut, ProviderError, RetryPolicy, StopReason};
 use crate::tool::{Ran, ToolOutcome};
 use crate::turn::{
-    Effect, HookPoints, Input, Judged, RetryPolicy, ToolConcurrency, TurnConfig, TurnInput,
+    Effect, HookPoints, Input, Judged, ToolConcurrency, TurnFacts, TurnInput, TurnRules,
 };
 use crate::usage::Usage;
 
@@ -32,8 +32,8 @@ const TOOLS: [&str; 2] = ["act", "look"];
 /// It ends with one report and with a result for every call.
 pub fn turns(data: &[u8]) {
     let mut bytes = Bytes::new(data);
-    let (config, input) = (config(&mut bytes), start(&mut bytes));
-    let mut world = World::new(config, input);
+    let ((rules, facts), input) = (config(&mut bytes), start(&mut bytes));
+    let mut world = World::new(rules, facts, input);
     while let Some(byte) = bytes.next() {
         match byte % 8 {
             0..4 => world.answer(&mut bytes),
@@ -42,7 +42,8 @@ pub fn turns(data: &[u8]) {
                 let input = anything(&mut bytes, &world);
                 world.tell(input);
             }
-            6 => world.pass(Duration::from_secs(u64::from(byte))),
+            6 if byte < 128 => world.pass(Duration::from_secs(u64::from(byte))),
+            6 => world.accept(bytes.text(), blocks(&mut bytes)),
             _ if byte < 64 => world.fail_next_append(),
             // Rarely: it takes longer than everything else.
             _ if byte >= 240 => world.write_down_and_read_back(),
@@ -53,8 +54,9 @@ pub fn turns(data: &[u8]) {
     world.check();
 }
 
-fn config(bytes: &mut Bytes<'_>) -> TurnConfig {
-    let mut config = TurnConfig::new("fuzz", "model");
+fn config(bytes: &mut Bytes<'_>) -> (TurnRules, TurnFacts) {
+    let mut rules = TurnRules::new("model");
+    let mut facts = TurnFacts { provider: "fuzz".to_owned(), ..TurnFacts::default() };
     let points = bytes.pick(16);
     let all = [
         HookPoint::UserPromptSubmit,
@@ -63,21 +65,21 @@ fn config(bytes: &mut Bytes<'_>) -> TurnConfig {
         HookPoint::Stop,
     ];
     let chosen = all.into_iter().enumerate().filter(|(at, _)| points >> at & 1 == 1);
-    config.hooks = HookPoints::new(chosen.map(|(_, point)| point));
-    config.has_compactor = bytes.flag();
-    config.max_rounds = bytes.one_of(&[3, 0, 1, u32::MAX]);
-    config.context_window = bytes.one_of(&[100_000, 0, 300, u64::MAX]);
-    config.compact_at = bytes.one_of(&[Some(0.8), None, Some(0.0), Some(f64::NAN)]);
-    config.concurrency = bytes.one_of(&[
+    facts.hooks = HookPoints::new(chosen.map(|(_, point)| point));
+    facts.has_compactor = bytes.flag();
+    rules.max_rounds = bytes.one_of(&[3, 0, 1, u32::MAX]);
+    rules.context_window = bytes.one_of(&[100_000, 0, 300, u64::MAX]);
+    rules.compact_at = bytes.one_of(&[Some(0.8), None, Some(0.0), Some(f64::NAN)]);
+    rules.concurrency = bytes.one_of(&[
         ToolConcurrency::default(),
         ToolConcurrency::Sequential,
         ToolConcurrency::Parallel { max: Some(0) },
         ToolConcurrency::Parallel { max: None },
     ]);
     let longest = RetryPolicy { budget: Duration::MAX, base: Duration::MAX, cap: Duration::MAX };
-    config.retry = bytes.one_of(&[RetryPolicy::default(), RetryPolicy::never(), longest]);
-    config.tools = TOOLS.map(str::to_owned).to_vec();
-    config
+    rules.retry = bytes.one_of(&[RetryPolicy::default(), RetryPolicy::never(), longest]);
+    facts.tools = TOOLS.map(str::to_owned).to_vec();
+    (rules, facts)
 }
 
 fn start(bytes: &mut Bytes<'_>) -> TurnInput {
@@ -145,7 +147,7 @@ fn blocks(bytes: &mut Bytes<'_>) -> Vec<Block> {
 /// Something that may have nothing to do with what the turn asked for.
 fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
     let call = world.some_call(bytes);
-    match bytes.pick(11) {
+    match bytes.pick(10) {
         0 => Input::Appended,
         1 => {
             let dropped = if bytes.flag() {
@@ -166,7 +168,6 @@ fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
         6 => Input::ToolFinished { call, outcome: outcome(bytes), duration: Duration::MAX },
         7 => Input::Compacted(compaction(bytes, world)),
         8 => Input::WaitOver,
-        9 => Input::Send { input: bytes.text().into(), content: blocks(bytes) },
         _ => {
             let cause = bytes.one_of(&[Cause::User, Cause::Shutdown, Cause::Crash]);
             Input::Abort { cause, note: bytes.flag().then(|| bytes.text()) }

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use super::bytes::Bytes;
 use super::turns::{answer, compaction, delta, failure, hook_reply, judged, outcome};
 use crate::error::{ErrorData, ErrorKind};
-use crate::event::{Envelope, Event};
+use crate::event::{Delivery, Envelope, Event, InputAccepted};
 use crate::ids::{CallId, CountingIds, Ids, MessageId};
-use crate::message::Role;
+use crate::message::{Block, Role};
 use crate::provider::{Delta, StopReason};
 use crate::state::State;
-use crate::turn::{Effect, Env, Input, Target, Turn, TurnConfig, TurnInput};
+use crate::turn::{Effect, Env, Input, Target, Turn, TurnFacts, TurnInput, TurnRules};
 
 /// More steps than a turn that ends can take once nobody talks nonsense.
 const PATIENCE: usize = 20_000;
@@ -46,10 +46,10 @@ enum Open {
 }
 
 impl World {
-    pub(super) fn new(config: TurnConfig, input: TurnInput) -> Self {
+    pub(super) fn new(rules: TurnRules, facts: TurnFacts, input: TurnInput) -> Self {
         let (state, ids) = (State::default(), CountingIds::default());
         let env = Env { state: &state, ids: &ids, elapsed: Duration::ZERO };
-        let (turn, effects) = Turn::start(config, input, &env);
+        let (turn, effects) = Turn::start(rules, facts, input, &env);
         let mut world = Self {
             turn,
             state,
@@ -88,6 +88,15 @@ impl World {
         let at = bytes.pick(self.state.view.messages.len() + 1);
         let message = self.state.view.messages.get(at)?;
         (message.role() == Role::User).then(|| message.id.clone())
+    }
+
+    /// An input is sent for the next round.
+    pub(super) fn accept(&mut self, input: String, content: Vec<Block>) {
+        if !self.turn.is_finished() {
+            let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
+            let input = input.into();
+            self.fold([InputAccepted { input, delivery, content, metadata }.into()]);
+        }
     }
 
     pub(super) fn tell(&mut self, input: Input) {
@@ -181,7 +190,7 @@ impl World {
             match effect {
                 Effect::Append(events) if self.fail && !self.broken => {
                     (self.fail, self.broken) = (false, true);
-                    self.fold(events.into_iter().filter(|event| !event.is_intent()));
+                    self.fold(events);
                     self.append_failed(effects.collect());
                     return;
                 }

@@ -1,6 +1,7 @@
 //! The whole history, for people.
 
-use crate::conversation::Conversation;
+use jiff::Timestamp;
+
 use crate::event::{Envelope, Event};
 use crate::history::{EntryKind, HistoryEntry};
 use crate::ids::{EntryId, MessageId};
@@ -10,32 +11,39 @@ use crate::message::{Message, ToolResult};
 /// took out of the model's sight, and the entries programs added.
 #[must_use]
 pub fn history<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Vec<HistoryEntry> {
-    let mut conversation = Conversation::default();
-    let mut results: Option<(MessageId, Vec<ToolResult>, jiff::Timestamp)> = None;
-    for envelope in events {
+    let mut history = History::default();
+    events.into_iter().for_each(|envelope| history.push(envelope));
+    history.finish()
+}
+
+/// [`history`], event by event: nothing but the entries is kept.
+#[derive(Debug, Default)]
+pub struct History {
+    entries: Vec<HistoryEntry>,
+    /// Results of one message that is not complete.
+    results: Option<(MessageId, Vec<ToolResult>, Timestamp)>,
+}
+
+impl History {
+    /// Takes the next event.
+    pub fn push(&mut self, envelope: &Envelope) {
         if let Event::ToolResultAdded(data) = &envelope.event {
-            match &mut results {
+            match &mut self.results {
                 Some((id, list, _)) if *id == data.message => list.push(data.result.clone()),
                 _ => {
-                    flush(&mut results, &mut conversation);
+                    self.complete_results();
                     let first = vec![data.result.clone()];
-                    results = Some((data.message.clone(), first, envelope.ts));
+                    self.results = Some((data.message.clone(), first, envelope.ts));
                 }
             }
-            continue;
+            return;
         }
-        flush(&mut results, &mut conversation);
+        self.complete_results();
         match &envelope.event {
-            Event::UserMessage(data) => {
-                conversation.add_message(data.message.clone(), envelope.ts);
-            }
-            Event::AssistantMessage(data) => {
-                conversation.add_message(data.message.clone(), envelope.ts);
-            }
-            Event::MessageInjected(data) => {
-                conversation.add_message(data.message.clone(), envelope.ts);
-            }
-            Event::CompactionFinished(data) => conversation.add_entry(HistoryEntry {
+            Event::UserMessage(data) => self.add(data.message.clone(), envelope.ts),
+            Event::AssistantMessage(data) => self.add(data.message.clone(), envelope.ts),
+            Event::MessageInjected(data) => self.add(data.message.clone(), envelope.ts),
+            Event::CompactionFinished(data) => self.entries.push(HistoryEntry {
                 id: EntryId::from(data.summary.id.as_str()),
                 timestamp: envelope.ts,
                 kind: EntryKind::Event {
@@ -46,19 +54,25 @@ pub fn history<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Vec<Histor
                     }),
                 },
             }),
-            Event::EntryAdded(data) => conversation.add_entry(data.entry.clone()),
+            Event::EntryAdded(data) => self.entries.push(data.entry.clone()),
             _ => {}
         }
     }
-    flush(&mut results, &mut conversation);
-    conversation.history().to_vec()
-}
 
-fn flush(
-    results: &mut Option<(MessageId, Vec<ToolResult>, jiff::Timestamp)>,
-    conversation: &mut Conversation,
-) {
-    if let Some((id, results, ts)) = results.take() {
-        conversation.add_message(Message::tool(id, results), ts);
+    /// The entries.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<HistoryEntry> {
+        self.complete_results();
+        self.entries
+    }
+
+    fn add(&mut self, message: Message, at: Timestamp) {
+        self.entries.push(HistoryEntry::chat(message, at));
+    }
+
+    fn complete_results(&mut self) {
+        if let Some((id, results, at)) = self.results.take() {
+            self.add(Message::tool(id, results), at);
+        }
     }
 }

@@ -6,9 +6,8 @@ use futures::StreamExt as _;
 use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, PayloadTap, Provider, ProviderError,
-};
+use super::{Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError};
+use crate::call::CallContext;
 use crate::error::ErrorKind;
 
 /// Where remembered answers are kept.
@@ -90,13 +89,13 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
     async fn stream(
         &self,
         request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         let key = key(self.inner.name(), &request)?;
         if let Some(answer) = self.storage.get(&key).await {
             return Ok(futures::stream::iter(answer.into_iter().map(Ok)).boxed());
         }
-        let inner = self.inner.stream(request, tap).await?;
+        let inner = self.inner.stream(request, context).await?;
         let storage = self.storage.clone();
         let seen = Vec::new();
         Ok(futures::stream::unfold((inner, seen), move |(mut inner, mut seen)| {

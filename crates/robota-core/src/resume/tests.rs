@@ -31,7 +31,13 @@ impl Written {
         let state = State::default();
         let mut written = Self { store, session: session.clone(), ids, state };
         drop(written.store.create(&session).await.unwrap());
-        let created = SessionCreated { session, format: 0, cwd: Some("/w".into()), parent: None };
+        let created = SessionCreated {
+            session,
+            format: 0,
+            cwd: Some("/w".into()),
+            parent: None,
+            spawned_by: None,
+        };
         written.append(created).await;
         written
     }

@@ -6,10 +6,11 @@ use futures::{FutureExt as _, StreamExt as _};
 use serde_json::json;
 
 use super::*;
+use crate::call::CallContext;
 use crate::ids::{CallId, CountingIds, MessageId};
 use crate::message::{Block, Message, ToolInput, ToolResult, ToolUse};
 use crate::permission::Class;
-use crate::provider::{Delta, StopReason, chat};
+use crate::provider::{AskLimits, Delta, RetryPolicy, StopReason, ask};
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
@@ -32,7 +33,7 @@ fn yaml(text: &str) -> ScriptedProvider {
 }
 
 async fn call(provider: &ScriptedProvider) -> Result<DeltaStream, ProviderError> {
-    provider.stream(request("hi"), PayloadTap::none()).await
+    provider.stream(request("hi"), CallContext::detached()).await
 }
 
 /// Everything one call streams, and the error it ends with, if it does.
@@ -170,7 +171,11 @@ async fn a_drop_is_a_truncated_answer() {
     let script = Script::new().answer(Answer::new().text("Hel").cut_off());
     assert_eq!(play(&ScriptedProvider::new(script.clone())).await, (vec![text("Hel")], None));
     let provider = ScriptedProvider::new(script);
-    let error = chat(&provider, request("hi"), &CountingIds::default()).await.unwrap_err();
+    let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
+    let error =
+        ask(&provider, request("hi"), &CallContext::detached(), limits, &CountingIds::default())
+            .await
+            .unwrap_err();
     assert_eq!(error, ProviderError::truncated());
 }
 
@@ -266,7 +271,7 @@ async fn calls_at_once_each_get_an_answer_of_their_own() {
 async fn refused(expect: &str, request: ModelRequest) -> String {
     let provider = yaml(&format!("- fine\n- {{text: fine, expect: {expect}}}"));
     play(&provider).await;
-    match provider.stream(request, PayloadTap::none()).await {
+    match provider.stream(request, CallContext::detached()).await {
         Ok(_) => panic!("should not be answered"),
         Err(error) => {
             assert_eq!((error.kind(), error.retryable()), (ErrorKind::Validation, false));
@@ -279,7 +284,7 @@ async fn refused(expect: &str, request: ModelRequest) -> String {
 
 async fn answered(expect: &str, request: ModelRequest) {
     let provider = yaml(&format!("- {{text: fine, expect: {expect}}}"));
-    if let Err(error) = provider.stream(request, PayloadTap::none()).await {
+    if let Err(error) = provider.stream(request, CallContext::detached()).await {
         panic!("{error}");
     }
 }
@@ -333,7 +338,7 @@ async fn an_answer_can_expect_tools_and_a_system_prompt() {
 async fn it_keeps_what_it_received() {
     let provider = yaml("loop: true\nanswers: [a]");
     for text in ["one", "two"] {
-        drop(provider.stream(request(text), PayloadTap::none()).await.unwrap());
+        drop(provider.stream(request(text), CallContext::detached()).await.unwrap());
     }
     let texts: Vec<String> =
         provider.requests().iter().map(|request| request.messages[0].text()).collect();
@@ -349,7 +354,10 @@ async fn core_06_payloads_of_both_phases_are_reported() {
             assert_eq!(payload.api_surface.as_deref(), Some("scripted"));
             sink.lock().unwrap().push((payload.kind, payload.payload));
         });
-        if let Ok(stream) = yaml(script).stream(request("hi"), tap).await {
+        if let Ok(stream) = yaml(script)
+            .stream(request("hi"), CallContext { payloads: tap, ..CallContext::detached() })
+            .await
+        {
             stream.collect::<Vec<_>>().await;
         }
         let seen = seen.lock().unwrap();

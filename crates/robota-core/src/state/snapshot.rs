@@ -54,6 +54,7 @@ impl State {
                 round: turn.round,
                 usage: turn.usage,
                 tools_executed: turn.tools_executed,
+                interrupted: turn.interrupted,
             })),
             Some(_) => return None,
         };
@@ -77,7 +78,9 @@ impl State {
             turn,
             turns_completed: self.turns_completed,
             usage: self.usage,
-            safe_points: self.safe_points,
+            safe_points: self.safe_points.clone(),
+            previous: self.sources.snapshot,
+            background: self.background.clone(),
             labels: self.labels.clone(),
         })
     }
@@ -85,6 +88,7 @@ impl State {
     pub(super) fn snapshot_taken(&mut self, seq: u64) {
         self.view.list(seq);
         self.sources.snapshot = Some(seq);
+        self.safe_points.recent.clear();
     }
 
     /// The state right after a snapshot, from the events it refers to.
@@ -120,11 +124,13 @@ impl State {
             round: turn.round,
             usage: turn.usage,
             tools_executed: turn.tools_executed,
+            interrupted: turn.interrupted,
             ..OpenTurn::default()
         });
         state.turns_completed = snapshot.turns_completed;
         state.usage = snapshot.usage;
-        state.safe_points = snapshot.safe_points;
+        state.safe_points.clone_from(&snapshot.safe_points);
+        state.background.clone_from(&snapshot.background);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
         state.snapshot_taken(at.seq);

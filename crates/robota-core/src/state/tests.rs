@@ -309,7 +309,10 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
     journal.add(ToolResultAdded { round: 1, message: "m3".into(), result });
     journal.add(ToolBatchFinished { round: 1, added: 1, skipped: 0, failed: 0 });
     let last = Some(Cursor { epoch: 1, seq: 5 });
-    assert_eq!(journal.state.safe_points, SafePoints { count: 1, last });
+    assert_eq!(
+        journal.state.safe_points,
+        SafePoints { count: 1, last, recent: last.into_iter().collect() }
+    );
 }
 
 fn texts(journal: &Journal) -> Vec<String> {

@@ -3,10 +3,12 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::FileChange;
 use crate::event::Event;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, InputId, MessageId, TurnId};
-use crate::message::ToolUse;
+use crate::message::{Cause, ToolUse};
+use crate::process::ProcessIdentity;
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
@@ -29,6 +31,9 @@ pub struct OpenTurn {
     /// Calls of it that ran to their end.
     #[serde(default)]
     pub tools_executed: u32,
+    /// What interrupted it, if anything has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted: Option<Cause>,
     /// The message that holds the results told so far, when a torn write left some of them out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settling: Option<MessageId>,
@@ -51,6 +56,71 @@ pub struct OpenCall {
     /// Whether its PostToolUse hook has spoken.
     #[serde(default)]
     pub post_hooked: bool,
+    /// The end of what it has printed so far.
+    #[serde(default, skip_serializing_if = "OutputTail::is_empty")]
+    pub output: OutputTail,
+    /// The processes it started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessIdentity>,
+    /// The files it was last about to change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileChange>,
+}
+
+impl OpenCall {
+    /// A call that was just asked for.
+    #[must_use]
+    pub fn new(tool_use: ToolUse) -> Self {
+        Self {
+            tool_use,
+            committed: false,
+            stage: CallStage::Called,
+            context: None,
+            post_hooked: false,
+            output: OutputTail::default(),
+            processes: Vec::new(),
+            files: Vec::new(),
+        }
+    }
+}
+
+/// The end of a call's output: as much as a recovery shows the model.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OutputTail(String);
+
+impl OutputTail {
+    /// How many bytes are kept.
+    pub const MAX: usize = 4_000;
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether nothing was printed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn push(&mut self, text: &str) {
+        self.0.push_str(text);
+        let from = self.0.len().saturating_sub(Self::MAX);
+        let from = (from..=self.0.len()).find(|at| self.0.is_char_boundary(*at)).unwrap_or(0);
+        self.0.drain(..from);
+    }
+}
+
+/// Adds words of a hook to those it said before.
+pub(crate) fn join_context(context: &mut Option<String>, words: Option<&str>) {
+    if let Some(words) = words {
+        *context = Some(match context.take() {
+            Some(earlier) => format!("{earlier}\n{words}"),
+            None => words.to_owned(),
+        });
+    }
 }
 
 /// How far a call got.
@@ -122,15 +192,7 @@ impl OpenTurn {
                 }
             }
             Event::ToolCalled(data) => {
-                let tool_use = data.tool_use.clone();
-                let stage = CallStage::Called;
-                let call = OpenCall {
-                    tool_use,
-                    committed: false,
-                    stage,
-                    context: None,
-                    post_hooked: false,
-                };
+                let call = OpenCall::new(data.tool_use.clone());
                 self.calls.insert(data.tool_use.call.clone(), call);
             }
             Event::HookStarted(data) => {
@@ -144,12 +206,7 @@ impl OpenTurn {
             Event::HookFinished(data) => {
                 if let Some(call) = data.call.as_ref().and_then(|id| self.calls.get_mut(id)) {
                     call.post_hooked |= data.point == HookPoint::PostToolUse;
-                    if let Some(words) = &data.context {
-                        call.context = Some(match call.context.take() {
-                            Some(earlier) => format!("{earlier}\n{words}"),
-                            None => words.clone(),
-                        });
-                    }
+                    join_context(&mut call.context, data.context.as_deref());
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
                         // Its start may be missing: an intent whose append failed is not owed.
                         CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
@@ -170,6 +227,23 @@ impl OpenTurn {
                 self.set(&data.call, stage);
             }
             Event::ToolStarted(data) => self.set(&data.call, CallStage::Started),
+            Event::ToolOutput(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    call.output.push(&data.text);
+                }
+            }
+            Event::ProcessStarted(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    call.processes.push(data.identity());
+                }
+            }
+            Event::FilesChanging(data) => {
+                if let Some(call) = self.calls.get_mut(&data.call) {
+                    // Of several changes of one call, those before the last were made.
+                    call.files.clone_from(&data.files);
+                }
+            }
+            Event::Interrupted(data) => self.interrupted = Some(data.cause),
             Event::CompactionFinished(data) => {
                 if let Some(usage) = data.summary.usage {
                     self.usage += usage;

@@ -1,12 +1,15 @@
-//! Ending a turn before its time: somebody says stop, or the journal cannot be written.
+//! Ending a turn early: the user or a shutdown interrupts it, or the journal cannot be written.
+//!
+//! What runs is cancelled and running calls are waited for; then [`close_turn`] closes what is
+//! left, as it does for a turn that a crash left open.
 
 use super::calls::Stage;
-use super::{Effect, Ending, Env, INTERRUPTED_TOOL, Out, Phase, Target, Turn};
+use super::{Effect, Ending, Env, Out, Phase, Target, Turn, TurnReport};
+use crate::close::{Closing, close_turn};
 use crate::error::ErrorData;
-use crate::event::{HookFinished, InputCancelled, Interrupted, TurnEnd};
-use crate::hook::HookPoint;
+use crate::event::{InputCancelled, Interrupted, TurnEnd};
 use crate::message::Cause;
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::ToolOutcome;
 
 impl Turn {
     pub(super) fn abort(
@@ -16,13 +19,15 @@ impl Turn {
         env: &Env<'_>,
         out: &mut Out,
     ) {
-        // A turn that is already being ended is ended once.
-        if matches!(self.ending, Some(Ending::Interrupted(_) | Ending::StoreFailed(_))) {
-            return;
-        }
         self.cancel_running(out);
         out.emit(Interrupted { cause, note });
-        self.end_early(Ending::Interrupted(cause), cause, env, out);
+        if cause == Cause::User {
+            // What waits behind the turn was meant to follow it. A shutdown keeps it for later.
+            for input in env.state.inputs.keys() {
+                out.emit(InputCancelled { input: input.clone(), cause });
+            }
+        }
+        self.begin_closing(Ending::Interrupted(cause), cause, env, out);
     }
 
     pub(super) fn store_failed(
@@ -37,12 +42,12 @@ impl Turn {
                 && let Some(call) =
                     self.calls.iter_mut().find(|call| call.tool_use.call == tool_use.call)
             {
-                // Its start was never durable, so it never started.
+                // Its start may not be durable, so it does not start.
                 call.stage = Stage::Allowed(*class);
             }
         }
         self.cancel_running(out);
-        self.end_early(Ending::StoreFailed(error), Cause::Store, env, out);
+        self.begin_closing(Ending::StoreFailed(error), Cause::Store, env, out);
     }
 
     fn cancel_running(&self, out: &mut Out) {
@@ -51,7 +56,11 @@ impl Turn {
             Phase::Calling => out.push(Effect::Cancel(Target::Model)),
             Phase::Waiting(_) => out.push(Effect::Cancel(Target::Wait)),
             Phase::Compacting => out.push(Effect::Cancel(Target::Compaction)),
-            Phase::Preparing | Phase::Working | Phase::Answered | Phase::Finished => {}
+            Phase::Preparing
+            | Phase::Working
+            | Phase::Answered
+            | Phase::Closing
+            | Phase::Finished => {}
         }
         for call in &self.calls {
             let id = call.tool_use.call.clone();
@@ -66,45 +75,42 @@ impl Turn {
         }
     }
 
-    fn end_early(&mut self, ending: Ending, cause: Cause, env: &Env<'_>, out: &mut Out) {
-        if matches!(ending, Ending::Interrupted(_)) {
-            self.cancel_inputs(cause, out);
-        }
+    fn begin_closing(&mut self, ending: Ending, cause: Cause, env: &Env<'_>, out: &mut Out) {
         // While a new round waits, the answer of the last one is committed already.
         if matches!(self.phase, Phase::Calling | Phase::Waiting(true)) {
             self.commit_interrupted(cause, env, out);
         }
-        for at in 0..self.calls.len() {
-            match self.calls[at].stage.clone() {
-                Stage::Done(_) | Stage::Running(_) => {}
-                Stage::PostHook(_, outcome) => self.withhold(at, outcome.ran, out),
-                Stage::Judging
-                | Stage::Judged(_)
-                | Stage::PreHook(_)
-                | Stage::Asking(_)
-                | Stage::Allowed(_) => {
-                    let outcome = ToolOutcome::not_run("interrupted", not_run_text(cause));
-                    self.finish_call(at, outcome, out);
-                }
-            }
+        self.ending = Some(ending);
+        self.phase = Phase::Closing;
+        if !out.has_append() {
+            self.close_when_quiet(env, out);
         }
-        if !self.calls.is_empty() {
-            self.ending = Some(ending);
-            self.phase = Phase::Working;
-            if !out.has_append() && self.calls.iter().all(super::CallState::is_done) {
-                self.settle_calls(env, out);
-            }
+    }
+
+    /// Closes the turn, unless a call still runs: its outcome comes first.
+    pub(super) fn close_when_quiet(&mut self, env: &Env<'_>, out: &mut Out) {
+        if self.calls.iter().any(super::CallState::is_running) {
             return;
         }
-        match ending {
-            Ending::StoreFailed(error) => self.conclude(TurnEnd::StoreFailed, Some(error), out),
-            Ending::Interrupted(_)
-            | Ending::ProviderFailed(_)
-            | Ending::Forced
-            | Ending::Stopped => {
-                self.conclude(TurnEnd::Interrupted, None, out);
-            }
+        let (end, cause, error) = match self.ending.take() {
+            Some(Ending::StoreFailed(error)) => (TurnEnd::StoreFailed, Cause::Store, Some(error)),
+            Some(Ending::Interrupted(cause)) => (TurnEnd::Interrupted, cause, None),
+            _ => (TurnEnd::Interrupted, Cause::User, None),
+        };
+        self.calls.clear();
+        self.phase = Phase::Finished;
+        let closing = Closing { end, error: error.clone(), ..Closing::of(cause) };
+        for event in close_turn(env.state, &closing, env.ids) {
+            out.emit(event);
         }
+        out.push(Effect::Finish(TurnReport {
+            end,
+            text: std::mem::take(&mut self.text),
+            rounds: self.round,
+            tools_executed: self.tools_executed,
+            usage: self.usage,
+            error,
+        }));
     }
 
     /// A hook said that all work is to stop: nothing more starts, what runs is waited for, and
@@ -126,43 +132,5 @@ impl Turn {
             let text = format!("Not executed: a hook ended the turn ({reason})");
             self.finish_call(at, ToolOutcome::not_run("stopped_by_hook", text), out);
         }
-    }
-
-    /// What nobody will deliver any more is told so.
-    fn cancel_inputs(&mut self, cause: Cause, out: &mut Out) {
-        for (input, _) in std::mem::take(&mut self.queue) {
-            out.emit(InputCancelled { input, cause });
-        }
-        if let (Phase::Prompting(_), Some(input)) = (&self.phase, &self.input) {
-            out.emit(InputCancelled { input: input.clone(), cause });
-        }
-    }
-
-    /// The hook that was to look at a result did not: the model does not get to see it.
-    fn withhold(&mut self, at: usize, ran: Ran, out: &mut Out) {
-        let text = "The result is withheld: its PostToolUse hook did not finish.";
-        let outcome = ToolOutcome { ran, ..ToolOutcome::failed("withheld", text) };
-        out.emit(HookFinished {
-            point: HookPoint::PostToolUse,
-            call: Some(self.calls[at].tool_use.call.clone()),
-            decision: "cancelled".to_owned(),
-            reason: None,
-            input: None,
-            outcome: Some(outcome.clone()),
-            context: None,
-            stop: None,
-        });
-        self.calls[at].post_hooked = true;
-        self.calls[at].stage = Stage::Done(outcome);
-    }
-}
-
-fn not_run_text(cause: Cause) -> &'static str {
-    match cause {
-        Cause::User => INTERRUPTED_TOOL,
-        Cause::Shutdown => "Execution interrupted by shutdown",
-        Cause::Crash => "Execution interrupted by a crash",
-        Cause::Provider => "Execution interrupted by a provider error",
-        Cause::Store => "Execution interrupted by a storage error",
     }
 }

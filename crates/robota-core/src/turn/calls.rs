@@ -106,11 +106,11 @@ impl CallState {
             Stage::Done(outcome) => CallStage::Finished(Box::new(outcome.clone())),
         };
         OpenCall {
-            tool_use: self.tool_use.clone(),
             committed,
             stage,
             context: self.context.clone(),
             post_hooked: self.post_hooked,
+            ..OpenCall::new(self.tool_use.clone())
         }
     }
 }

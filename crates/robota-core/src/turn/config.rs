@@ -1,21 +1,18 @@
-//! What a turn is told before it begins. It is frozen for the turn.
-
-use std::time::Duration;
+//! The rules of a turn, and the facts it starts from.
 
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{DEFAULT_CONTEXT_WINDOW, DEFAULT_MAX_OUTPUT};
 use crate::context::COMPACT;
 use crate::hook::HookPoint;
+use crate::provider::RetryPolicy;
 
 /// The default limit of model/tool rounds.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
 
-/// The rules of one turn.
+/// The user's rules for turns. A turn keeps those it started with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TurnConfig {
-    /// Who answers, for events only.
-    pub provider: String,
+pub struct TurnRules {
     /// Which model.
     pub model: String,
     /// At most this many rounds; zero is no limit.
@@ -26,41 +23,42 @@ pub struct TurnConfig {
     pub max_output: u64,
     /// Compact above this share of the window; none never does.
     pub compact_at: Option<f64>,
-    /// Whether there is a compactor.
-    pub has_compactor: bool,
     /// How calls of one answer run.
     pub concurrency: ToolConcurrency,
-    /// Where hooks stand.
-    pub hooks: HookPoints,
     /// How failed model calls are tried again.
     pub retry: RetryPolicy,
+}
+
+impl TurnRules {
+    /// The defaults, for that model.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            max_rounds: DEFAULT_MAX_ROUNDS,
+            context_window: DEFAULT_CONTEXT_WINDOW,
+            max_output: DEFAULT_MAX_OUTPUT,
+            compact_at: Some(COMPACT),
+            concurrency: ToolConcurrency::default(),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// What the driver found when the turn started. It is frozen for the turn.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TurnFacts {
+    /// The provider's name, for events only.
+    pub provider: String,
+    /// Whether there is a compactor.
+    pub has_compactor: bool,
+    /// Where hooks stand.
+    pub hooks: HookPoints,
     /// The tools that exist, sorted.
     pub tools: Vec<String>,
     /// Hash of the tools offered.
     pub tools_sha256: Option<String>,
     /// Hash of the system prompt.
     pub prompt_sha256: Option<String>,
-}
-
-impl TurnConfig {
-    /// The defaults, for that model.
-    pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
-        Self {
-            provider: provider.into(),
-            model: model.into(),
-            max_rounds: DEFAULT_MAX_ROUNDS,
-            context_window: DEFAULT_CONTEXT_WINDOW,
-            max_output: DEFAULT_MAX_OUTPUT,
-            compact_at: Some(COMPACT),
-            has_compactor: false,
-            concurrency: ToolConcurrency::default(),
-            hooks: HookPoints::default(),
-            retry: RetryPolicy::default(),
-            tools: Vec::new(),
-            tools_sha256: None,
-            prompt_sha256: None,
-        }
-    }
 }
 
 /// How the calls of one answer run. Calls that only look may overlap; a call with effects runs
@@ -108,34 +106,5 @@ impl HookPoints {
     #[must_use]
     pub fn contains(&self, point: HookPoint) -> bool {
         self.0.contains(&point)
-    }
-}
-
-/// How failed model calls are tried again: by elapsed time, not by number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RetryPolicy {
-    /// Give up when a series of failures would last longer than this.
-    pub budget: Duration,
-    /// The first delay; each further one is twice as long.
-    pub base: Duration,
-    /// The longest delay, unless the service asks for a longer one.
-    pub cap: Duration,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        Self {
-            budget: Duration::from_secs(300),
-            base: Duration::from_millis(500),
-            cap: Duration::from_secs(30),
-        }
-    }
-}
-
-impl RetryPolicy {
-    /// Never tries again.
-    #[must_use]
-    pub fn never() -> Self {
-        Self { budget: Duration::ZERO, base: Duration::from_millis(1), cap: Duration::ZERO }
     }
 }

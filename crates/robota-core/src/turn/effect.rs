@@ -90,13 +90,6 @@ pub enum Input {
     Compacted(Result<Compaction, ErrorData>),
     /// The wait is over.
     WaitOver,
-    /// An accepted input is to be delivered before the next model call.
-    Send {
-        /// Its id.
-        input: InputId,
-        /// What it says.
-        content: Vec<Block>,
-    },
     /// The turn is to end now.
     Abort {
         /// Why.

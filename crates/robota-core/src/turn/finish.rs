@@ -13,13 +13,13 @@ impl Turn {
     /// The answer is in the conversation. It is final unless something was sent meanwhile or a
     /// hook wants more.
     pub(super) fn answered_finally(&mut self, env: &Env<'_>, out: &mut Out) {
-        if !self.queue.is_empty() {
+        if env.state.inputs.values().any(super::prepare::is_due) {
             self.phase = Phase::Preparing;
             self.prepare(env, out);
             return;
         }
         let may_continue = self.stop_continues < MAX_STOP_CONTINUES;
-        if self.config.hooks.contains(HookPoint::Stop) && may_continue {
+        if self.facts.hooks.contains(HookPoint::Stop) && may_continue {
             self.phase = Phase::Stopping;
             out.emit(HookStarted { point: HookPoint::Stop, call: None });
             out.push(Effect::RunHook(HookInput::Stop {

@@ -7,27 +7,29 @@ use crate::conversation::Pending;
 use crate::error::ErrorData;
 use crate::event::{
     AssistantMessage, Author, CompactionFailed, CompactionFinished, CompactionStarted,
-    CompactionTrigger, ContextMeasured, ModelRequested, PrefixChange, PrefixChanged, Purpose,
-    TurnEnd, UserMessage,
+    CompactionTrigger, ContextMeasured, Delivery, ModelRequested, PrefixChange, PrefixChanged,
+    Purpose, TurnEnd, UserMessage,
 };
 use crate::message::{Message, MessageState};
+use crate::state::PendingInput;
 
 /// After this many rounds in a row that ask for tools that do not exist, the model is called
 /// without any.
 const UNKNOWN_ROUNDS: u32 = 2;
 
+/// Whether an input is delivered before the next model call of the turn that runs.
+pub(super) fn is_due(input: &PendingInput) -> bool {
+    input.delivery == Delivery::NextRound
+}
+
 impl Turn {
     pub(super) fn prepare(&mut self, env: &Env<'_>, out: &mut Out) {
-        if !self.queue.is_empty() {
-            for (input, content) in std::mem::take(&mut self.queue) {
-                let message = Message::user(env.ids, content);
-                out.emit(UserMessage { message, input: Some(input), author: Author::User });
-            }
+        if self.deliver_inputs(env, out) {
             return;
         }
-        let estimate = env.state.context(self.config.context_window);
-        let over_threshold = self.config.compact_at.is_some_and(|share| estimate.exceeds(share));
-        if self.config.has_compactor
+        let estimate = env.state.context(self.rules.context_window);
+        let over_threshold = self.rules.compact_at.is_some_and(|share| estimate.exceeds(share));
+        if self.facts.has_compactor
             && !self.compaction_tried
             && (over_threshold || estimate.exceeds(GUARD))
         {
@@ -40,6 +42,18 @@ impl Turn {
         } else {
             self.new_round(estimate, env, out);
         }
+    }
+
+    /// Delivers the inputs that were sent for the next round; says whether there were any.
+    fn deliver_inputs(&self, env: &Env<'_>, out: &mut Out) -> bool {
+        let due = env.state.inputs.iter().filter(|(_, input)| is_due(input));
+        let mut any = false;
+        for (id, input) in due {
+            let message = Message::user(env.ids, input.content.clone());
+            out.emit(UserMessage { message, input: Some(id.clone()), author: Author::User });
+            any = true;
+        }
+        any
     }
 
     pub(super) fn compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
@@ -60,7 +74,7 @@ impl Turn {
     }
 
     fn new_round(&mut self, estimate: ContextEstimate, env: &Env<'_>, out: &mut Out) {
-        let at_limit = self.config.max_rounds != 0 && self.round >= self.config.max_rounds;
+        let at_limit = self.rules.max_rounds != 0 && self.round >= self.rules.max_rounds;
         self.purpose = if self.unknown_rounds >= UNKNOWN_ROUNDS {
             Purpose::SummaryWithoutTools
         } else if at_limit {
@@ -90,9 +104,9 @@ impl Turn {
             attempt: self.attempt,
             purpose: self.purpose,
             messages: env.state.view.messages.len() as u64,
-            prompt: self.config.prompt_sha256.clone(),
+            prompt: self.facts.prompt_sha256.clone(),
             tools: match self.purpose {
-                Purpose::Answer => self.config.tools_sha256.clone(),
+                Purpose::Answer => self.facts.tools_sha256.clone(),
                 Purpose::SummaryAtLimit | Purpose::SummaryWithoutTools => None,
             },
             instruction: instruction.clone(),

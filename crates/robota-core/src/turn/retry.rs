@@ -1,6 +1,5 @@
 //! When a model call fails: try again while there is time, else say so in words.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use super::{Effect, Ending, Env, Out, Phase, Turn};
@@ -113,30 +112,11 @@ impl Turn {
         }
     }
 
-    /// How long to wait before trying again; none when it would not help or takes too long.
     fn next_delay(&mut self, error: &ProviderError, elapsed: Duration) -> Option<Duration> {
-        let budget = self.config.retry.budget;
-        if !error.retryable() || budget.is_zero() {
-            return None;
-        }
         let since = *self.failing_since.get_or_insert(elapsed);
         self.failures += 1;
-        // "Again at once" is no delay to honour: it would hammer a service that is down.
-        let asked = error.retry_after.filter(|delay| !delay.is_zero());
-        let delay = asked.unwrap_or_else(|| self.backoff());
+        let seed = (self.id.as_str(), self.round);
         let spent = elapsed.saturating_sub(since);
-        (spent.saturating_add(delay) <= budget).then_some(delay)
-    }
-
-    /// Twice as long each time, up to the cap, and spread so that many clients do not come
-    /// back at once. The spread follows from the turn's id: the machine has no dice.
-    fn backoff(&self) -> Duration {
-        let policy = self.config.retry;
-        let doublings = self.failures.saturating_sub(1).min(16);
-        let full = policy.base.saturating_mul(1 << doublings).min(policy.cap.max(policy.base));
-        let mut hasher = DefaultHasher::new();
-        (self.id.as_str(), self.round, self.failures).hash(&mut hasher);
-        let spread = (hasher.finish() % 1000) as u32;
-        full / 2 + full.saturating_mul(spread) / 2000
+        self.rules.retry.delay(error, self.failures, spent, seed)
     }
 }

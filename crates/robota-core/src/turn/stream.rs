@@ -40,7 +40,7 @@ impl Turn {
 
     /// Tells what a request was without, unless that was told of this model before.
     fn left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
-        let (provider, model) = (&self.config.provider, &self.config.model);
+        let (provider, model) = (&self.facts.provider, &self.rules.model);
         let known = env.state.left_out.as_ref();
         let known = known.filter(|told| told.provider == *provider && told.model == *model);
         if parts.exceeds(&known.map_or_else(LeftOut::default, |told| told.parts)) {
@@ -68,7 +68,7 @@ impl Turn {
     }
 
     fn knows_tool(&self, name: &str) -> bool {
-        self.config.tools.binary_search_by(|tool| tool.as_str().cmp(name)).is_ok()
+        self.facts.tools.binary_search_by(|tool| tool.as_str().cmp(name)).is_ok()
     }
 
     fn end_answer(&mut self, stop: &StopReason, env: &Env<'_>, out: &mut Out) {
@@ -155,8 +155,8 @@ impl Turn {
         out.emit(ToolBatchStarted {
             round: self.round,
             calls: self.calls.iter().map(|call| call.tool_use.call.clone()).collect(),
-            parallel: self.config.concurrency.limit() > 1,
-            max_concurrency: match self.config.concurrency.limit() {
+            parallel: self.rules.concurrency.limit() > 1,
+            max_concurrency: match self.rules.concurrency.limit() {
                 usize::MAX => None,
                 limit => u32::try_from(limit).ok(),
             },
@@ -173,7 +173,7 @@ impl Turn {
             let tool_use = &self.calls[at].tool_use;
             let outcome = if !self.knows_tool(&tool_use.name) {
                 unknown.push(tool_use.name.clone());
-                unknown_tool(&tool_use.name, &self.config.tools)
+                unknown_tool(&tool_use.name, &self.facts.tools)
             } else if let ToolInput::Unparsed(unparsed) = &tool_use.input {
                 ToolOutcome::not_run(
                     "invalid_input",

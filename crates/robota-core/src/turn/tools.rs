@@ -18,7 +18,7 @@ use crate::hook::{
 use crate::ids::{CallId, MessageId};
 use crate::message::{ResultBlock, ToolResult};
 use crate::permission::{Class, Verdict};
-use crate::state::result_chars;
+use crate::state::{join_context, result_chars};
 use crate::tool::{Ran, ToolOutcome};
 
 impl Turn {
@@ -56,7 +56,7 @@ impl Turn {
     }
 
     fn needs_pre_hook(&self, at: usize) -> bool {
-        self.config.hooks.contains(HookPoint::PreToolUse) && !self.calls[at].pre_hooks_done
+        self.facts.hooks.contains(HookPoint::PreToolUse) && !self.calls[at].pre_hooks_done
     }
 
     /// Starts whatever can start now. Hooks and questions of all calls may be open at once;
@@ -127,7 +127,7 @@ impl Turn {
             return false;
         }
         let running = self.calls.iter().filter(|call| call.is_running()).count();
-        if running >= self.config.concurrency.limit() {
+        if running >= self.rules.concurrency.limit() {
             return false;
         }
         let earlier = &self.calls[..at];
@@ -173,12 +173,7 @@ impl Turn {
 
     /// What hooks said beside their decision about a call.
     fn take_beside(&mut self, at: usize, beside: Beside, out: &mut Out) {
-        if let Some(words) = beside.context {
-            self.calls[at].context = Some(match self.calls[at].context.take() {
-                Some(earlier) => format!("{earlier}\n{words}"),
-                None => words,
-            });
-        }
+        join_context(&mut self.calls[at].context, beside.context.as_deref());
         if self.stopped.is_none() && beside.stop.is_some() {
             self.stopped = beside.stop;
             self.stop_calls(out);
@@ -420,7 +415,7 @@ impl Turn {
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         });
         let hooked = matches!(self.ending, None | Some(Ending::Stopped));
-        if self.config.hooks.contains(HookPoint::PostToolUse) && hooked {
+        if self.facts.hooks.contains(HookPoint::PostToolUse) && hooked {
             out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
             let state = &self.calls[at];
             let tool_use = with_input(&state.tool_use, state.input.as_ref());
@@ -443,8 +438,7 @@ impl Turn {
         for call in std::mem::take(&mut self.calls) {
             let Stage::Done(outcome) = call.stage else { continue };
             failed += u32::from(!outcome.ok);
-            let full =
-                exceeds(conservative_tokens(chars), self.config.context_window, TOOL_RESULTS);
+            let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
             // The first result is always told: leaving out all of them would help nobody.
             let result = if full && added > 0 {
                 skipped += 1;

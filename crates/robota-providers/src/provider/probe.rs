@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use robota_core::call::CallContext;
 use robota_core::ids::CountingIds;
 use robota_core::message::{Block, Message};
 use robota_core::permission::Class;
-use robota_core::provider::{
-    Delta, ModelRequest, PayloadTap, Provider as _, ProviderError, StopReason,
-};
+use robota_core::provider::{Delta, ModelRequest, Provider as _, ProviderError, StopReason};
 use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use serde::Serialize;
@@ -55,7 +54,7 @@ impl HttpProvider {
         let list = self.models().await.ok().flatten();
         let entry = list.as_ref().and_then(|list| list.entries.iter().find(|one| one.id == model));
         let started = Instant::now();
-        let mut stream = self.stream(question(model), PayloadTap::none()).await?;
+        let mut stream = self.stream(question(model), CallContext::detached()).await?;
         let mut first_delta = None;
         let mut calls_tools = false;
         let mut usage = None;

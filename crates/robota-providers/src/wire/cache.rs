@@ -66,7 +66,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) encoder: &'a dyn Encode,
     pub(crate) quirks: &'a Quirks,
     pub(crate) cache: &'a PieceCache,
-    pub(crate) blobs: Option<&'a dyn Blobs>,
+    pub(crate) blobs: &'a dyn Blobs,
 }
 
 impl Writer<'_> {
@@ -150,7 +150,7 @@ impl Writer<'_> {
     /// The attachments of messages that are not written yet.
     async fn load(&self, request: &ModelRequest, plan: &Plan<'_>) -> HashMap<String, Vec<u8>> {
         let mut loaded = HashMap::new();
-        let Some(store) = self.blobs else { return loaded };
+        let store = self.blobs;
         let fresh = request.messages.iter().filter(|message| {
             !blobs_of(message).is_empty()
                 && self.cache.get(message, plan.print(message, &request.model)).is_none()

@@ -82,7 +82,7 @@ impl Bench {
             encoder: encoder(self.wire),
             quirks: &self.quirks,
             cache: &self.cache,
-            blobs: Some(&self.blobs),
+            blobs: &self.blobs,
         };
         writer.body(request, &self.options, self.web).await
     }

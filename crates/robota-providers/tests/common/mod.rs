@@ -35,7 +35,7 @@ pub(crate) fn provider(setup: WireSetup) -> Arc<dyn Provider> {
         quirks,
         ..ProviderSettings::default()
     };
-    let host = Host::new(Transport::default()).with_blobs(setup.blobs);
+    let host = Host::new(Transport::default());
     let vendors = Vendors::builtin();
     let profile = vendors.require(vendor).unwrap();
     build(profile, settings, &host).unwrap()

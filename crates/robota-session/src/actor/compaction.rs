@@ -1,118 +1,119 @@
-//! A compaction that somebody asked for, beside any turn.
+//! A compaction that was asked for, between turns.
 
 use std::sync::Arc;
 
+use robota_core::call::{CallContext, RetryWatch};
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
-use robota_core::driver::{Command, DriveConfig, Recorder};
+use robota_core::driver::Recorder;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{
-    CompactionFailed, CompactionFinished, CompactionStarted, CompactionTrigger, ContextMeasured,
-    PrefixChange, PrefixChanged,
+    CompactionFailed, CompactionFinished, ContextMeasured, Event, ModelRetry, PrefixChange,
+    PrefixChanged,
 };
+use robota_core::redact::Redactor;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::Reply;
 use crate::error::SessionError;
 
-/// Summarises now. The recorder comes back when it is over.
-pub(super) async fn run(
-    mut recorder: Recorder,
-    mut commands: mpsc::Receiver<Command>,
-    compactor: Option<Arc<dyn Compactor>>,
-    config: DriveConfig,
-    reply: Reply<()>,
-) -> Recorder {
-    let result = summarise(&mut recorder, &mut commands, compactor, &config).await;
-    // What was asked meanwhile is answered: whoever asked would wait for ever.
-    commands.close();
-    while let Some(command) = commands.recv().await {
-        hear(&mut recorder, command).await;
-    }
-    let _ = reply.send(result);
-    recorder
+/// A compaction that runs.
+pub(super) struct ManualCompaction {
+    task: JoinSet<Result<Compaction, ErrorData>>,
+    /// Attempts of its model calls that failed and are tried again.
+    retries: mpsc::UnboundedReceiver<Event>,
+    waiting: Vec<Event>,
+    done: Option<Result<Compaction, ErrorData>>,
+    cancel: CancellationToken,
+    redactor: Redactor,
+    reply: Option<Reply<()>>,
 }
 
-async fn summarise(
-    recorder: &mut Recorder,
-    commands: &mut mpsc::Receiver<Command>,
-    compactor: Option<Arc<dyn Compactor>>,
-    config: &DriveConfig,
-) -> Result<(), SessionError> {
-    let window = config.turn.context_window;
-    let before = recorder.state().context(window);
-    let trigger = CompactionTrigger::Manual;
-    recorder.append(None, vec![CompactionStarted { trigger, before }.into()]).await?;
-    let request = CompactionRequest {
-        view: recorder.state().view.messages.clone(),
-        system: config.system.clone(),
-        trigger,
-        instructions: config.compact_instructions.clone(),
-        before,
-    };
-    let mut result = work(recorder, commands, compactor, request).await;
-    if let Err(error) = &mut result {
-        config.redactor.error(error);
-    }
-    match result {
-        Ok(Compaction { summary, keep_from }) => {
-            let finished = CompactionFinished { summary, keep_from };
-            let changed = PrefixChanged { cause: PrefixChange::Compaction };
-            recorder.append(None, vec![finished.into(), changed.into()]).await?;
-            let estimate = recorder.state().context(window);
-            recorder.append(None, vec![ContextMeasured { estimate }.into()]).await?;
-            Ok(())
-        }
-        Err(error) => {
-            recorder.append(None, vec![CompactionFailed { error: error.clone() }.into()]).await?;
-            Err(SessionError::Compaction(error))
-        }
-    }
-}
-
-/// The compactor in a task of its own, so that its panic is its own too; commands meanwhile.
-async fn work(
-    recorder: &mut Recorder,
-    commands: &mut mpsc::Receiver<Command>,
-    compactor: Option<Arc<dyn Compactor>>,
-    request: CompactionRequest,
-) -> Result<Compaction, ErrorData> {
-    let Some(compactor) = compactor else {
-        let text = "compaction is unavailable: no compactor is configured";
-        return Err(ErrorData::new(ErrorKind::Configuration, text));
-    };
-    let mut task = JoinSet::new();
-    task.spawn(async move { compactor.compact(request).await });
-    loop {
-        tokio::select! {
-            biased;
-            Some(command) = commands.recv() => {
-                if hear(recorder, command).await {
-                    let text = "it was interrupted";
-                    return Err(ErrorData::new(ErrorKind::Validation, text));
+impl ManualCompaction {
+    /// Starts it in a task of its own, so that its panic is its own too.
+    pub(super) fn start(
+        compactor: Option<Arc<dyn Compactor>>,
+        request: CompactionRequest,
+        mut context: CallContext,
+        reply: Reply<()>,
+    ) -> Self {
+        let (report, retries) = mpsc::unbounded_channel();
+        context.retries = RetryWatch::new(move |retry| {
+            let _ = report.send(ModelRetry::of(0, retry).into());
+        });
+        let (cancel, redactor) = (context.cancel.clone(), context.redactor.clone());
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            match compactor {
+                Some(compactor) => compactor.compact(request, context).await,
+                None => {
+                    let text = "compaction is unavailable: no compactor is configured";
+                    Err(ErrorData::new(ErrorKind::Configuration, text))
                 }
             }
-            joined = task.join_next() => {
-                let panicked = || ErrorData::new(ErrorKind::Plugin, "the compactor panicked");
-                return match joined {
+        });
+        let (waiting, done, reply) = (Vec::new(), None, Some(reply));
+        Self { task, retries, waiting, done, cancel, redactor, reply }
+    }
+
+    /// Ends it without a summary.
+    pub(super) fn cancel(&mut self) {
+        self.cancel.cancel();
+        self.task.abort_all();
+        let text = "it was interrupted";
+        self.done.get_or_insert_with(|| Err(ErrorData::new(ErrorKind::Validation, text)));
+    }
+
+    /// Returns when it has something to record. Cancel safe.
+    pub(super) async fn ready(&mut self) {
+        if self.done.is_some() || !self.waiting.is_empty() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            Some(event) = self.retries.recv() => self.waiting.push(event),
+            joined = self.task.join_next() => {
+                let panicked = || Err(ErrorData::new(ErrorKind::Plugin, "the compactor panicked"));
+                self.done = Some(match joined {
                     Some(Ok(result)) => result,
-                    Some(Err(_)) | None => Err(panicked()),
-                };
+                    Some(Err(_)) | None => panicked(),
+                });
             }
         }
     }
-}
 
-/// What is asked of whoever has the recorder; says whether it is to stop.
-async fn hear(recorder: &mut Recorder, command: Command) -> bool {
-    match command {
-        Command::Abort { .. } => return true,
-        // It is safe, and begins the next turn.
-        Command::Send { .. } => {}
-        Command::Append { events, done } => {
-            let _ = done.send(recorder.append(None, events).await);
+    /// Records what there is; says whether the compaction is over.
+    pub(super) async fn step(&mut self, recorder: &mut Recorder, window: u64) -> bool {
+        let mut events = std::mem::take(&mut self.waiting);
+        while let Ok(event) = self.retries.try_recv() {
+            events.push(event);
         }
-        Command::Inspect(look) => look(recorder.state()),
+        let Some(result) = self.done.take() else {
+            // A failure shows with the append that ends the compaction.
+            let _ = recorder.append(None, events).await;
+            return false;
+        };
+        let told = match result {
+            Ok(Compaction { summary, keep_from }) => {
+                events.push(CompactionFinished { summary, keep_from }.into());
+                events.push(PrefixChanged { cause: PrefixChange::Compaction }.into());
+                Ok(())
+            }
+            Err(mut error) => {
+                self.redactor.error(&mut error);
+                events.push(CompactionFailed { error: error.clone() }.into());
+                Err(SessionError::Compaction(error))
+            }
+        };
+        let mut written = recorder.append(None, events).await;
+        if written.is_ok() && told.is_ok() {
+            let estimate = recorder.state().context(window);
+            written = recorder.append(None, vec![ContextMeasured { estimate }.into()]).await;
+        }
+        if let Some(reply) = self.reply.take() {
+            let _ = reply.send(written.map_err(SessionError::from).and(told));
+        }
+        true
     }
-    false
 }

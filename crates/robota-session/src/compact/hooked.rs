@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use robota_core::call::CallContext;
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::CompactionTrigger;
@@ -17,7 +18,11 @@ pub(crate) struct HookedCompactor {
 
 #[async_trait::async_trait]
 impl Compactor for HookedCompactor {
-    async fn compact(&self, mut request: CompactionRequest) -> Result<Compaction, ErrorData> {
+    async fn compact(
+        &self,
+        mut request: CompactionRequest,
+        context: CallContext,
+    ) -> Result<Compaction, ErrorData> {
         let trigger = match request.trigger {
             CompactionTrigger::Auto => CompactTrigger::Auto,
             CompactionTrigger::Manual => CompactTrigger::Manual,
@@ -39,7 +44,7 @@ impl Compactor for HookedCompactor {
                 }
             }
         }
-        let compaction = self.inner.compact(request).await?;
+        let compaction = self.inner.compact(request, context).await?;
         if self.hooks.stands_at(HookEvent::PostCompact) {
             let compact_summary = compaction.summary.text();
             self.hooks.run_event(HookData::PostCompact { trigger, compact_summary }).await;

@@ -1,5 +1,6 @@
 use std::num::NonZeroUsize;
 
+use robota_core::call::CallContext;
 use robota_core::event::CompactionTrigger;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::message::{Block, MessageState, ToolInput, ToolResult, ToolUse};
@@ -55,7 +56,7 @@ async fn sess_06_old_turns_become_a_summary_and_new_ones_stay_word_for_word() {
     let usage = Usage::new(5_000, 200);
     let answer = Answer::new().text("They asked ten things.").usage(usage);
     let (compactor, model) = compactor(Script::new().answer(answer), 20_000);
-    let done = compactor.compact(request(view.clone())).await.unwrap();
+    let done = compactor.compact(request(view.clone()), CallContext::detached()).await.unwrap();
     assert_eq!(done.summary.text(), "[Context Summary] They asked ten things.");
     assert_eq!(done.summary.usage, Some(usage), "what it cost is known");
     let kept = kept(&view, &done);
@@ -72,7 +73,7 @@ async fn sess_06_old_turns_become_a_summary_and_new_ones_stay_word_for_word() {
 async fn sess_06_a_history_too_large_for_one_call_is_summarised_in_parts() {
     let view = conversation(40, 6_000);
     let (compactor, model) = compactor(Script::new().text("So far.").looped(), 10_000);
-    compactor.compact(request(view)).await.unwrap();
+    compactor.compact(request(view), CallContext::detached()).await.unwrap();
     let requests = model.requests();
     assert!(requests.len() > 5, "{}", requests.len());
     for (at, sent) in requests.iter().enumerate() {
@@ -92,7 +93,11 @@ async fn sess_06_calls_are_never_parted_from_their_results() {
             for length in 2..=whole.len() {
                 let view: View = Arc::new(whole[..length].to_vec());
                 let (compactor, _) = compactor(Script::new().text("Short.").looped(), 8_000);
-                let Ok(done) = compactor.compact(request(view.clone())).await else { continue };
+                let Ok(done) =
+                    compactor.compact(request(view.clone()), CallContext::detached()).await
+                else {
+                    continue;
+                };
                 let kept = kept(&view, &done);
                 if kept > 0 {
                     let first = &view[view.len() - kept];
@@ -111,7 +116,7 @@ async fn sess_06_a_summary_that_is_not_smaller_is_cut_until_it_is() {
     let view = conversation(4, 600);
     let long = "very long ".repeat(5_000);
     let (compactor, _) = compactor(Script::new().text(long), 20_000);
-    let done = compactor.compact(request(view.clone())).await.unwrap();
+    let done = compactor.compact(request(view.clone()), CallContext::detached()).await.unwrap();
     let cut = view.len() - kept(&view, &done);
     let before: usize = view[..cut].iter().map(|message| transcript::size(message)).sum();
     assert!(done.summary.text().len() < before, "{} < {before}", done.summary.text().len());
@@ -123,7 +128,7 @@ async fn sess_06_the_users_instructions_reach_the_model() {
     let (compactor, model) = compactor(Script::new().text("Short."), 20_000);
     let instructions = Some("keep the file names".to_owned());
     let request = CompactionRequest { instructions, ..request(conversation(4, 600)) };
-    compactor.compact(request).await.unwrap();
+    compactor.compact(request, CallContext::detached()).await.unwrap();
     assert!(model.requests()[0].messages[0].text().ends_with("keep the file names"));
 }
 
@@ -131,13 +136,19 @@ async fn sess_06_the_users_instructions_reach_the_model() {
 async fn sess_06_a_model_that_fails_leaves_the_conversation_as_it_was() {
     let error = robota_core::provider::ProviderError::new(ErrorKind::Authentication, "no key");
     let (compactor, _) = compactor(Script::new().error(error), 20_000);
-    let error = compactor.compact(request(conversation(4, 600))).await.unwrap_err();
+    let error = compactor
+        .compact(request(conversation(4, 600)), CallContext::detached())
+        .await
+        .unwrap_err();
     assert!(error.message.contains("no key"));
     let (compactor, _) = self::compactor(Script::new().text("  "), 20_000);
-    assert!(compactor.compact(request(conversation(4, 600))).await.is_err(), "no words");
+    assert!(
+        compactor.compact(request(conversation(4, 600)), CallContext::detached()).await.is_err(),
+        "no words"
+    );
     let overloaded = robota_core::provider::ProviderError::new(ErrorKind::RateLimit, "busy");
     let (compactor, model) = self::compactor(Script::new().error(overloaded).text("Ok."), 20_000);
-    compactor.compact(request(conversation(4, 600))).await.unwrap();
+    compactor.compact(request(conversation(4, 600)), CallContext::detached()).await.unwrap();
     assert_eq!(model.requests().len(), 2, "a failure that may pass is tried again");
 }
 
@@ -146,7 +157,7 @@ async fn sess_06_nothing_to_summarise_is_said() {
     let ids = CountingIds::default();
     let view: View = Arc::new(vec![Arc::new(Message::user(&ids, "Hi"))]);
     let (compactor, model) = compactor(Script::new().text("Short."), 20_000);
-    assert!(compactor.compact(request(view)).await.is_err());
+    assert!(compactor.compact(request(view), CallContext::detached()).await.is_err());
     assert!(model.requests().is_empty());
 }
 

@@ -63,15 +63,15 @@ async fn core_21_mode_and_rules_can_change_while_a_session_lives() {
     assert_eq!((judged.verdict, judged.source), (Verdict::Deny, Source::Rule));
 }
 
-/// `rm` in a folder that a rule names is found there, although the command does not say where.
+/// `rm` in a folder that a rule names is found there: the tool says where a command starts.
 #[tokio::test]
 async fn core_21_commands_are_judged_where_they_will_start() {
     let judged = async |cwd: &'static str, command: &str| {
-        let gate = gate(Mode::BypassPermissions, &[], &["Edit(precious/**)"])
-            .shell_cwd(move |_| PathBuf::from(cwd));
+        let gate = gate(Mode::BypassPermissions, &[], &["Edit(precious/**)"]);
         let fork = gate.for_fork().unwrap();
         let bash = fn_tool("Bash", Class::Execute, |_| async { ToolOutcome::ok("") });
-        let input = robota_core::message::ToolInput::Json(json!({"command": command}));
+        let input = json!({"command": command, "cwd": cwd});
+        let input = robota_core::message::ToolInput::Json(input);
         let call = ToolUse::new("c".into(), "call_0", "Bash", input);
         let spec = robota_core::tool::Tool::spec(&bash);
         let verdict = gate.judge(&call, spec).await.verdict;

@@ -59,7 +59,7 @@ impl HookChain {
 
     async fn prompt(&self, input: &HookInput) -> PromptDecision {
         let mut contexts = Vec::new();
-        contexts.extend(self.started.lock().unwrap_or_else(PoisonError::into_inner).take());
+        contexts.extend(self.started.lock().unwrap_or_else(PoisonError::into_inner).clone());
         for hooks in self.at(HookPoint::UserPromptSubmit) {
             match hooks.run(input.clone()).await.answer {
                 HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
@@ -69,6 +69,8 @@ impl HookChain {
                 _ => return PromptDecision::Block { reason: astray(HookPoint::UserPromptSubmit) },
             }
         }
+        // It goes with an input that is delivered: one that a hook blocked does not use it up.
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).take();
         let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
         PromptDecision::Continue { context }
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures::StreamExt as _;
+use robota_core::call::CallContext;
 use robota_core::conversation::Pending;
 use robota_core::error::ErrorKind;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, MessageState};
 use robota_core::provider::{
-    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, PayloadTap, Provider, ProviderError,
+    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError,
 };
 
 use super::{CodeHook, HookChain};
@@ -56,7 +57,7 @@ impl Provider for HookedProvider {
     async fn stream(
         &self,
         mut request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         let hooks = self.hooks.code();
         for hook in &hooks {
@@ -64,7 +65,7 @@ impl Provider for HookedProvider {
                 .await
                 .map_err(|reason| refused(&**hook, "the call", &reason))?;
         }
-        let stream = self.inner.stream(request, tap).await?;
+        let stream = self.inner.stream(request, context).await?;
         let watched = Watched {
             stream,
             pending: Pending::default(),

@@ -263,7 +263,10 @@ fn by_hand(ops: &[Op]) -> Vec<Envelope> {
         Hand { events: Vec::new(), state: State::default(), ids: CountingIds::default() };
     let cwd = Some("/home/ada/app".to_owned());
     let session = SessionId::from("by-hand");
-    hand.push(None, SessionCreated { session, format: FORMAT, cwd, parent: None });
+    hand.push(
+        None,
+        SessionCreated { session, format: FORMAT, cwd, parent: None, spawned_by: None },
+    );
     hand.push(None, Opened { epoch: 1, after_seq: 0, pid: None });
     hand.push(None, ModeChanged { mode: Mode::Default });
     ops.iter().for_each(|op| hand.op(op));

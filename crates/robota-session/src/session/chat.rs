@@ -1,14 +1,15 @@
 //! Saying something and following what becomes of it.
 
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{Cursor, Delivery, Event, TurnEnd};
+use robota_core::event::{Cursor, Event, TurnEnd};
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::Content;
 use tokio::sync::watch;
 
-use super::Session;
 use super::follow::{End, Follow};
+use super::{SendOptions, Session};
 use crate::error::SessionError;
+use crate::hub::StoreFailure;
 use crate::kind::{EventKind, Kinds};
 use crate::subscribe::{SessionEvent, Since, Subscription};
 
@@ -89,7 +90,7 @@ pub struct Chat {
     last: Option<Cursor>,
     end: Option<ChatEnd>,
     /// What a journal that failed did not take is not told by events.
-    failures: watch::Receiver<Option<ErrorData>>,
+    failures: watch::Receiver<Option<StoreFailure>>,
 }
 
 impl Chat {
@@ -98,11 +99,11 @@ impl Chat {
         content: Content,
         kinds: Kinds,
     ) -> Result<Self, SessionError> {
-        let failures = session.shared.live.failures();
-        let accepted = session.accept(content, Delivery::AfterTurn).await?;
+        let failures = session.shared.hub.failures();
+        let accepted = session.accept(content, SendOptions::default()).await?;
         let since = accepted.before.map_or(Since::Start, Since::After);
         let events = session.subscribe(since, Kinds::Everything).await?;
-        let pauses = session.shared.desk.waits_for_clients();
+        let pauses = session.shared.approvals.waits_for_clients();
         let (input, last) = (accepted.input, accepted.before);
         let follow = Follow::new(input.clone());
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
@@ -129,9 +130,16 @@ impl Chat {
                 biased;
                 next = self.events.next_event() => next,
                 Ok(()) = self.failures.changed() => {
-                    let error = self.failures.borrow_and_update().clone();
-                    self.end = Some(ChatEnd::Ended { end: TurnEnd::StoreFailed, error });
-                    break;
+                    let failure = self.failures.borrow_and_update().clone();
+                    match failure {
+                        // No turn has taken this input: it is delivered later.
+                        Some(failure) if failure.undelivered.contains(&self.input) => continue,
+                        failure => {
+                            let error = failure.map(|failure| failure.error);
+                            self.end = Some(ChatEnd::Ended { end: TurnEnd::StoreFailed, error });
+                            break;
+                        }
+                    }
                 }
             };
             let event = match next {
@@ -139,7 +147,7 @@ impl Chat {
                 Some(Err(error)) => return Some(Err(error)),
                 None => {
                     self.end = Some(ChatEnd::Cancelled);
-                    return Some(Err(self.session.shared.live.why_ended(self.session.id())));
+                    return Some(Err(self.session.shared.hub.why_ended(self.session.id())));
                 }
             };
             self.last = Some(event.cursor());
@@ -162,7 +170,7 @@ impl Chat {
             return;
         }
         if let Event::PermissionAsked(data) = event.event() {
-            let asked = self.session.shared.live.pulse().asked;
+            let asked = self.session.shared.hub.status().asked;
             if asked.contains(&data.call) {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
             }

@@ -3,15 +3,17 @@
 use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
 use robota_core::history::HistoryEntry;
-use robota_core::journal::read_all;
 use robota_core::message::Message;
-use robota_core::project::history;
+use robota_core::project::History;
 use robota_core::provider::View;
 
 use super::Session;
 use crate::actor::{Request, Rewrite};
 use crate::error::SessionError;
 use crate::open::check_threshold;
+
+/// Events read from the journal at a time.
+const PAGE: usize = 4_096;
 
 /// The conversation of a session.
 #[derive(Clone)]
@@ -23,7 +25,7 @@ impl ContextHandle {
     /// # Errors
     /// When the session has ended.
     pub async fn state(&self) -> Result<ContextState, SessionError> {
-        let window = self.0.shared.makeup().parts.config.turn.context_window;
+        let window = self.0.shared.turn_setup().setup.config.turn.context_window;
         self.0.inspect(move |state| state.context(window).state()).await
     }
 
@@ -40,8 +42,15 @@ impl ContextHandle {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SessionError> {
-        let events = read_all(&*self.0.shared.store, self.0.id(), 0).await?;
-        Ok(history(&events))
+        let (store, mut history, mut after) = (&*self.0.shared.store, History::default(), 0);
+        loop {
+            let page = store.read(self.0.id(), after, PAGE).await?;
+            page.iter().for_each(|envelope| history.push(envelope));
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = last.seq,
+                _ => return Ok(history.finish()),
+            }
+        }
     }
 
     /// Runs that ended with an answer.
@@ -97,7 +106,7 @@ impl ContextHandle {
     /// The share of the window above which the conversation is summarised by itself.
     #[must_use]
     pub fn auto_compact(&self) -> Option<f64> {
-        self.0.shared.makeup().parts.config.turn.compact_at
+        self.0.shared.turn_setup().setup.config.turn.compact_at
     }
 
     /// Another threshold, from the next turn on; none never summarises by itself.
@@ -106,7 +115,7 @@ impl ContextHandle {
     /// When it is no share of the window: above 0 and at most 1.
     pub fn set_auto_compact(&self, threshold: Option<f64>) -> Result<(), SessionError> {
         check_threshold(threshold)?;
-        self.0.shared.makeup_mut().parts.config.turn.compact_at = threshold;
+        self.0.shared.turn_setup_mut().setup.config.turn.compact_at = threshold;
         Ok(())
     }
 }

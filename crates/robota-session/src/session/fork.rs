@@ -7,11 +7,11 @@ use robota_core::journal::JournalStore;
 use robota_core::state::Origin;
 
 use super::Session;
-use crate::actor::Beginning;
+use crate::actor::StartOptions;
 use crate::error::SessionError;
 use crate::fork::{Places, begin};
 use crate::id::{Selector, SnapshotId, fork_id, label};
-use crate::open::open;
+use crate::open::{open, prepare};
 
 /// Nobody has more ancestors than this.
 const MAX_LINEAGE: usize = 64;
@@ -51,15 +51,17 @@ impl Session {
         let places = self.inspect(Places::of).await?;
         let store = self.shared.store.clone();
         let at = places.resolve(&*store, self.id(), place).await?;
-        let mut parts = self.shared.makeup().parts.clone();
-        if let Some(gate) = parts.gate.for_fork() {
-            parts.gate = gate;
+        let mut setup = self.shared.turn_setup().setup.clone();
+        if let Some(gate) = setup.gate.for_fork() {
+            setup.gate = gate;
         }
-        let child = id.unwrap_or_else(|| fork_id(self.id(), &*parts.ids));
+        let child = id.unwrap_or_else(|| fork_id(self.id(), &*setup.ids));
+        let clock = setup.clock.clone();
+        let turn_setup = prepare(setup, &*store, &child)?;
         // The child is safe first: a parent never speaks of one that is not there.
-        let recorder = begin(&*store, self.id(), at, &places, &child, parts.clock.clone()).await?;
-        let beginning = Beginning::new(SessionSource::Fork);
-        let session = open(store, child.clone(), recorder, parts, Vec::new(), beginning).await?;
+        let recorder = begin(&*store, self.id(), at, &places, &child, clock).await?;
+        let options = StartOptions::new(SessionSource::Fork);
+        let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
         self.append(vec![Forked { child, at }.into()]).await?;
         Ok(session)
     }

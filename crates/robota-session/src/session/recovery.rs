@@ -1,15 +1,15 @@
-//! What a dead writer left open, and going on after it.
+//! What a crash left open, and how to continue.
 
 use std::collections::HashMap;
 
+use robota_core::close::{Choice, OpenOperation, open_operations};
 use robota_core::ids::CallId;
 
 use super::Session;
 use crate::actor::Request;
 use crate::error::SessionError;
-use crate::recover::{Choice, OpenOperation, open_operations};
 
-/// What a dead writer left open, and going on after it.
+/// What a crash left open, and how to continue.
 #[derive(Clone)]
 pub struct Recovery(pub(super) Session);
 
@@ -33,12 +33,12 @@ impl Recovery {
         self.0.ask(|reply| Request::Recover { choices, reply }).await
     }
 
-    /// Goes on with a turn that was cut short: the same request again, without the half answer.
-    /// A call that nobody had approved is asked about again when the model repeats it.
+    /// Continues a turn that was interrupted: the same request again, without the half answer. A
+    /// call that was not approved is asked about again when the model repeats it.
     ///
     /// # Errors
     /// When the conversation ends with a whole answer, or something runs.
-    pub async fn go_on(&self) -> Result<(), SessionError> {
+    pub async fn continue_turn(&self) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Continue { reply }).await
     }
 }

@@ -1,4 +1,3 @@
-use robota_core::checkpoint::NoCheckpoints;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore as _, MemoryStore};
 use robota_core::message::BlobRef;
@@ -18,9 +17,8 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
         async move { ToolOutcome::failed("exit", text).with_metadata("exit_code", 3) }
     });
     let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
-    let (blobs, checkpoints) = (blobs.clone(), Arc::new(NoCheckpoints));
-    let hosted =
-        Hosted { inner: Arc::new(inner), blobs, limit: Some(limit), checkpoints, redactor };
+    let (inner, blobs) = (Arc::new(inner), blobs.clone());
+    let hosted = Hosted { inner, blobs, limit: Some(limit), redactor };
     hosted.run(json!({}), ToolContext::detached()).await
 }
 
@@ -114,7 +112,6 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
             inner: Arc::new(Streams(spec.clone(), millions)),
             blobs: blobs.clone(),
             limit: Some(100),
-            checkpoints: Arc::new(NoCheckpoints),
             redactor: Redactor::default(),
         };
         let outcome = hosted.run(json!({}), ToolContext::detached()).await;

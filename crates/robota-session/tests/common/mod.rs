@@ -28,6 +28,8 @@ pub(crate) fn builder_with(model: &ScriptedProvider) -> SessionBuilder {
     Session::builder(Arc::new(model.clone()), "test-model")
         .ids(Arc::new(CountingIds::default()))
         .clock(Arc::new(FakeClock::fixed()))
+        // Where a test lets an append fail, it fails for good.
+        .configure(|config| config.append_retries.clear())
 }
 
 pub(crate) fn yaml(text: &str) -> Script {

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use robota_core::blob::Blobs;
+use robota_core::call::CallContext;
 use robota_core::conversation::Pending;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::journal::JournalError;
 use robota_core::message::{BlobRef, Block, Message, MessageState, ToolResult, ToolUse};
 use robota_core::permission::Class;
-use robota_core::provider::{
-    Delta, ModelRequest, PayloadTap, Provider, ProviderError, StopReason, View,
-};
+use robota_core::provider::{Delta, ModelRequest, Provider, ProviderError, StopReason, View};
 use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
@@ -132,7 +131,8 @@ impl Bench {
 
     /// Sends a request and waits for the whole answer, which must keep the contract of streams.
     pub async fn send(&self, request: ModelRequest) -> Result<Answered, ProviderError> {
-        let mut stream = self.provider.stream(request, PayloadTap::none()).await?;
+        let context = CallContext::detached().with_blobs(self.blobs.clone());
+        let mut stream = self.provider.stream(request, context).await?;
         let mut deltas = Vec::new();
         while let Some(item) = stream.next().await {
             match item {

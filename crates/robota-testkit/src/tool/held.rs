@@ -68,7 +68,7 @@ impl Tool for HeldTool {
             ToolOutcome::ok(text.ok().flatten().unwrap_or_default())
         };
         let cancelled = async {
-            context.cancel.cancelled().await;
+            context.scope.cancel.cancelled().await;
             self.shared.told.send_modify(|calls| *calls += 1);
             if !self.heeds_cancellation {
                 std::future::pending::<()>().await;

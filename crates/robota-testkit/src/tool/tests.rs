@@ -1,6 +1,8 @@
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
+use robota_core::call::CallContext;
+
 use super::*;
 
 async fn run(tool: &dyn Tool, input: Value) -> ToolOutcome {
@@ -53,7 +55,7 @@ async fn a_blocking_tool_ends_when_released_or_told_to_stop() {
     let tool = blocking_tool("slow", Class::Inspect);
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let outcome = tool.run(json!({}), ToolContext { cancel, ..ToolContext::detached() }).await;
+    let outcome = tool.run(json!({}), cancelled_by(cancel)).await;
     assert_eq!(outcome.error_code.as_deref(), Some("cancelled"));
 }
 
@@ -61,11 +63,16 @@ async fn a_blocking_tool_ends_when_released_or_told_to_stop() {
 async fn a_stubborn_tool_does_not_stop_when_told_to() {
     let tool = stubborn_tool("mule", Class::Execute);
     let cancel = CancellationToken::new();
-    let context = ToolContext { cancel: cancel.clone(), ..ToolContext::detached() };
+    let context = cancelled_by(cancel.clone());
     let mut call = tool.run(json!({}), context).boxed();
     cancel.cancel();
     assert!((&mut call).now_or_never().is_none());
     tool.told_to_stop(1).await;
     tool.release("done all the same");
     assert_eq!(call.await.text(), "done all the same");
+}
+
+fn cancelled_by(cancel: CancellationToken) -> ToolContext {
+    let scope = CallContext { cancel, ..CallContext::detached() };
+    ToolContext { scope, ..ToolContext::detached() }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use robota_core::call::CallContext;
 use robota_core::env_ref::Secret;
 use robota_core::redact::Redactor;
 use robota_core::tool::{OutputStore, OutputWriter};
@@ -73,7 +74,7 @@ async fn long_output_keeps_both_ends() {
 #[tokio::test]
 async fn interrupted_before_and_while_running() {
     let context = ToolContext::detached();
-    context.cancel.cancel();
+    context.scope.cancel.cancel();
     let outcome = tool().run(json!({"command": "echo ran"}), context).await;
     assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::No, Some("interrupted")));
 
@@ -81,7 +82,7 @@ async fn interrupted_before_and_while_running() {
     let pipe = dir.path().join("pipe");
     assert!(bash(&format!("mkfifo '{}'", pipe.display())).await.ok);
     let context = ToolContext::detached();
-    let cancel = context.cancel.clone();
+    let cancel = context.scope.cancel.clone();
     let command = format!("echo up > '{}'; sleep 3600", pipe.display());
     let (tool, input) = (tool(), json!({"command": command}));
     let (outcome, ()) = tokio::join!(tool.run(input, context), async {
@@ -166,7 +167,10 @@ async fn what_is_not_shown_can_be_read() {
     let place = place(dir.path()).follow_cd();
     let kept = Shelf::default();
     let context = || ToolContext {
-        redactor: Redactor::new([Secret::new("geheimnis-1234")]),
+        scope: CallContext {
+            redactor: Redactor::new([Secret::new("geheimnis-1234")]),
+            ..CallContext::detached()
+        },
         output: Some(Arc::new(kept.clone())),
         ..ToolContext::detached()
     };

@@ -104,7 +104,7 @@ async fn enter(
     let id = place.session("main");
     let make = || builder(model, &place.effects());
     model.go_on();
-    let resume = Resume { go_on: true, ..Resume::default() };
+    let resume = Resume { continue_turn: true, ..Resume::default() };
     let session = match make().resume(store.clone(), &id, resume).await {
         Err(SessionError::Journal(JournalError::NotFound(_))) => {
             make().create(store.clone(), Some(id)).await?

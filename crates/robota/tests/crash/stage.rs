@@ -4,12 +4,13 @@
 use std::sync::{Arc, Mutex};
 
 use robota_core::approve::Answer;
+use robota_core::call::CallContext;
 use robota_core::hook::{
     HookAnswer, HookInput, HookPoint, HookReply, Hooks, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
 use robota_core::permission::{Class, Verdict};
-use robota_core::provider::{DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError};
+use robota_core::provider::{DeltaStream, ModelRequest, Provider, ProviderError};
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::{Approvals, Session, SessionBuilder, approver_fn};
@@ -53,10 +54,10 @@ impl Provider for Model {
     async fn stream(
         &self,
         request: ModelRequest,
-        tap: PayloadTap,
+        context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         let now = self.0.lock().unwrap().clone();
-        now.stream(request, tap).await
+        now.stream(request, context).await
     }
 }
 

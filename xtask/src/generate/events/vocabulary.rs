@@ -172,10 +172,11 @@ pub const ROWS: &[Row] = &[
     row("thinking_chunk", NO_WORDS),
     row("tool_input_chunk", NO_WORDS),
     row("provider_payload", [&["provider_native_raw_payload"], NONE, &["provider_native_raw_payload"], NONE, NONE]),
-    row("stream_reset", NO_WORDS),
+    row("stream_reset", [NONE, NONE, NONE, NONE, &["text_chunk"]]),
     row("model_retry", [NONE, &["execution.retry"], NONE, NONE, NONE]),
     row("model_failed", [NONE, NONE, &["error"], NONE, &["error"]]),
     row("model_responded", [NONE, &["execution.round_complete"], NONE, NONE, &["usage"]]),
+    row("model_asked", [NONE, NONE, NONE, NONE, NONE]),
     row("assistant_message", [
         &["provider_response_raw", "provider_response_normalized", "assistant_message_committed", "history_mutation"],
         &["agent.completion"],

@@ -6,7 +6,7 @@ use crate::gate::AllowEverything;
 use crate::hook::NoHooks;
 use crate::ids::CountingIds;
 use crate::message::ToolInput;
-use crate::provider::{DeltaStream, ModelRequest, PayloadTap, Provider, ProviderError};
+use crate::provider::{DeltaStream, ModelRequest, Provider, ProviderError};
 use crate::tool::{ToolSet, ToolSpec};
 
 struct Nobody;
@@ -17,7 +17,7 @@ impl Provider for Nobody {
         "nobody"
     }
 
-    async fn stream(&self, _: ModelRequest, _: PayloadTap) -> Result<DeltaStream, ProviderError> {
+    async fn stream(&self, _: ModelRequest, _: CallContext) -> Result<DeltaStream, ProviderError> {
         Err(ProviderError::truncated())
     }
 }
@@ -52,6 +52,7 @@ fn ports() -> Ports {
         approver: Arc::new(NobodyToAsk),
         hooks: Arc::new(NoHooks),
         compactor: None,
+        blobs: None,
         ids: Arc::new(CountingIds::default()),
     }
 }
@@ -59,9 +60,8 @@ fn ports() -> Ports {
 #[tokio::test]
 async fn nothing_is_kept_of_tasks_that_ended() {
     let (ports, state) = (ports(), State::default());
-    let config = DriveConfig::new(crate::turn::TurnConfig::new("p", "m"));
-    let (side, _side_events) = mpsc::channel(1);
-    let mut tasks = Tasks::new(side, Duration::from_secs(1), crate::redact::Redactor::default());
+    let config = SessionConfig::new(crate::turn::TurnRules::new("m"));
+    let mut tasks = Tasks::new(SideQueue::default(), CallContext::detached());
     for (round, argument) in ["go", "panic", "go"].into_iter().enumerate() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));

@@ -171,6 +171,18 @@ data! {
         tool_calls: u32,
     }
 
+    /// A model was called outside the conversation.
+    ModelAsked {
+        /// Which model.
+        model: String,
+        /// What it cost, if the provider says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
+        /// Why it failed, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorData>,
+    }
+
     /// The answer enters the conversation.
     AssistantMessage {
         /// Which round of the turn.
@@ -216,4 +228,13 @@ pub enum Purpose {
     SummaryAtLimit,
     /// To say what there is, because tools were asked for that do not exist.
     SummaryWithoutTools,
+}
+
+impl ModelRetry {
+    /// A failed attempt of a call in that round; zero outside of turns.
+    #[must_use]
+    pub fn of(round: u32, retry: crate::call::Retry) -> Self {
+        let delay_ms = u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX);
+        Self { round, attempt: retry.attempt, error: retry.error, delay_ms }
+    }
 }

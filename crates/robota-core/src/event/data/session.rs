@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::ErrorData;
 use crate::event::Cursor;
 use crate::history::HistoryEntry;
-use crate::ids::{CallId, InputId, SessionId};
+use crate::ids::{CallId, InputId, SessionId, TurnId};
 use crate::message::{Block, Cause, Message};
 use crate::permission::Mode;
 use crate::tool::ToolSpec;
@@ -37,6 +37,21 @@ data! {
         /// Where it was forked from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
+        /// The call of another session that started it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spawned_by: Option<SpawnedBy>,
+    }
+
+    /// The call of a session that started another session.
+    SpawnedBy {
+        /// The session that started it.
+        session: SessionId,
+        /// The turn of that session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<TurnId>,
+        /// The tool call of that turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
     }
 
     /// Where a fork began.

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::session::data;
 use crate::event::Cursor;
-use crate::ids::{InputId, MessageId, TurnId};
+use crate::ids::{CallId, InputId, MessageId, TurnId};
+use crate::message::Cause;
 use crate::permission::Mode;
+use crate::process::ProcessIdentity;
 use crate::state::SafePoints;
 use crate::usage::Usage;
 
@@ -49,6 +51,12 @@ data! {
         usage: Usage,
         /// Where the session can be forked.
         safe_points: SafePoints,
+        /// The snapshot before this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<u64>,
+        /// Processes that outlive their calls and may still run.
+        #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+        background: IndexMap<CallId, Vec<ProcessIdentity>>,
         /// Named places.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         labels: IndexMap<String, Cursor>,
@@ -97,5 +105,8 @@ data! {
         usage: Usage,
         /// Calls of it that ran to their end.
         tools_executed: u32,
+        /// What interrupted it, if anything has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        interrupted: Option<Cause>,
     }
 }

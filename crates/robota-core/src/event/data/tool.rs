@@ -135,6 +135,9 @@ data! {
         start_time: u64,
         /// Which boot of which machine.
         boot_id: String,
+        /// Whether it outlives the call.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        background: bool,
     }
 
     /// Output of a running call.
@@ -192,4 +195,13 @@ pub enum DecidedBy {
     Hook,
     /// Whoever was asked.
     User,
+}
+
+impl ProcessStarted {
+    /// The process.
+    #[must_use]
+    pub fn identity(&self) -> crate::process::ProcessIdentity {
+        let (pid, start_time, boot_id) = (self.pid, self.start_time, self.boot_id.clone());
+        crate::process::ProcessIdentity { pid, start_time, boot_id }
+    }
 }

@@ -12,6 +12,7 @@ use crate::message::{
     BlobRef, Block, Cause, Message, MessageState, ToolInput, ToolResult, ToolUse,
 };
 use crate::permission::{Class, Mode, Verdict};
+use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::state::SafePoints;
 use crate::tool::{ToolOutcome, ToolSpec};
@@ -87,8 +88,18 @@ fn session() -> Vec<Event> {
     let ts = "2026-01-02T03:04:05Z".parse().unwrap();
     let entry = HistoryEntry::event(&CountingIds::default(), ts, "note", json!([1]));
     vec![
-        SessionCreated { session: "s1".into(), format: FORMAT, cwd: Some("/w".to_owned()), parent }
-            .into(),
+        SessionCreated {
+            session: "s1".into(),
+            format: FORMAT,
+            cwd: Some("/w".to_owned()),
+            parent,
+            spawned_by: Some(SpawnedBy {
+                session: "s0".into(),
+                turn: None,
+                call: Some("c0".into()),
+            }),
+        }
+        .into(),
         Opened { epoch: 3, after_seq: 9, pid: Some(7) }.into(),
         Closed { reason: "done".to_owned() }.into(),
         Renamed { name: "a name".to_owned() }.into(),
@@ -110,6 +121,7 @@ fn session() -> Vec<Event> {
 fn snapshot(at: Cursor) -> StateSnapshot {
     let latest_usage = Some(CountedUsage { message: "m1".into(), usage: Usage::new(5, 6) });
     let view = ViewRefs { base: Some(2), events: vec![7, 9], latest_usage };
+    let process = ProcessIdentity { pid: 7, start_time: 12, boot_id: "boot".to_owned() };
     StateSnapshot {
         reducer: 1,
         created: 1,
@@ -127,10 +139,13 @@ fn snapshot(at: Cursor) -> StateSnapshot {
             round: 2,
             usage: Usage::new(1, 2),
             tools_executed: 3,
+            interrupted: Some(Cause::User),
         })),
         turns_completed: 1,
         usage: Usage::new(5, 6),
-        safe_points: SafePoints { count: 1, last: Some(at) },
+        safe_points: SafePoints { count: 1, last: Some(at), recent: vec![at] },
+        previous: Some(2),
+        background: [(CallId::from("c1"), vec![process])].into_iter().collect(),
         labels: [("here".to_owned(), at)].into_iter().collect(),
     }
 }
@@ -218,6 +233,8 @@ fn model() -> Vec<Event> {
             tool_calls: 1,
         }
         .into(),
+        ModelAsked { model: "m".to_owned(), usage: Some(Usage::new(1, 2)), error: Some(error()) }
+            .into(),
         AssistantMessage { round, message: message() }.into(),
     ]
 }
@@ -281,8 +298,14 @@ fn tools() -> Vec<Event> {
             ],
         }
         .into(),
-        ProcessStarted { call: call.clone(), pid: 7, start_time: 12, boot_id: "boot".to_owned() }
-            .into(),
+        ProcessStarted {
+            call: call.clone(),
+            pid: 7,
+            start_time: 12,
+            boot_id: "boot".to_owned(),
+            background: true,
+        }
+        .into(),
         ToolOutput { call: call.clone(), text: "out\r\n".to_owned() }.into(),
         ToolFinished { call, class: Some(Class::Modify), outcome, duration_ms: 9 }.into(),
         ToolResultAdded {

@@ -10,8 +10,13 @@ fn envelope(seq: u64, second: i64, event: impl Into<Event>) -> Envelope {
 }
 
 fn head(id: &str, second: i64) -> SessionHead {
-    let created =
-        SessionCreated { session: id.into(), format: 0, cwd: Some("/w".into()), parent: None };
+    let created = SessionCreated {
+        session: id.into(),
+        format: 0,
+        cwd: Some("/w".into()),
+        parent: None,
+        spawned_by: None,
+    };
     SessionHead::begin(id.into(), &envelope(1, second, created))
 }
 

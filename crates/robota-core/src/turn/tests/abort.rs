@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::harness::{INPUT, Run, config};
+use super::harness::{INPUT, Run, TurnConfig, config};
 use super::invariants::assert_ended;
 use crate::error::ErrorKind;
 use crate::event::TurnEnd;
@@ -13,7 +13,7 @@ use crate::message::{Cause, MessageState};
 use crate::permission::Verdict;
 use crate::provider::ProviderError;
 use crate::tool::ToolOutcome;
-use crate::turn::{Effect, HookPoints, INTERRUPTED_TOOL, Input, Target, TurnConfig};
+use crate::turn::{Effect, HookPoints, INTERRUPTED_TOOL, Input, Target};
 
 fn interrupted(run: &Run) {
     assert_ended(run);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::harness::{Run, Setup, config, say};
+use super::harness::{Run, Setup, TurnConfig, config, say};
 use super::invariants::assert_ended;
 use crate::compact::Compaction;
 use crate::error::{ErrorData, ErrorKind};
@@ -11,7 +11,7 @@ use crate::ids::CountingIds;
 use crate::message::Message;
 use crate::permission::Verdict;
 use crate::tool::ToolOutcome;
-use crate::turn::{Effect, TurnConfig};
+use crate::turn::Effect;
 
 fn message(id: &str, text: String) -> Message {
     let mut message = Message::user(&CountingIds::default(), text);

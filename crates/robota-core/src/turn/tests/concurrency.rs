@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::harness::{Run, config};
+use super::harness::{Run, TurnConfig, config};
 use super::invariants::assert_ended;
 use crate::event::Event;
 use crate::permission::Verdict;
 use crate::tool::ToolOutcome;
-use crate::turn::{ToolConcurrency, TurnConfig};
+use crate::turn::ToolConcurrency;
 
 fn run_of(concurrency: ToolConcurrency, names: &[&str]) -> Run {
     let mut run = Run::new(TurnConfig { concurrency, ..config() });

@@ -18,11 +18,12 @@ use crate::hook::{HookAnswer, HookInput, HookReply};
 use crate::ids::{CallId, CountingIds, InputId};
 use crate::message::{Block, Cause, Message, ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
-use crate::provider::{Delta, ProviderError, StopReason};
+use crate::provider::{Delta, ProviderError, RetryPolicy, StopReason};
 use crate::state::State;
 use crate::tool::ToolOutcome;
 use crate::turn::{
-    Effect, Env, Input, Judged, ModelCall, Target, Turn, TurnConfig, TurnInput, TurnReport,
+    Effect, Env, HookPoints, Input, Judged, ModelCall, Target, ToolConcurrency, Turn, TurnFacts,
+    TurnInput, TurnReport, TurnRules,
 };
 use crate::usage::Usage;
 
@@ -76,10 +77,59 @@ pub(super) struct Setup {
 
 pub(super) const INPUT: &str = "input-1";
 
+/// Rules and facts together, as tests vary them.
+#[derive(Debug, Clone)]
+pub(super) struct TurnConfig {
+    pub(super) max_rounds: u32,
+    pub(super) context_window: u64,
+    pub(super) compact_at: Option<f64>,
+    pub(super) concurrency: ToolConcurrency,
+    pub(super) retry: RetryPolicy,
+    pub(super) has_compactor: bool,
+    pub(super) hooks: HookPoints,
+    pub(super) tools: Vec<String>,
+    pub(super) tools_sha256: Option<String>,
+    pub(super) prompt_sha256: Option<String>,
+}
+
+impl TurnConfig {
+    fn split(&self) -> (TurnRules, TurnFacts) {
+        let rules = TurnRules {
+            max_rounds: self.max_rounds,
+            context_window: self.context_window,
+            compact_at: self.compact_at,
+            concurrency: self.concurrency,
+            retry: self.retry,
+            ..TurnRules::new("model-1")
+        };
+        let facts = TurnFacts {
+            provider: "scripted".to_owned(),
+            has_compactor: self.has_compactor,
+            hooks: self.hooks.clone(),
+            tools: self.tools.clone(),
+            tools_sha256: self.tools_sha256.clone(),
+            prompt_sha256: self.prompt_sha256.clone(),
+        };
+        (rules, facts)
+    }
+}
+
 /// Four tools, two of which only look.
 pub(super) fn config() -> TurnConfig {
     let tools = ["bash", "edit", "grep", "read"].map(str::to_owned).to_vec();
-    TurnConfig { tools, ..TurnConfig::new("scripted", "model-1") }
+    let rules = TurnRules::new("model-1");
+    TurnConfig {
+        max_rounds: rules.max_rounds,
+        context_window: rules.context_window,
+        compact_at: rules.compact_at,
+        concurrency: rules.concurrency,
+        retry: rules.retry,
+        has_compactor: false,
+        hooks: HookPoints::default(),
+        tools,
+        tools_sha256: None,
+        prompt_sha256: None,
+    }
 }
 
 /// What each tool does.
@@ -130,6 +180,7 @@ impl Run {
             format: crate::event::FORMAT,
             cwd: None,
             parent: None,
+            spawned_by: None,
         };
         let mut before: Vec<Event> =
             vec![session.into(), Opened { epoch: 1, after_seq: 0, pid: None }.into()];
@@ -144,7 +195,8 @@ impl Run {
         }
         let start = |ids: &CountingIds| {
             let env = Env { state: &state, ids, elapsed: Duration::ZERO };
-            Turn::start(setup.config.clone(), setup.input.clone(), &env)
+            let (rules, facts) = setup.config.split();
+            Turn::start(rules, facts, setup.input.clone(), &env)
         };
         let (turn, effects) = start(&ids);
         let twin = setup.reload.then(|| {
@@ -231,7 +283,6 @@ impl Run {
             Input::Appended
             | Input::AppendFailed { .. }
             | Input::Delta(_)
-            | Input::Send { .. }
             | Input::Abort { .. } => None,
         };
         if let Some(Job::Wait(delay)) = at.map(|at| self.jobs.remove(at)) {
@@ -298,9 +349,6 @@ impl Run {
         self.appends += 1;
         self.failed |= fails;
         for event in events {
-            if fails && event.is_intent() {
-                continue;
-            }
             let envelope = envelope(&self.state, Some(self.turn.id().clone()), event);
             self.state.apply(&envelope).unwrap();
             self.watch.event(&envelope.event);
@@ -348,6 +396,8 @@ impl Run {
         let mut folded = self.state.turn.clone();
         if let Some(turn) = &mut folded {
             turn.thinking.clear();
+            // Reported beside the turn: the machine does not hear of it.
+            turn.calls.values_mut().for_each(|call| call.output = Default::default());
         }
         assert_eq!(self.turn.open_turn(), folded, "machine (left) and fold (right) differ");
     }
@@ -534,11 +584,9 @@ impl Run {
 
     /// An input is accepted and sent to the running turn.
     pub(super) fn send(&mut self, id: &str, text: &str) {
-        let (input, content) = (InputId::from(id), vec![Block::text(text)]);
-        self.side(accepted(&input, content.clone()).into());
-        if !self.failed {
-            self.feed(Input::Send { input, content });
-        }
+        let delivery = Delivery::NextRound;
+        let accepted = accepted(&InputId::from(id), vec![Block::text(text)]);
+        self.side(InputAccepted { delivery, ..accepted }.into());
     }
 
     /// Output of a running call, appended beside the turn.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::harness::{INPUT, Job, Run, config, judgement};
+use super::harness::{INPUT, Job, Run, TurnConfig, config, judgement};
 use super::invariants::assert_ended;
 use crate::approve::{Answer, Scope};
 use crate::event::{DecidedBy, Event, TurnEnd};
@@ -13,7 +13,7 @@ use crate::hook::{
 };
 use crate::permission::Verdict;
 use crate::tool::{Ran, ToolOutcome};
-use crate::turn::{HookPoints, Judged, TurnConfig};
+use crate::turn::{HookPoints, Judged};
 
 fn with(point: HookPoint) -> TurnConfig {
     TurnConfig { hooks: HookPoints::new([point]), ..config() }

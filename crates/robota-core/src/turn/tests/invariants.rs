@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::harness::{Job, Run};
+use super::harness::{Job, Run, TurnConfig};
 use crate::event::{Envelope, Event, Purpose, TurnEnd};
 use crate::ids::CallId;
 use crate::message::{Message, Role};
 use crate::permission::{Class, Verdict};
 use crate::provider::Delta;
 use crate::state::State;
-use crate::turn::{Effect, Input, Judged, TurnConfig};
+use crate::turn::{Effect, Input, Judged};
 use crate::usage::Usage;
 
 /// Looks at everything that passes.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::harness::{Job, Run, Setup, config, judgement, say, tool_call};
+use super::harness::{Job, Run, Setup, TurnConfig, config, judgement, say, tool_call};
 use super::invariants::assert_ended;
 use crate::approve::Answer;
 use crate::compact::Compaction;
@@ -22,9 +22,10 @@ use crate::hook::{
 use crate::ids::{CallId, CountingIds};
 use crate::message::{Block, Cause, Message, Role, ToolInput};
 use crate::permission::Verdict;
+use crate::provider::RetryPolicy;
 use crate::provider::{Delta, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
-use crate::turn::{HookPoints, Input, Judged, RetryPolicy, ToolConcurrency, TurnConfig, TurnInput};
+use crate::turn::{HookPoints, Input, Judged, ToolConcurrency, TurnInput};
 use crate::usage::Usage;
 
 /// Deals choices from a list; the first option when it is used up.

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::harness::{Run, config};
+use super::harness::{Run, TurnConfig, config};
 use super::invariants::assert_ended;
 use crate::error::ErrorKind;
 use crate::event::{Event, TurnEnd};
 use crate::message::{Cause, MessageState};
 use crate::permission::Verdict;
 use crate::provider::ProviderError;
+use crate::provider::RetryPolicy;
 use crate::tool::ToolOutcome;
-use crate::turn::{RetryPolicy, TurnConfig};
 
 fn busy() -> ProviderError {
     ProviderError::new(ErrorKind::RateLimit, "slow down")

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::harness::{Run, Setup, config, say};
+use super::harness::{Run, Setup, TurnConfig, config, say};
 use super::invariants::assert_ended;
 use crate::error::ErrorKind;
 use crate::event::{Event, MessageInjected, Purpose, TurnEnd};
@@ -11,7 +11,7 @@ use crate::message::{Cause, Message, MessageState, ToolInput};
 use crate::permission::Verdict;
 use crate::provider::{Delta, LeftOut, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
-use crate::turn::{FALLBACK, SKIPPED_RESULT, TurnConfig};
+use crate::turn::{FALLBACK, SKIPPED_RESULT};
 
 /// One round: the model asks for a read, which runs.
 fn read_round(run: &mut Run) {

@@ -76,7 +76,13 @@ impl<'a> Builder<'a> {
         format: &str,
     ) -> Result<(), FoldError> {
         let cwd = Some(record.cwd.clone()).filter(|cwd| !cwd.is_empty());
-        self.push(SessionCreated { session: session.clone(), format: FORMAT, cwd, parent: None })?;
+        self.push(SessionCreated {
+            session: session.clone(),
+            format: FORMAT,
+            cwd,
+            parent: None,
+            spawned_by: None,
+        })?;
         self.push(Opened { epoch: 1, after_seq: 0, pid: None })?;
         let told = json!({"format": format, "from": record.id, "sha256": record.sha256()});
         self.note(IMPORTED, told)?;

@@ -66,6 +66,7 @@ fn sess_13_arguments_that_are_told_as_text_have_no_secrets_either() {
         format: 0,
         cwd: None,
         parent: None,
+        spawned_by: None,
     };
     let events = [
         Envelope { seq: 1, ..line(created) },

@@ -158,13 +158,13 @@ pub async fn calls_decide_the_stop(suite: Suite) {
 /// Bytes that say nothing are told, so that nobody takes a slow service for a dead one.
 pub async fn activity(suite: Suite) {
     use futures::StreamExt as _;
-    use robota_core::provider::PayloadTap;
+    use robota_core::call::CallContext;
 
     let reply =
         Reply::new().text("Well").gate("before").step(Step::Activity).gate("after").text(", yes");
     let bench = suite.bench(reply).await;
     let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
     let mut seen = Vec::new();
     while !seen.contains(&Delta::Text("Well".to_owned())) {
         seen.push(stream.next().await.unwrap().unwrap());

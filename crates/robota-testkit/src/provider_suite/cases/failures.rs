@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use robota_core::call::CallContext;
 use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::json;
@@ -93,8 +94,10 @@ pub async fn connection_refused(suite: Suite) {
     let provider =
         suite.provider(origin.clone(), &std::sync::Arc::new(SuiteBlobs::default()), false);
     let request = bench.request(vec![bench.user("hello")]);
-    let tap = robota_core::provider::PayloadTap::none();
-    let Err(error) = provider.stream(request, tap).await else { panic!("nobody answers there") };
+    let context = CallContext::detached();
+    let Err(error) = provider.stream(request, context).await else {
+        panic!("nobody answers there")
+    };
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
     assert!(error.retryable(), "{error}");
     let place = origin.strip_prefix("http://").unwrap();
@@ -324,7 +327,8 @@ pub async fn the_key_is_never_told(suite: Suite) {
     let sink = seen.clone();
     let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
     let request = bench.request(vec![bench.user("hello")]);
-    let stream = bench.provider.stream(request, tap).await.unwrap();
+    let stream =
+        bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(futures::StreamExt::collect::<Vec<_>>(stream).await);
     let seen = crate::lock(&seen).clone();
     assert!(!seen.is_empty(), "payloads are reported to whoever wants them");

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use robota_core::call::CallContext;
 use robota_core::message::ToolResult;
-use robota_core::provider::{Delta, PayloadTap, StopReason};
+use robota_core::provider::{Delta, StopReason};
 use serde_json::json;
 
 use super::super::{Frozen, Suite};
@@ -44,7 +45,7 @@ pub async fn abort_while_silent(suite: Suite) {
     let reply = Reply::new().text("Well").gate("silence").text("never");
     let bench = suite.bench(reply).await;
     let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
     loop {
         if stream.next().await.unwrap().unwrap() == Delta::Text("Well".to_owned()) {
             break;
@@ -64,7 +65,9 @@ pub async fn abort_before_headers(suite: Suite) {
     let request = bench.request(vec![bench.user("hello")]);
     let provider = bench.provider.clone();
     let calling =
-        tokio::spawn(async move { provider.stream(request, PayloadTap::none()).await.is_ok() });
+        tokio::spawn(
+            async move { provider.stream(request, CallContext::detached()).await.is_ok() },
+        );
     let received = bench.mock.call(1).await;
     let _frozen = Frozen::time();
     calling.abort();
@@ -106,7 +109,7 @@ pub async fn nothing_is_held_back(suite: Suite) {
         .step(Step::Activity);
     let bench = suite.bench(reply).await;
     let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
     loop {
         if stream.next().await.unwrap().unwrap() == Delta::Text("first".to_owned()) {
             break;
@@ -133,7 +136,7 @@ pub async fn a_body_without_an_end(suite: Suite) {
         let reply = Reply::from("All said.").quirks(quirks.iter().copied());
         let bench = suite.bench(reply).await;
         let request = bench.request(vec![bench.user("hello")]);
-        let mut stream = bench.provider.stream(request, PayloadTap::none()).await.unwrap();
+        let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
         // What waits for a time gets it; what waits for a socket has to see its bytes first.
         let frozen = Frozen::time();
         let mut deltas = Vec::new();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
+use robota_core::call::CallContext;
 use robota_core::ids::CallId;
 use robota_core::message::{Block, Message, MessageState, ToolInput, ToolResult, ToolUse};
 use robota_core::provider::{PayloadKind, PayloadTap};
@@ -134,7 +135,8 @@ pub async fn payloads_are_reported(suite: Suite) {
         crate::lock(&sink).push((payload.kind, number, payload.payload));
     });
     let request = bench.request(vec![bench.user("hello")]);
-    let stream = bench.provider.stream(request, tap).await.unwrap();
+    let stream =
+        bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(stream.collect::<Vec<_>>().await);
     let seen = crate::lock(&seen).clone();
     let (kind, _, payload) = seen.first().expect("something is reported");

@@ -1,5 +1,6 @@
-//! Where questions about calls lie until somebody answers: a handler, or a client that decides.
+//! Approvals: questions about calls wait here until a handler or a client answers.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
@@ -10,15 +11,15 @@ use tokio::sync::oneshot;
 
 use crate::error::SessionError;
 
-/// Who answers when a call needs somebody's word (SESS-04).
+/// Who answers when a call needs approval (SESS-04).
 #[derive(Clone, Default)]
 pub enum Approvals {
     /// Nobody: what would be asked is denied. The default.
     #[default]
     Deny,
-    /// Whoever calls [`crate::Permissions::decide`]; the session is paused meanwhile.
+    /// Clients, through [`crate::Permissions::decide`]; the session is paused meanwhile.
     Decide,
-    /// This handler, or whoever decides first.
+    /// This handler, or a client that decides first.
     Handler(Arc<dyn Approver>),
 }
 
@@ -52,57 +53,69 @@ impl Approver for FnApprover {
 }
 
 /// The questions of one session.
-pub(crate) struct Desk {
+pub(crate) struct ApprovalQueue {
     approvals: Approvals,
     gate: Arc<dyn Gate>,
     sink: Option<Arc<dyn RuleSink>>,
-    open: Mutex<IndexMap<CallId, Open>>,
+    pending: Mutex<Pending>,
 }
 
-struct Open {
-    question: Question,
-    answer: oneshot::Sender<Answer>,
+#[derive(Default)]
+struct Pending {
+    /// Questions nobody has answered.
+    questions: IndexMap<CallId, (Question, oneshot::Sender<Answer>)>,
+    /// Where the answers arrive to questions that were announced and are not asked yet.
+    answers: HashMap<CallId, oneshot::Receiver<Answer>>,
 }
 
-impl Desk {
+impl ApprovalQueue {
     pub(crate) fn new(
         approvals: Approvals,
         gate: Arc<dyn Gate>,
         sink: Option<Arc<dyn RuleSink>>,
     ) -> Self {
-        Self { approvals, gate, sink, open: Mutex::default() }
+        Self { approvals, gate, sink, pending: Mutex::default() }
     }
 
-    /// Whether a question waits for a client, so that nobody may wait for its answer.
+    /// Whether only a client can answer.
     pub(crate) fn waits_for_clients(&self) -> bool {
         matches!(self.approvals, Approvals::Decide)
     }
 
     /// The questions that wait, oldest first.
     pub(crate) fn pending(&self) -> Vec<Question> {
-        self.lock().values().map(|open| open.question.clone()).collect()
+        self.lock().questions.values().map(|(question, _)| question.clone()).collect()
     }
 
-    /// Answers a question.
+    /// Answers a question. The answer counts even if the caller drops this future.
     pub(crate) async fn decide(
-        &self,
+        self: &Arc<Self>,
         call: &CallId,
         decision: Decision,
         note: Option<String>,
     ) -> Result<(), SessionError> {
         let not_asked = || SessionError::NotAsked(call.clone());
-        let Open { question, answer } = self.lock().shift_remove(call).ok_or_else(not_asked)?;
-        let said = match decision {
-            Decision::Allow(Scope::Once) => Answer::Allow { note },
-            Decision::Allow(scope) => self.keep(&question, scope, note).await,
-            Decision::Deny => Answer::Deny { note },
-        };
-        answer.send(said).map_err(|_| not_asked())
+        let taken = self.lock().questions.shift_remove(call);
+        let (question, answer) = taken.ok_or_else(not_asked)?;
+        let queue = Arc::clone(self);
+        // Saving a rule takes time; a task of its own survives a caller that goes away.
+        let answering = tokio::spawn(async move {
+            let said = match decision {
+                Decision::Allow(Scope::Once) => Answer::Allow { note },
+                Decision::Allow(scope) => queue.remember(&question, scope, note).await,
+                Decision::Deny => Answer::Deny { note },
+            };
+            answer.send(said).is_ok()
+        });
+        match answering.await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(not_asked()),
+        }
     }
 
-    /// A yes that reaches further: the narrow rules that were shown are kept, as far as they can
-    /// be. What cannot be kept is said in the note; the call itself may run.
-    async fn keep(&self, question: &Question, scope: Scope, note: Option<String>) -> Answer {
+    /// Approves with a wider scope: the narrow rules that were shown are kept, as far as they can
+    /// be. The note says what could not be kept; the call itself may run.
+    async fn remember(&self, question: &Question, scope: Scope, note: Option<String>) -> Answer {
         let add =
             |why: String| Some(note.as_ref().map_or(why.clone(), |note| format!("{note} ({why})")));
         let rules = question.rules.clone();
@@ -130,32 +143,58 @@ impl Desk {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, IndexMap<CallId, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes a question off the desk, also when it is withdrawn.
-struct Lying<'a>(&'a Desk, CallId);
+/// Withdraws a question when it is dropped.
+struct PendingGuard<'a>(&'a ApprovalQueue, CallId);
 
-impl Drop for Lying<'_> {
+impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
-        self.0.lock().shift_remove(&self.1);
+        self.0.withdraw(&self.1);
     }
 }
 
 #[async_trait::async_trait]
-impl Approver for Desk {
+impl Approver for ApprovalQueue {
+    fn announce(&self, question: &Question) {
+        if matches!(self.approvals, Approvals::Deny) {
+            return;
+        }
+        let (answer, decided) = oneshot::channel();
+        let call = question.call.call.clone();
+        let mut pending = self.lock();
+        pending.questions.insert(call.clone(), (question.clone(), answer));
+        pending.answers.insert(call, decided);
+    }
+
+    fn withdraw(&self, call: &CallId) {
+        let mut pending = self.lock();
+        pending.questions.shift_remove(call);
+        pending.answers.remove(call);
+    }
+
     async fn ask(&self, question: Question) -> Answer {
         let handler = match &self.approvals {
             Approvals::Deny => return NobodyToAsk.ask(question).await,
             Approvals::Decide => None,
             Approvals::Handler(handler) => Some(handler.clone()),
         };
-        let (answer, mut decided) = oneshot::channel();
         let call = question.call.call.clone();
-        self.lock().insert(call.clone(), Open { question: question.clone(), answer });
-        let lying = Lying(self, call);
+        let announced = self.lock().answers.remove(&call);
+        let decided = match announced {
+            Some(decided) => decided,
+            None => {
+                self.announce(&question);
+                let Some(decided) = self.lock().answers.remove(&call) else {
+                    return Answer::Deny { note: None };
+                };
+                decided
+            }
+        };
+        let guard = PendingGuard(self, call);
         let handled = async {
             match handler {
                 Some(handler) => handler.ask(question.clone()).await,
@@ -164,12 +203,15 @@ impl Approver for Desk {
         };
         let said = tokio::select! {
             biased;
-            decided = &mut decided => return decided.unwrap_or(Answer::Deny { note: None }),
+            decided = decided => {
+                let failed = || Answer::Deny { note: Some("the approval failed".to_owned()) };
+                return decided.unwrap_or_else(|_| failed());
+            }
             said = handled => said,
         };
-        drop(lying);
+        drop(guard);
         match said {
-            Answer::Remember { scope, note, .. } => self.keep(&question, scope, note).await,
+            Answer::Remember { scope, note, .. } => self.remember(&question, scope, note).await,
             said @ (Answer::Allow { .. } | Answer::Deny { .. }) => said,
         }
     }

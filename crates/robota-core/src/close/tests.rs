@@ -1,15 +1,20 @@
-use robota_core::event::{
+use crate::event::{
     CompactionStarted, CompactionTrigger, Cursor, Delivery, Envelope, HookStarted, InputAccepted,
     ModelRequested, PermissionAsked, PermissionDecided, Purpose, SessionCreated, TextChunk,
     ToolCalled, ToolStarted, TurnStarted, UserMessage,
 };
-use robota_core::ids::CountingIds;
-use robota_core::message::{ToolInput, ToolUse};
-use robota_core::permission::{Class, Verdict};
-use robota_core::usage::Usage;
+use crate::ids::CountingIds;
+use crate::message::{ToolInput, ToolUse};
+use crate::permission::{Class, Verdict};
+use crate::usage::Usage;
 use serde_json::json;
 
 use super::*;
+use crate::ids::InputId;
+
+fn crash() -> Closing {
+    Closing::of(Cause::Crash)
+}
 
 struct Journal {
     lines: Vec<Envelope>,
@@ -21,7 +26,13 @@ impl Journal {
     fn new() -> Self {
         let mut journal = Self { lines: Vec::new(), ids: CountingIds::default() };
         let session = "s".into();
-        journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+        journal.add(SessionCreated {
+            session,
+            format: 0,
+            cwd: None,
+            parent: None,
+            spawned_by: None,
+        });
         journal.add(TurnStarted {
             input: None,
             provider: "p".to_owned(),
@@ -71,7 +82,7 @@ impl Journal {
     }
 
     /// Recovers, and checks what must hold whatever was open.
-    fn recover(&mut self, known: &Known) -> State {
+    fn recover(&mut self, known: &Closing) -> State {
         let events = recover(&self.state(), known, &self.ids);
         for event in events {
             self.add(event);
@@ -91,10 +102,10 @@ impl Journal {
         state
     }
 
-    fn results(&mut self, known: &Known) -> Vec<String> {
+    fn results(&mut self, known: &Closing) -> Vec<String> {
         let state = self.recover(known);
         let last = state.view.messages.last().unwrap();
-        last.tool_results().map(robota_core::message::ToolResult::as_text).collect()
+        last.tool_results().map(crate::message::ToolResult::as_text).collect()
     }
 
     fn sealed(&self) -> Vec<CallId> {
@@ -121,7 +132,7 @@ fn allowed() -> PermissionDecided {
     PermissionDecided {
         call: "c1".into(),
         verdict: Verdict::Allow,
-        by: robota_core::event::DecidedBy::Gate,
+        by: crate::event::DecidedBy::Gate,
         class: Some(Class::Execute),
         reason: String::new(),
         scope: None,
@@ -131,7 +142,7 @@ fn allowed() -> PermissionDecided {
 
 #[test]
 fn kode_05_nothing_open_is_nothing_to_do() {
-    assert_eq!(recover(&State::default(), &Known::default(), &CountingIds::default()), []);
+    assert_eq!(recover(&State::default(), &crash(), &CountingIds::default()), []);
 }
 
 #[test]
@@ -139,7 +150,7 @@ fn kode_05_a_before_the_model_request_nothing_enters_the_conversation() {
     let mut journal = Journal::new();
     let open = open_operations(&journal.state());
     assert!(matches!(&open[..], [OpenOperation::Model { text, .. }] if text.is_empty()));
-    let state = journal.recover(&Known::default());
+    let state = journal.recover(&crash());
     assert_eq!(state.view.messages.len(), 1, "the user's words alone");
     assert_eq!(journal.sealed(), []);
 }
@@ -148,7 +159,7 @@ fn kode_05_a_before_the_model_request_nothing_enters_the_conversation() {
 fn kode_05_g_while_streaming_the_half_answer_is_committed_as_interrupted() {
     let mut journal = Journal::new();
     journal.add(TextChunk { round: 1, text: "Half an".to_owned() });
-    let state = journal.recover(&Known::default());
+    let state = journal.recover(&crash());
     let last = state.view.messages.last().unwrap();
     assert_eq!(last.state(), MessageState::Interrupted(Cause::Crash));
     assert_eq!(last.text(), "Half an");
@@ -160,7 +171,7 @@ fn kode_05_g_complete_calls_of_a_half_answer_are_kept_and_paired() {
     journal.add(TextChunk { round: 1, text: "I look.".to_owned() });
     journal.call("c1").add(allowed()).add(started());
     journal.call("c2");
-    let state = journal.recover(&Known::default());
+    let state = journal.recover(&crash());
     let answer = &state.view.messages[1];
     assert_eq!((answer.text().as_str(), answer.tool_uses().count()), ("I look.", 2));
     let told: Vec<_> = state.view.messages[2].tool_results().map(|r| r.as_text()).collect();
@@ -182,7 +193,7 @@ fn kode_05_b_d_c_and_allowed_did_not_run() {
         for event in events {
             journal.add(event);
         }
-        let told = journal.results(&Known::default());
+        let told = journal.results(&crash());
         assert!(told[0].contains("did not run"), "{word}: {told:?}");
         assert_eq!(journal.sealed(), ["c1".into()]);
         let outcome = journal.lines.iter().find_map(|line| match &line.event {
@@ -203,8 +214,9 @@ fn kode_05_e_running_may_have_had_effects_and_says_what_is_known() {
     journal.call("c1").commit().add(allowed()).add(started());
     let call = CallId::from("c1");
     let partial_output = Some("compiling".to_owned());
-    let evidence = vec![Evidence { exit: Some(137), partial_output, ..Evidence::of(call) }];
-    let told = journal.results(&Known { evidence, ..Known::default() });
+    let hint = RecoveryHint { exit: Some(137), partial_output, ..RecoveryHint::of(call) };
+    let hints = vec![hint];
+    let told = journal.results(&Closing { hints, ..crash() });
     assert!(told[0].contains("may have had effects"), "{told:?}");
     assert!(told[0].contains("code 137") && told[0].ends_with("compiling"), "{told:?}");
 }
@@ -223,7 +235,7 @@ fn kode_05_f_a_hook_that_was_run_again_decides_about_the_recorded_outcome() {
         assert_eq!(awaiting_post_hook(&journal.state(), false).len(), 1);
         let reply = HookAnswer::PostToolUse(decision).into();
         let post_hooks = HashMap::from([("c1".into(), reply)]);
-        assert_eq!(journal.results(&Known { post_hooks, ..Known::default() }), [told]);
+        assert_eq!(journal.results(&Closing { post_hooks, ..crash() }), [told]);
         assert_eq!(journal.sealed(), [], "it ended, so nothing is sealed");
         let ends = journal.lines.iter().filter(|line| line.event.kind() == "tool_finished");
         assert_eq!(ends.count(), 1, "a recorded outcome stays what it is");
@@ -235,7 +247,7 @@ fn kode_05_f_a_hook_that_is_gone_withholds_the_result() {
     let mut journal = Journal::new();
     journal.call("c1").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("a secret"))).add(hook(HookPoint::PostToolUse));
-    let told = journal.results(&Known::default());
+    let told = journal.results(&crash());
     assert!(told[0].contains("withheld") && !told[0].contains("secret"), "{told:?}");
 }
 
@@ -247,7 +259,7 @@ fn kode_05_f_an_outcome_that_no_hook_has_seen_yet_is_shown_to_it() {
     let state = journal.state();
     assert_eq!(awaiting_post_hook(&state, true).len(), 1, "the write was torn before the hook");
     assert_eq!(awaiting_post_hook(&state, false).len(), 0);
-    assert_eq!(journal.results(&Known::default()), ["built"]);
+    assert_eq!(journal.results(&crash()), ["built"]);
 }
 
 #[test]
@@ -266,7 +278,7 @@ fn kode_05_finished_calls_keep_their_real_results_with_what_hooks_said() {
         stop: None,
     });
     assert!(awaiting_post_hook(&journal.state(), true).is_empty());
-    let told = journal.results(&Known::default());
+    let told = journal.results(&crash());
     assert_eq!(told[0], "built (slowly)");
     assert!(told[1].contains("did not run"));
     assert_eq!(journal.sealed(), ["c2".into()]);
@@ -282,7 +294,7 @@ fn kode_05_the_caller_may_know_better_but_not_about_what_is_recorded() {
     let said = |text: &str| Choice::Outcome(ToolOutcome::ok(text));
     let choices =
         HashMap::from([("c1".into(), said("other")), ("c2".into(), said("done by hand"))]);
-    let told = journal.results(&Known { choices, ..Known::default() });
+    let told = journal.results(&Closing { choices, ..crash() });
     assert_eq!(told, ["recorded", "done by hand"]);
     assert_eq!(journal.sealed(), []);
 }
@@ -291,7 +303,7 @@ fn kode_05_the_caller_may_know_better_but_not_about_what_is_recorded() {
 fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
     let mut journal = Journal { lines: Vec::new(), ids: CountingIds::default() };
     let session = "s".into();
-    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None, spawned_by: None });
     let content = vec![Block::text("Hi")];
     let metadata = serde_json::Map::new();
     let delivery = Delivery::AfterTurn;
@@ -305,7 +317,7 @@ fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
     journal.add(HookStarted { point: HookPoint::UserPromptSubmit, call: None });
     let open = open_operations(&journal.state());
     assert_eq!(open, [OpenOperation::Input("i1".into())]);
-    let state = journal.recover(&Known::default());
+    let state = journal.recover(&crash());
     assert!(state.inputs.contains_key(&InputId::from("i1")) && state.view.messages.is_empty());
 }
 
@@ -313,11 +325,11 @@ fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
 fn kode_05_a_compaction_that_had_begun_never_happened() {
     let mut journal = Journal { lines: Vec::new(), ids: CountingIds::default() };
     let session = "s".into();
-    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None });
+    journal.add(SessionCreated { session, format: 0, cwd: None, parent: None, spawned_by: None });
     let before = State::default().context(0);
     journal.add(CompactionStarted { trigger: CompactionTrigger::Manual, before });
     assert_eq!(open_operations(&journal.state()), [OpenOperation::Compaction]);
-    journal.recover(&Known::default());
+    journal.recover(&crash());
     let kinds: Vec<_> = journal.lines.iter().skip(2).map(|line| line.event.kind()).collect();
     assert_eq!(kinds, ["compaction_failed", "recovered"]);
     assert_eq!(journal.state().cursor, Some(Cursor { epoch: 1, seq: 4 }));
@@ -334,12 +346,51 @@ fn kode_05_results_that_a_torn_write_parted_are_one_message() {
             let result = ToolOutcome::failed("exit", "told").to_result(&call.tool_use);
             journal.add(ToolResultAdded { round: 1, message: "m9".into(), result });
         }
-        let state = journal.recover(&Known::default());
+        let state = journal.recover(&crash());
         assert_eq!(state.view.messages.last().unwrap().tool_results().count(), 2, "{told}");
         let batch = journal.lines.iter().find_map(|line| match &line.event {
             Event::ToolBatchFinished(data) => Some((data.added, data.failed)),
             _ => None,
         });
         assert_eq!(batch, Some((2, 2)), "the batch is whole, and a safe point");
+    }
+}
+
+/// What a turn's own output, processes and file changes were is part of its state: recovery
+/// needs no second look at the journal, however long the turn was.
+#[test]
+fn kode_05_e_the_end_of_the_output_is_told_however_much_came_before() {
+    let mut journal = Journal::new();
+    journal.call("c1").commit().add(allowed()).add(started());
+    let process =
+        crate::process::ProcessIdentity { pid: 7, start_time: 1, boot_id: "boot".to_owned() };
+    journal.add(crate::event::ProcessStarted {
+        call: "c1".into(),
+        pid: process.pid,
+        start_time: process.start_time,
+        boot_id: process.boot_id.clone(),
+        background: false,
+    });
+    for n in 0..6_000 {
+        let text = format!("line {n}\n");
+        journal.add(crate::event::ToolOutput { call: "c1".into(), text });
+    }
+    let state = journal.state();
+    let call = &state.turn.as_ref().unwrap().calls[&CallId::from("c1")];
+    assert_eq!(call.processes, [process]);
+    let told = journal.results(&crash());
+    assert!(told[0].ends_with("line 5998\nline 5999\n"), "{}", told[0]);
+    assert!(told[0].len() < 5_000, "only the end of it");
+}
+
+/// A run that was dropped, an abort, a crash: the cause decides the words, not the pairing.
+#[test]
+fn every_cause_gives_each_call_one_result() {
+    for cause in [Cause::User, Cause::Shutdown, Cause::Provider, Cause::Store, Cause::Crash] {
+        let mut journal = Journal::new();
+        journal.call("c1").call("c2").commit().add(allowed()).add(started());
+        let told = journal.results(&Closing::of(cause));
+        assert!(told[0].contains("may have had effects"), "{told:?}");
+        assert!(told[1].contains("did not run") || told[1].contains("interrupted"), "{told:?}");
     }
 }

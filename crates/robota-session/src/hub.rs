@@ -1,13 +1,13 @@
-//! What is shared between a session's task and those who look at it: events as they are
-//! published, and how the session stands.
+//! What a session's task publishes to its handles: events as they are written, and the status.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexSet;
 use robota_core::driver::Observer;
 use robota_core::error::ErrorData;
 use robota_core::event::{Cursor, Envelope, Event};
-use robota_core::ids::{CallId, SessionId};
+use robota_core::ids::{CallId, InputId, SessionId};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +29,7 @@ pub enum SessionState {
 
 /// How a session stands, as it changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Pulse {
+pub(crate) struct LiveStatus {
     /// Something runs or is about to.
     pub(crate) busy: bool,
     /// Calls that wait for approval.
@@ -38,7 +38,7 @@ pub(crate) struct Pulse {
     pub(crate) last: Option<Cursor>,
 }
 
-impl Pulse {
+impl LiveStatus {
     pub(crate) fn state(&self) -> SessionState {
         match (self.busy, self.asked.is_empty()) {
             (_, false) => SessionState::Paused,
@@ -47,7 +47,7 @@ impl Pulse {
         }
     }
 
-    fn see(&mut self, envelope: &Envelope) {
+    fn apply(&mut self, envelope: &Envelope) {
         self.last = Some(envelope.cursor());
         match &envelope.event {
             Event::PermissionAsked(data) => {
@@ -65,36 +65,44 @@ impl Pulse {
     }
 }
 
-/// The public face of a running session.
-pub(crate) struct Live {
+/// A turn ended because the journal could not be written, so its end is not published.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreFailure {
+    pub(crate) error: ErrorData,
+    /// The inputs that no turn has taken: they are delivered once the journal can be written.
+    pub(crate) undelivered: HashSet<InputId>,
+}
+
+/// What a session's task publishes to its handles.
+pub(crate) struct SessionHub {
     events: broadcast::Sender<Arc<Envelope>>,
-    pulse: watch::Sender<Pulse>,
-    /// The last failure of the journal: what it could not take, nobody is shown.
-    failed: watch::Sender<Option<ErrorData>>,
+    status: watch::Sender<LiveStatus>,
+    /// The last turn that ended because the journal could not be written.
+    failed: watch::Sender<Option<StoreFailure>>,
     /// Is cancelled when the session's task is over.
     pub(crate) ended: CancellationToken,
     reason: OnceLock<SessionError>,
 }
 
-impl Live {
+impl SessionHub {
     pub(crate) fn new(last: Option<Cursor>) -> Arc<Self> {
         Arc::new(Self {
             events: broadcast::Sender::new(QUEUE),
-            pulse: watch::Sender::new(Pulse { last, ..Pulse::default() }),
+            status: watch::Sender::new(LiveStatus { last, ..LiveStatus::default() }),
             failed: watch::Sender::new(None),
             ended: CancellationToken::new(),
             reason: OnceLock::new(),
         })
     }
 
-    /// Shows every event of a recorder here. The pulse changes first: whoever sees the event
-    /// finds the pulse at least as new.
+    /// Shows every event of a recorder here. The status changes first, so that it is at least as
+    /// new as any event a reader has seen.
     pub(crate) fn observer(self: &Arc<Self>) -> Observer {
-        let live = Arc::clone(self);
+        let hub = Arc::clone(self);
         Arc::new(move |envelope| {
-            live.pulse.send_modify(|pulse| pulse.see(envelope));
+            hub.status.send_modify(|status| status.apply(envelope));
             // Nobody listens: that is no failure.
-            let _ = live.events.send(Arc::clone(envelope));
+            let _ = hub.events.send(Arc::clone(envelope));
         })
     }
 
@@ -102,21 +110,21 @@ impl Live {
         self.events.subscribe()
     }
 
-    pub(crate) fn pulse(&self) -> Pulse {
-        self.pulse.borrow().clone()
+    pub(crate) fn status(&self) -> LiveStatus {
+        self.status.borrow().clone()
     }
 
     pub(crate) fn set_busy(&self, busy: bool) {
-        self.pulse.send_if_modified(|pulse| std::mem::replace(&mut pulse.busy, busy) != busy);
+        self.status.send_if_modified(|status| std::mem::replace(&mut status.busy, busy) != busy);
     }
 
-    /// The journal failed: whoever waits for events is told so.
-    pub(crate) fn fail(&self, error: ErrorData) {
-        self.failed.send_replace(Some(error));
+    /// A turn ended because the journal could not be written.
+    pub(crate) fn fail(&self, failure: StoreFailure) {
+        self.failed.send_replace(Some(failure));
     }
 
     /// Failures of the journal from now on.
-    pub(crate) fn failures(&self) -> watch::Receiver<Option<ErrorData>> {
+    pub(crate) fn failures(&self) -> watch::Receiver<Option<StoreFailure>> {
         let mut failures = self.failed.subscribe();
         failures.mark_unchanged();
         failures
@@ -125,11 +133,16 @@ impl Live {
     /// The task is over; the first reason stays.
     pub(crate) fn end(&self, reason: SessionError) {
         let _ = self.reason.set(reason);
-        self.pulse.send_modify(|pulse| {
-            pulse.busy = false;
-            pulse.asked.clear();
+        self.status.send_modify(|status| {
+            status.busy = false;
+            status.asked.clear();
         });
         self.ended.cancel();
+    }
+
+    /// Changes of the status.
+    pub(crate) fn watch(&self) -> watch::Receiver<LiveStatus> {
+        self.status.subscribe()
     }
 
     /// Why nobody answers any more.

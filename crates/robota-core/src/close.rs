@@ -1,0 +1,343 @@
+//! Closing a turn that did not run to its end. An abort, recovery after a crash, a fork, an
+//! import and a dropped [`Agent::run`](crate::agent::Agent::run) all close it here.
+//!
+//! [`close_turn`] is pure: the events that close the turn follow from the state and from what
+//! the caller knows. First the answer that was streaming is committed, then every call that is
+//! owed a result gets exactly one, in call order, in one message. Nothing else enters the
+//! conversation.
+
+mod operations;
+
+use std::collections::HashMap;
+
+pub use operations::{OpenOperation, open_operations};
+
+use crate::checkpoint::FoundFile;
+use crate::error::{ErrorData, ErrorKind};
+use crate::event::{
+    AssistantMessage, CompactionFailed, Event, HookFinished, Interrupted, Recovered,
+    ToolBatchFinished, ToolFinished, ToolResultAdded, TurnEnd, TurnFinished,
+};
+use crate::hook::{HookAnswer, HookPoint, HookReply, PostToolDecision};
+use crate::ids::{CallId, Ids, MessageId};
+use crate::message::{Block, Cause, Message, MessageState, ResultBlock};
+use crate::state::{CallStage, OpenCall, OpenTurn, State, join_context};
+use crate::tool::{Ran, ToolOutcome};
+use crate::turn::INTERRUPTED_TOOL;
+
+/// Why and how a turn is closed, and what is known of its calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Closing {
+    /// What interrupted it.
+    pub cause: Cause,
+    /// How the turn ends.
+    pub end: TurnEnd,
+    /// The failure, if one ended it.
+    pub error: Option<ErrorData>,
+    /// Whether the journal is to say that the turn was interrupted, unless it does already.
+    pub announce: bool,
+    /// What is known of calls that were running.
+    pub hints: Vec<RecoveryHint>,
+    /// What the caller chose for calls that have no outcome; others are sealed.
+    pub choices: HashMap<CallId, Choice>,
+    /// The replies of PostToolUse hooks that were run again. A call that waits for its hook and is
+    /// not here has its result withheld.
+    pub post_hooks: HashMap<CallId, HookReply>,
+}
+
+impl Closing {
+    /// A turn that was interrupted, with nothing known beside its state.
+    #[must_use]
+    pub fn of(cause: Cause) -> Self {
+        Self {
+            cause,
+            end: TurnEnd::Interrupted,
+            error: None,
+            announce: true,
+            hints: Vec::new(),
+            choices: HashMap::new(),
+            post_hooks: HashMap::new(),
+        }
+    }
+}
+
+/// What is known of a call that was running when its process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveryHint {
+    /// The call.
+    pub call: CallId,
+    /// The exit code of its process.
+    pub exit: Option<i32>,
+    /// Its output so far; the end of what the journal has when left out.
+    pub partial_output: Option<String>,
+    /// The files it was about to change, as they are now.
+    pub files: Vec<(String, FoundFile)>,
+}
+
+impl RecoveryHint {
+    /// Nothing is known of the call yet.
+    #[must_use]
+    pub fn of(call: CallId) -> Self {
+        Self { call, exit: None, partial_output: None, files: Vec::new() }
+    }
+}
+
+/// What becomes of a call that has no outcome.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// It is sealed: its result says whether it ran, as far as is known.
+    Seal,
+    /// The caller knows what it came to.
+    Outcome(ToolOutcome),
+}
+
+/// Calls that ran and whose PostToolUse hook did not finish, with their outcomes. `hooked` says
+/// whether there is such a hook now.
+#[must_use]
+pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOutcome)> {
+    let calls = state.turn.iter().flat_map(|turn| turn.calls.values());
+    calls
+        .filter_map(|call| match &call.stage {
+            CallStage::InPostHook(outcome) => Some((call.clone(), (**outcome).clone())),
+            // The hook was to start with the same append that has the outcome.
+            CallStage::Finished(outcome)
+                if hooked && !call.post_hooked && outcome.ran == Ran::Yes =>
+            {
+                Some((call.clone(), (**outcome).clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The events that close what is open: a compaction, a turn. None when nothing is. They belong to
+/// the turn that was open.
+#[must_use]
+pub fn close_turn(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
+    close(state, closing, ids).0
+}
+
+/// [`close_turn`] after a crash: ends with an event that names the calls that were sealed.
+#[must_use]
+pub fn recover(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
+    let (mut events, sealed) = close(state, closing, ids);
+    if !events.is_empty() {
+        events.push(Recovered { sealed }.into());
+    }
+    events
+}
+
+fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<CallId>) {
+    let mut events: Vec<Event> = Vec::new();
+    if state.compacting {
+        let text = match closing.cause {
+            Cause::Crash => "the process ended while the conversation was being summarised",
+            _ => "it was interrupted",
+        };
+        events.push(CompactionFailed { error: ErrorData::new(ErrorKind::Storage, text) }.into());
+    }
+    let Some(turn) = &state.turn else { return (events, Vec::new()) };
+    if closing.announce && closing.end == TurnEnd::Interrupted && turn.interrupted.is_none() {
+        events.push(Interrupted { cause: closing.cause, note: None }.into());
+    }
+    events.extend(commit(turn, closing.cause, ids));
+    let sealed = resolve_calls(state, turn, closing, ids, &mut events);
+    events.push(
+        TurnFinished {
+            end: closing.end,
+            rounds: turn.round,
+            tools_executed: turn.tools_executed,
+            usage: turn.usage,
+            error: closing.error.clone(),
+        }
+        .into(),
+    );
+    (events, sealed)
+}
+
+/// The answer that was streaming, with its complete calls; none where nothing had arrived.
+fn commit(turn: &OpenTurn, cause: Cause, ids: &dyn Ids) -> Option<Event> {
+    let mut blocks = Vec::new();
+    if !turn.thinking.is_empty() {
+        blocks.push(Block::thinking(turn.thinking.clone(), None));
+    }
+    if !turn.text.is_empty() {
+        blocks.push(Block::text(turn.text.clone()));
+    }
+    let calls = turn.calls.values().filter(|call| !call.committed);
+    blocks.extend(calls.map(|call| Block::ToolUse(call.tool_use.clone())));
+    if blocks.is_empty() {
+        return None;
+    }
+    let message = Message::assistant(ids, blocks, MessageState::Interrupted(cause));
+    Some(AssistantMessage { round: turn.round, message }.into())
+}
+
+/// One result for every call that is owed one; returns the calls that were sealed.
+fn resolve_calls(
+    state: &State,
+    turn: &OpenTurn,
+    closing: &Closing,
+    ids: &dyn Ids,
+    events: &mut Vec<Event>,
+) -> Vec<CallId> {
+    let (mut results, mut sealed) = (Vec::new(), Vec::new());
+    // A write may have been torn between two results: they still are one message.
+    let message = turn.settling.clone().unwrap_or_else(|| MessageId::mint(ids));
+    let added = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
+    let added: Vec<_> = added.iter().flat_map(|last| last.tool_results()).collect();
+    let mut failed = added.iter().map(|result| u32::from(result.is_error)).sum();
+    for (id, call) in &turn.calls {
+        let mut context = call.context.clone();
+        let outcome = match (&call.stage, closing.choices.get(id)) {
+            (CallStage::Finished(outcome), _) if !closing.post_hooks.contains_key(id) => {
+                (**outcome).clone()
+            }
+            (CallStage::Finished(outcome) | CallStage::InPostHook(outcome), _) => {
+                let reply = closing.post_hooks.get(id);
+                let (finished, outcome) = apply_post_hook(id, outcome, reply);
+                join_context(&mut context, reply.and_then(|reply| reply.context.as_deref()));
+                events.push(finished.into());
+                outcome
+            }
+            (_, Some(Choice::Outcome(outcome))) => {
+                events.push(finish(id, outcome.clone()));
+                outcome.clone()
+            }
+            (stage, Some(Choice::Seal) | None) => {
+                let hint = closing.hints.iter().find(|hint| hint.call == *id);
+                let outcome = match stage {
+                    CallStage::Started => seal_running(call, closing.cause, hint),
+                    _ => seal_unstarted(call, closing.cause),
+                };
+                sealed.push(id.clone());
+                events.push(finish(id, outcome.clone()));
+                outcome
+            }
+        };
+        failed += u32::from(!outcome.ok);
+        let mut result = outcome.to_result(&call.tool_use);
+        result.content.extend(context.map(ResultBlock::text));
+        let message = message.clone();
+        results.push(ToolResultAdded { round: turn.round, message, result }.into());
+    }
+    if !results.is_empty() || turn.settling.is_some() {
+        let added = u32::try_from(added.len() + results.len()).unwrap_or(u32::MAX);
+        events.extend(results);
+        events.push(ToolBatchFinished { round: turn.round, added, skipped: 0, failed }.into());
+    }
+    sealed
+}
+
+fn finish(call: &CallId, outcome: ToolOutcome) -> Event {
+    ToolFinished { call: call.clone(), class: None, outcome, duration_ms: 0 }.into()
+}
+
+/// The outcome after a PostToolUse hook that was run again. Without a reply, and with one for
+/// another hook point, the model does not see the outcome.
+fn apply_post_hook(
+    call: &CallId,
+    outcome: &ToolOutcome,
+    reply: Option<&HookReply>,
+) -> (HookFinished, ToolOutcome) {
+    let (decision, reason, replaced) = match reply.map(|reply| &reply.answer) {
+        Some(HookAnswer::PostToolUse(PostToolDecision::Continue)) => ("continue", None, None),
+        Some(HookAnswer::PostToolUse(PostToolDecision::Replace { outcome })) => {
+            ("replace", None, Some(outcome.clone()))
+        }
+        Some(HookAnswer::PostToolUse(PostToolDecision::Block { reason })) => {
+            let text = format!("Blocked by hook: {reason}");
+            ("block", Some(reason.clone()), Some(ToolOutcome::failed("blocked_by_hook", text)))
+        }
+        Some(_) | None => {
+            let text = "The result is withheld: its PostToolUse hook did not finish.";
+            ("cancelled", None, Some(ToolOutcome::failed("withheld", text)))
+        }
+    };
+    // It ran, whatever the model sees of it.
+    let replaced = replaced.map(|replaced| ToolOutcome { ran: outcome.ran, ..replaced });
+    let finished = HookFinished {
+        point: HookPoint::PostToolUse,
+        call: Some(call.clone()),
+        decision: decision.to_owned(),
+        reason,
+        input: None,
+        outcome: replaced.clone(),
+        context: reply.and_then(|reply| reply.context.clone()),
+        stop: None,
+    };
+    (finished, replaced.unwrap_or_else(|| outcome.clone()))
+}
+
+/// The outcome of a call that never started.
+fn seal_unstarted(call: &OpenCall, cause: Cause) -> ToolOutcome {
+    if cause != Cause::Crash {
+        return ToolOutcome::not_run("interrupted", not_run_text(cause));
+    }
+    let (when, word) = match call.stage {
+        CallStage::InPreHook => ("while its PreToolUse hook ran", "in_pre_hook"),
+        CallStage::Asked => ("before anybody approved it", "asked"),
+        CallStage::Allowed => ("before it was started", "allowed"),
+        _ => ("before it was decided whether it may", "called"),
+    };
+    let text = format!("{} did not run: the process ended {when}.", call.tool_use.name);
+    ToolOutcome::not_run("interrupted", text).with_metadata("sealed", word)
+}
+
+fn not_run_text(cause: Cause) -> &'static str {
+    match cause {
+        Cause::User => INTERRUPTED_TOOL,
+        Cause::Shutdown => "Execution interrupted by shutdown",
+        Cause::Crash => "Execution interrupted by a crash",
+        Cause::Provider => "Execution interrupted by a provider error",
+        Cause::Store => "Execution interrupted by a storage error",
+    }
+}
+
+/// The outcome of a call whose end is not known.
+fn seal_running(call: &OpenCall, cause: Cause, hint: Option<&RecoveryHint>) -> ToolOutcome {
+    let what = match cause {
+        Cause::Crash => "The process ended",
+        _ => "The turn was interrupted",
+    };
+    let name = &call.tool_use.name;
+    let mut text = format!(
+        "{what} while {name} was running. It may have had effects: check before you repeat it."
+    );
+    if let Some(code) = hint.and_then(|hint| hint.exit) {
+        text.push_str(&format!(" It ended with code {code}."));
+    }
+    for line in hint.iter().flat_map(|hint| describe_files(&hint.files)) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    let given = hint.and_then(|hint| hint.partial_output.as_deref());
+    let output = given.unwrap_or_else(|| call.output.as_str());
+    if !output.is_empty() {
+        text.push_str("\nIts output so far:\n");
+        text.push_str(output);
+    }
+    let outcome = ToolOutcome::failed("interrupted", text);
+    ToolOutcome { ran: Ran::Maybe, ..outcome }.with_metadata("sealed", "started")
+}
+
+/// What the model is told of files that a call was about to change.
+fn describe_files(files: &[(String, FoundFile)]) -> Vec<String> {
+    let groups = [
+        (FoundFile::Old, "Not changed"),
+        (FoundFile::New, "Changed, as it was to be"),
+        (FoundFile::PutBack, "Put back to what it was, since not all of its files were changed"),
+        (FoundFile::Other, "Not what it was, nor what it was to be: look at it"),
+    ];
+    let lines = groups.into_iter().map(|(now, words)| {
+        let paths = files.iter().filter(|(_, found)| *found == now);
+        (words, paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>())
+    });
+    lines
+        .filter(|(_, paths)| !paths.is_empty())
+        .map(|(words, paths)| format!("{words}: {}", paths.join(", ")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! What a crash left open, operation by operation (KODE-05).
+
+use crate::ids::{InputId, TurnId};
+use crate::state::{CallStage, OpenCall, State};
+use crate::tool::Ran;
+
+/// Something a crash left open.
+#[derive(Debug, Clone, PartialEq)]
+pub enum OpenOperation {
+    /// An input whose hook had not finished: it is run again.
+    Input(InputId),
+    /// A model call (points A and G), with what had streamed.
+    Model {
+        /// The turn.
+        turn: Option<TurnId>,
+        /// What had streamed.
+        text: String,
+    },
+    /// A tool call (points B to F).
+    Call {
+        /// The call.
+        call: Box<OpenCall>,
+        /// Whether it may have had effects.
+        ran: Ran,
+    },
+    /// A compaction: it never happened.
+    Compaction,
+}
+
+/// What a crash left open; nothing, if the session was at rest.
+#[must_use]
+pub fn open_operations(state: &State) -> Vec<OpenOperation> {
+    let mut open = Vec::new();
+    if state.compacting {
+        open.push(OpenOperation::Compaction);
+    }
+    let Some(turn) = &state.turn else { return open };
+    if let Some(input) = turn.input.as_ref().filter(|input| state.inputs.contains_key(*input)) {
+        open.push(OpenOperation::Input(input.clone()));
+    } else if turn.calls.is_empty() && !state.compacting {
+        open.push(OpenOperation::Model { turn: turn.id.clone(), text: turn.text.clone() });
+    }
+    let calls = turn.calls.values().map(|call| OpenOperation::Call {
+        call: Box::new(call.clone()),
+        ran: match &call.stage {
+            CallStage::Called | CallStage::InPreHook | CallStage::Asked | CallStage::Allowed => {
+                Ran::No
+            }
+            CallStage::Started => Ran::Maybe,
+            CallStage::Finished(outcome) | CallStage::InPostHook(outcome) => outcome.ran,
+        },
+    });
+    open.extend(calls);
+    open
+}

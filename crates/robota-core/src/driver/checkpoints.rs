@@ -1,0 +1,39 @@
+//! Files that a call is about to change: their content goes to the session's blobs, and the
+//! journal names them, synced, before anything changes.
+
+use std::sync::Arc;
+
+use super::side::SideQueue;
+use crate::blob::Blobs;
+use crate::checkpoint::{Before, Changing, Checkpoints, FileChange};
+use crate::error::{Diagnose as _, ErrorData};
+use crate::event::FilesChanging;
+use crate::ids::CallId;
+use crate::message::BlobRef;
+
+/// Checkpoints of one turn. After its end nothing more is recorded, so a call that was abandoned
+/// changes nothing more either.
+pub(super) struct JournalCheckpoints {
+    pub(super) blobs: Arc<dyn Blobs>,
+    pub(super) side: SideQueue,
+}
+
+#[async_trait::async_trait]
+impl Checkpoints for JournalCheckpoints {
+    async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
+        let mut kept = Vec::with_capacity(files.len());
+        for file in files {
+            let (before, mode) = match file.before {
+                Before::Missing => (None, None),
+                Before::File { content, mode } => {
+                    let blob = self.blobs.put(content).await.map_err(|error| error.to_data())?;
+                    (Some(blob), mode)
+                }
+            };
+            let path = file.path.to_string_lossy().into_owned();
+            let after_sha256 = BlobRef::of(file.after).sha256;
+            kept.push(FileChange { path, before, mode, after_sha256 });
+        }
+        self.side.append(FilesChanging { call: call.clone(), files: kept }.into()).await
+    }
+}

@@ -1,0 +1,100 @@
+//! A model call outside of a turn: a summary, a question of the program. It has the same idle
+//! timer, retries and cancellation as a call of a turn.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use tokio::time::Instant;
+
+use super::{Delta, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
+use crate::call::{CallContext, Retry};
+use crate::conversation::Pending;
+use crate::error::{Diagnose as _, ErrorKind};
+use crate::ids::Ids;
+use crate::message::{Message, MessageState};
+
+/// The limits of a model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskLimits {
+    /// A stream silent for longer than this has failed.
+    pub idle_timeout: Duration,
+    /// How failed attempts are tried again.
+    pub retry: RetryPolicy,
+}
+
+impl Default for AskLimits {
+    fn default() -> Self {
+        Self { idle_timeout: Duration::from_secs(120), retry: RetryPolicy::default() }
+    }
+}
+
+/// Calls a model and waits for the whole answer. Failed attempts go to the context's
+/// [`retries`](CallContext::retries); cancelling the context ends the call.
+///
+/// # Errors
+/// When the call fails for good, is cancelled, or its stream ends without a terminal record.
+pub async fn ask(
+    provider: &dyn Provider,
+    request: ModelRequest,
+    context: &CallContext,
+    limits: AskLimits,
+    ids: &dyn Ids,
+) -> Result<(Message, StopReason), ProviderError> {
+    let started = Instant::now();
+    let mut failures = 0;
+    let work = async {
+        loop {
+            let error = match attempt(provider, request.clone(), context, limits, ids).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            failures += 1;
+            let seed = context.session.as_ref().map(|session| session.as_str());
+            let Some(delay) = limits.retry.delay(&error, failures, started.elapsed(), seed) else {
+                return Err(error);
+            };
+            context.retries.report(Retry { attempt: failures, error: error.to_data(), delay });
+            tokio::time::sleep(delay).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => {
+            Err(ProviderError::new(ErrorKind::Validation, "the call was cancelled").with_retryable(false))
+        }
+        answer = work => answer,
+    }
+}
+
+async fn attempt(
+    provider: &dyn Provider,
+    request: ModelRequest,
+    context: &CallContext,
+    limits: AskLimits,
+    ids: &dyn Ids,
+) -> Result<(Message, StopReason), ProviderError> {
+    let idle = |_| ProviderError::idle(limits.idle_timeout);
+    let connecting = provider.stream(request, context.clone());
+    let mut stream =
+        tokio::time::timeout(limits.idle_timeout, connecting).await.map_err(idle)??;
+    let (mut pending, mut usage) = (Pending::default(), None);
+    while let Some(delta) =
+        tokio::time::timeout(limits.idle_timeout, stream.next()).await.map_err(idle)?
+    {
+        match delta? {
+            Delta::Text(text) => pending.push_text(&text),
+            Delta::Thinking(text) => pending.push_thinking(&text),
+            Delta::Block(block) => {
+                pending.push_block(block, ids);
+            }
+            Delta::Usage(now) => usage = Some(now),
+            Delta::ToolInput { .. } | Delta::LeftOut(_) | Delta::Activity => {}
+            Delta::End(stop) => {
+                let blocks = pending.take_blocks();
+                let message = Message::assistant(ids, blocks, MessageState::Complete);
+                return Ok((message.with_usage(usage), stop));
+            }
+        }
+    }
+    Err(ProviderError::truncated())
+}
