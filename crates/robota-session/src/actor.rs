@@ -14,7 +14,7 @@ use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Delivery, Event, InputCancelled, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::{InputId, SessionId};
-use robota_core::journal::{JournalError, JournalStore};
+use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
 use robota_core::state::State;
 use robota_core::tool::{ToolNameTaken, ToolSet};
@@ -322,8 +322,9 @@ impl Actor {
             // Dropping the turn ends everything it started.
             running.task.abort();
         }
-        let (session, owner) = (self.shared.id.clone(), "another process".to_owned());
-        self.shared.live.end(JournalError::Lost { session, owner }.into());
+        let reason = LostReason::TakenOver { owner: None };
+        let session = self.shared.id.clone();
+        self.shared.live.end(JournalError::Lost { session, reason }.into());
         Flow::Over
     }
 

@@ -47,7 +47,6 @@ mod failpoint;
 mod file;
 mod level;
 mod owner;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod process;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;

@@ -1,5 +1,6 @@
 //! SQLite: one thread writes, others read. The write-ahead log lets them.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,10 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
+use super::append::{Append, Appended};
+use super::ended::Token;
 use super::store::{SqlStore, delegate};
-use super::{Database, Exclude, Row, SqlOptions, Tx, Value, Work, schema};
+use super::{Database, Exclude, Hints, Row, SqlOptions, Tx, Value, Work, schema};
 use crate::disk::{Disk as _, RealDisk};
 
 /// How long to wait for another process that writes.
@@ -229,6 +232,10 @@ fn transact<T>(
 }
 
 impl Database for Sqlite {
+    // One machine: processes that ended are noticed, and a suspended one was not away for others.
+    const SHARED: bool = false;
+    const POLL: Duration = Duration::from_millis(100);
+
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
@@ -255,8 +262,43 @@ impl Database for Sqlite {
         Box::pin(async move { read.await.unwrap_or_else(|_| Err(gone(&self.path))) })
     }
 
-    fn later(&self, work: Work<()>) {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+        let durable = append.durable;
+        let run = super::work(move |tx| Box::pin(async move { append.run(tx).await }));
+        let asked = self.write(durable, run);
+        Box::pin(async move { Ok(if asked.await? { Appended::Done } else { Appended::Refused }) })
+    }
+
+    fn renew(
+        &self,
+        leases: Vec<(i64, Token)>,
+        ttl: i64,
+    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>> {
+        let sql = "UPDATE robota_leases SET expires = $3 WHERE journal = $1 AND token = $2";
+        let renew = super::work(move |tx| {
+            Box::pin(async move {
+                let expires = tx.now().await? + ttl;
+                let mut renewed = HashSet::new();
+                for (journal, token) in leases {
+                    let values = [journal, token, expires].map(Value::Int).to_vec();
+                    if tx.execute(sql, values).await? > 0 {
+                        renewed.insert(journal);
+                    }
+                }
+                Ok(renewed)
+            })
+        });
+        self.write(false, renew)
+    }
+
+    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
+        // Done before whatever is asked for next.
         drop(self.ask(false, work));
+        None
+    }
+
+    fn hints(&self) -> Hints {
+        Hints(None)
     }
 
     fn place(&self) -> String {
@@ -287,12 +329,18 @@ fn translated(sql: &str) -> String {
         .replace("::BIGINT", "")
         .replace(" COLLATE \"C\"", "")
         .replace(" FOR UPDATE", "")
+        .replace(" FOR KEY SHARE", "")
+        .replace(" WITH (fillfactor = 70)", "")
+        .replace("= ANY(?2)", "IN (SELECT value FROM json_each(?2))")
         .replace("BYTEA", "BLOB")
 }
 
 impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
         Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
+            Self::Ints(values) => {
+                return Ok(rusqlite::types::ToSqlOutput::Owned(format!("{values:?}").into()));
+            }
             Self::Null => ValueRef::Null,
             Self::Int(value) => ValueRef::Integer(*value),
             Self::Text(value) => ValueRef::Text(value.as_bytes()),
