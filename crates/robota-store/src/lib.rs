@@ -58,7 +58,7 @@ pub use file::FileStore;
 pub use level::Level;
 #[cfg(feature = "postgres")]
 pub use sql::PostgresStore;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub use sql::SqlOptions;
 #[cfg(feature = "sqlite")]
 pub use sql::SqliteStore;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::{SqlOptions, SqlStore};

@@ -40,6 +40,7 @@ use ended::Token;
 pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+pub use store::SqlStore;
 
 use crate::Level;
 
@@ -99,15 +100,19 @@ enum Value {
 /// A row of an answer.
 type Row = Vec<Value>;
 
-/// A transaction. Statements are written for PostgreSQL; what SQLite calls differently is replaced.
-trait Tx: Send {
+/// Where statements that change nothing are asked. Statements are written for PostgreSQL; what
+/// SQLite calls differently is replaced.
+trait Query: Send {
     /// Asks, and returns the answer's rows.
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
         values: Vec<Value>,
     ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>>;
+}
 
+/// A transaction.
+trait Tx: Query {
     /// Changes something, and returns how many rows.
     fn execute<'a>(
         &'a mut self,
@@ -121,7 +126,7 @@ trait Tx: Send {
     /// The id of a journal that is to be made.
     fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
 
-    /// Keeps others who ask for the same from going on until the end of the transaction.
+    /// Keeps others who ask for the same waiting until the end of the transaction.
     fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>>;
 }
 
@@ -137,6 +142,18 @@ enum Exclude {
 /// What is done in a transaction.
 type Work<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
+
+/// Statements that change nothing.
+type Questions<T> =
+    Box<dyn for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
+
+fn query<T: Send + 'static>(
+    query: impl for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>>
+    + Send
+    + 'static,
+) -> Questions<T> {
+    Box::new(query)
+}
 
 fn work<T: Send + 'static>(
     work: impl for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send + 'static,
@@ -162,7 +179,10 @@ trait Database: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<T, JournalError>>;
 
     /// Runs statements that change nothing.
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>>;
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>>;
 
     /// Appends events if the lease row is as expected.
     fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>>;

@@ -105,20 +105,25 @@ pub(super) fn write_known(disk: &dyn Disk, segment: &Segment, known: &Known) {
     }
 }
 
-/// What is known at places in a segment, the last one first. A torn line is none.
-fn read_known(disk: &dyn Disk, session: &SessionId, segment: &Segment) -> Vec<Known> {
+/// The last of the heads known at places in a segment that is `usable`. A torn line is none.
+fn find_known(
+    disk: &dyn Disk,
+    session: &SessionId,
+    segment: &Segment,
+    usable: impl Fn(&Known) -> bool,
+) -> Option<Known> {
     let mut bytes = Vec::new();
-    let Ok(file) = disk.open_read(&head_path(segment)) else { return Vec::new() };
+    let file = disk.open_read(&head_path(segment)).ok()?;
     let _ = file.take(LIMIT).read_to_end(&mut bytes);
-    let known = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-        let known: Known = serde_json::from_slice(line).ok()?;
-        // A fork has the segments of its parent.
-        let head = SessionHead { session: session.clone(), ..known.head };
-        Some(Known { head, ..known })
-    });
-    let mut known: Vec<_> = known.collect();
-    known.reverse();
-    known
+    bytes
+        .rsplit(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let known: Known = serde_json::from_slice(line).ok()?;
+            // A fork has the segments of its parent.
+            let head = SessionHead { session: session.clone(), ..known.head };
+            Some(Known { head, ..known })
+        })
+        .find(usable)
 }
 
 /// The files beside a segment that a fork takes along.
@@ -206,7 +211,7 @@ impl Files {
             if !reaches(segment.first.saturating_sub(1)) {
                 continue;
             }
-            let known = read_known(&*self.disk, session, segment).into_iter().find(|known| {
+            let known = find_known(&*self.disk, session, segment, |known| {
                 // What is only written may be torn before a place that is not, so the end is
                 // looked for from where the segment begins.
                 let usable = known.offset == 0 || up_to.is_some();

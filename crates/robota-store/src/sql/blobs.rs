@@ -7,7 +7,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
-use super::{Columns, Database, Exclude, Tx, Value};
+use super::{Columns, Database, Exclude, Query, Tx, Value};
 use crate::Level;
 use crate::failpoint::failpoint;
 
@@ -38,7 +38,7 @@ async fn put(
     Ok(())
 }
 
-async fn get(tx: &mut dyn Tx, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
+async fn get(tx: &mut dyn Query, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
     // First whether it is there: a connection that is dead shows before a large answer is due.
     let there = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
     if tx.query(there, vec![Value::text(hash)]).await?.is_empty() {
@@ -63,7 +63,7 @@ impl<D: Database> Blobs for SqlBlobs<D> {
 
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
         let hash = blob.sha256.clone();
-        let get = super::work(move |tx| Box::pin(async move { get(tx, &hash).await }));
+        let get = super::query(move |tx| Box::pin(async move { get(tx, &hash).await }));
         let found = self.database.read(get).await?;
         match found {
             Some(bytes) if BlobRef::of(&bytes).sha256 != blob.sha256 => {

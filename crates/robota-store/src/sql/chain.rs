@@ -6,7 +6,7 @@ use robota_core::event::{Cursor, DecodeError, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 
-use super::{Columns, Row, Tx, Value};
+use super::{Columns, Query, Row, Tx, Value};
 
 /// So many events are fetched at once.
 pub(super) const PAGE: usize = 500;
@@ -87,7 +87,7 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
 
 /// The pieces that a session with events is made of, oldest first.
 pub(super) async fn pieces(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
 ) -> Result<Vec<Piece>, JournalError> {
     let sql = chain!(
@@ -111,7 +111,7 @@ pub(super) async fn pieces(
 
 /// The head of a session, exact up to its last event, and how many bytes its own events have.
 pub(super) async fn head(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
 ) -> Result<(SessionHead, i64), JournalError> {
     let sql = "SELECT s.journal, s.head, s.bytes, l.last_seq FROM robota_sessions s \
@@ -129,7 +129,7 @@ pub(super) async fn head(
 
 /// Folds the events of a journal after those in its stored head, of which there are few.
 pub(super) async fn complete(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     journal: i64,
     mut head: SessionHead,
     mut bytes: i64,
@@ -147,7 +147,7 @@ pub(super) async fn complete(
 /// The events after a number, oldest first. They are fetched in pages, so that none needs a long
 /// transaction: events never change, and the end shows whether the session is still there.
 pub(super) async fn read(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
     after: u64,
     limit: usize,
@@ -167,7 +167,7 @@ pub(super) async fn read(
 
 /// The events of these pieces after a number, oldest first.
 pub(super) async fn read_pieces(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     pieces: &[Piece],
     after: u64,
     limit: usize,
@@ -202,7 +202,7 @@ pub(super) async fn read_pieces(
 
 /// The event of that number, and the piece it is in, if there is one.
 pub(super) async fn event(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     pieces: &[Piece],
     seq: u64,
 ) -> Result<Option<(Piece, Envelope)>, JournalError> {
@@ -215,7 +215,7 @@ pub(super) async fn event(
 
 /// The stored lines of so many events, in a journal and those it began with, from that number.
 pub(super) async fn lines(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     journal: i64,
     first: u64,
     count: usize,
@@ -240,7 +240,7 @@ pub(super) async fn lines(
 
 /// The events with these numbers, in their order.
 pub(super) async fn pick(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
     seqs: &[u64],
 ) -> Result<Vec<Envelope>, JournalError> {

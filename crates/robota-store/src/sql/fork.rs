@@ -9,7 +9,7 @@ use robota_core::journal::{JournalError, Order, SessionHead, follows};
 use super::append::{Append, Tail};
 use super::chain::{self, Piece, head_of};
 use super::lease::{Lease, LeaseRequest, claim};
-use super::{Columns, Tx, Value};
+use super::{Columns, Query, Tx, Value};
 use crate::failpoint::failpoint;
 
 /// Begins a session with the events of another up to a point, followed by `first`.
@@ -53,7 +53,7 @@ pub(super) async fn fork(
 
 /// The head of a session at an event: folded from the nearest one that is stored.
 async fn fold(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
     pieces: &[Piece],
     at: Cursor,
@@ -79,7 +79,7 @@ async fn fold(
 
 /// The nearest stored head at or before an event, in any of these pieces.
 async fn stored_before(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     pieces: &[Piece],
     at: u64,
 ) -> Result<Option<SessionHead>, JournalError> {

@@ -10,39 +10,56 @@ use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use futures::future::BoxFuture;
-use robota_core::blob::Blobs;
 use robota_core::clock::SystemClock;
-use robota_core::event::{Cursor, Envelope};
-use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::JournalError;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Socket};
 
 use super::append::{Append, Appended};
 use super::ended::Token;
-use super::store::{SqlStore, delegate};
-use super::{Database, Hints, SqlOptions, Value, Work, schema};
-use connection::{Connections, Failure, NOW, Reading, TIMEOUT, describe};
+use super::store::SqlStore;
+use super::{Database, Hints, Questions, SqlOptions, Value, Work, schema};
+use connection::{Connections, Failure, Reading, TIMEOUT, describe, now};
 use side::Side;
 
 /// Those who bring the tables up to date exclude each other by this number.
 const MIGRATING: i64 = 0x726f_626f_7461_0001;
 
+/// The statement of an append, which says nothing when the lease row is not as expected.
+macro_rules! append_statement {
+    ($head:literal) => {
+        concat!(
+            "WITH lease AS (UPDATE robota_leases SET last_seq = $4, last_epoch = $5, \
+                expires = COALESCE($6::BIGINT, ",
+            now!(),
+            " + $7) WHERE journal = $1 AND token = $2 AND last_seq = $3 RETURNING journal), \
+             events AS (INSERT INTO robota_events (journal, seq, line) \
+                SELECT lease.journal, added.seq, added.line \
+                FROM lease, unnest($9::BIGINT[], $10::BYTEA[]) AS added (seq, line))",
+            $head,
+            " SELECT set_config('synchronous_commit', $8, true) FROM lease"
+        )
+    };
+}
+
+/// Events only: the lease row and the events change, and no index but that of the events.
+const APPEND: &str = append_statement!("");
+
+/// Events, and the head for lists and forks.
+const APPEND_WITH_HEAD: &str = append_statement!(
+    ", head AS (UPDATE robota_sessions s SET head = $11, updated = $12, cwd = $13, bytes = $14 \
+        FROM lease WHERE s.journal = lease.journal), \
+     heads AS (INSERT INTO robota_heads (journal, seq, head) \
+        SELECT lease.journal, known.seq, known.head \
+        FROM lease, unnest($15::BIGINT[], $16::TEXT[]) AS known (seq, head))"
+);
+
 /// Keeps sessions in a PostgreSQL database.
 ///
 /// Any number of machines may use one database. A session has one writer, by a lease that is
 /// measured by the database's clock (see [`SqlOptions::lease`]).
-#[derive(Clone)]
-pub struct PostgresStore {
-    store: SqlStore<Postgres>,
-}
-
-impl std::fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore").field("place", &self.store.database.place()).finish()
-    }
-}
+pub type PostgresStore = SqlStore<Postgres>;
 
 impl PostgresStore {
     /// The store in the database of that address (`postgres://user@host/database`), without
@@ -110,13 +127,12 @@ impl PostgresStore {
         let database = Postgres { connections, side };
         database.migrate().await?;
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
-        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
+        Ok(Self::new(database, options.level, options.lease, clock))
     }
 }
 
-delegate!(PostgresStore);
-
-struct Postgres {
+/// A PostgreSQL database.
+pub struct Postgres {
     connections: Connections,
     side: Arc<Side>,
 }
@@ -150,25 +166,6 @@ impl Postgres {
     /// One statement, and so one round trip: it commits by itself, and how long the commit waits is
     /// set within it.
     async fn append_once(&self, append: &Append) -> Result<bool, Failure> {
-        let head = if append.head.is_some() {
-            ", head AS (UPDATE robota_sessions s \
-                SET head = $9, updated = $10, cwd = $11, bytes = $12 \
-                FROM lease WHERE s.journal = lease.journal), \
-             heads AS (INSERT INTO robota_heads (journal, seq, head) \
-                SELECT lease.journal, known.seq, known.head \
-                FROM lease, unnest($13::BIGINT[], $14::TEXT[]) AS known (seq, head))"
-        } else {
-            ""
-        };
-        let sql = format!(
-            "WITH lease AS (UPDATE robota_leases \
-                SET last_seq = $4, last_epoch = $5, expires = COALESCE($6::BIGINT, {NOW} + $7) \
-                WHERE journal = $1 AND token = $2 AND last_seq = $3 RETURNING journal), \
-             events AS (INSERT INTO robota_events (journal, seq, line) \
-                SELECT lease.journal, added.seq, added.line \
-                FROM lease, unnest($15::BIGINT[], $16::BYTEA[]) AS added (seq, line)){head} \
-             SELECT set_config('synchronous_commit', $8, true) FROM lease"
-        );
         let now = self.connections.time.as_ref().map(|clock| clock.now().as_millisecond());
         let expires = now.map(|now| now + append.ttl);
         let commit = if append.durable { "on" } else { "off" };
@@ -182,24 +179,16 @@ impl Postgres {
             &append.ttl,
             &commit,
         ];
-        let sql = match &append.head {
-            Some(head) => {
-                values.extend([
-                    &head.json as &(dyn ToSql + Sync),
-                    &head.updated,
-                    &head.cwd,
-                    &head.bytes,
-                    &append.head_seqs,
-                    &append.heads,
-                ]);
-                sql
-            }
-            None => sql.replace("$15", "$9").replace("$16", "$10"),
-        };
         values.extend([&append.seqs as &(dyn ToSql + Sync), &append.lines]);
+        let mut sql = APPEND;
+        if let Some(head) = &append.head {
+            sql = APPEND_WITH_HEAD;
+            values.extend([&head.json as &(dyn ToSql + Sync), &head.updated, &head.cwd]);
+            values.extend([&head.bytes as &(dyn ToSql + Sync), &append.head_seqs, &append.heads]);
+        }
         let client = self.connections.get().await.map_err(Failure::Refused)?;
         let answer = async {
-            let statement = client.prepare_cached(&sql).await?;
+            let statement = client.prepare_cached(sql).await?;
             client.query(&statement, &values).await
         };
         let done = self.connections.soon("write", answer).await;
@@ -222,10 +211,13 @@ impl Database for Postgres {
         Box::pin(self.connections.transact(durable, work))
     }
 
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>> {
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(async move {
             let connections = &self.connections;
-            work(&mut Reading { connections, client: None, answered: false }).await
+            query(&mut Reading { connections, client: None, answered: false }).await
         })
     }
 

@@ -9,19 +9,16 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use robota_core::blob::Blobs;
 use robota_core::clock::{Clock, SystemClock};
-use robota_core::event::{Cursor, Envelope};
-use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::JournalError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use super::append::{Append, Appended};
 use super::ended::Token;
-use super::store::{SqlStore, delegate};
-use super::{Database, Exclude, Hints, Row, SqlOptions, Tx, Value, Work, schema};
+use super::store::SqlStore;
+use super::{Database, Exclude, Hints, Query, Questions, Row, SqlOptions, Tx, Value, Work, schema};
 use crate::disk::{Disk as _, RealDisk};
 
 /// How long to wait for another process that writes.
@@ -34,16 +31,7 @@ const OLDEST: i32 = 3_051_003;
 ///
 /// Several processes may use one database; one writes at a time. A session has one writer, by a
 /// lease (see [`SqlOptions::lease`]).
-#[derive(Clone)]
-pub struct SqliteStore {
-    store: SqlStore<Sqlite>,
-}
-
-impl std::fmt::Debug for SqliteStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.store.database.path).finish()
-    }
-}
+pub type SqliteStore = SqlStore<Sqlite>;
 
 impl SqliteStore {
     /// The store in that file, which is made if it is missing.
@@ -65,16 +53,15 @@ impl SqliteStore {
         let path = path.into();
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let database = Sqlite::open(path, Arc::clone(&clock)).await?;
-        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
+        Ok(Self::new(database, options.level, options.lease, clock))
     }
 }
-
-delegate!(SqliteStore);
 
 /// Something the writing thread does.
 type Job = Box<dyn FnOnce(&mut Writer) + Send>;
 
-struct Sqlite {
+/// A SQLite database.
+pub struct Sqlite {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Mutex<Vec<Connection>>>,
@@ -246,7 +233,11 @@ impl Database for Sqlite {
         Box::pin(async move { asked.await.unwrap_or_else(|_| Err(gone(&self.path))) })
     }
 
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>> {
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>> {
+        let work: Work<T> = Box::new(move |tx| query(tx));
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
@@ -381,7 +372,7 @@ impl SqliteTx<'_> {
     }
 }
 
-impl Tx for SqliteTx<'_> {
+impl Query for SqliteTx<'_> {
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
@@ -390,7 +381,9 @@ impl Tx for SqliteTx<'_> {
         let found = self.rows(sql, &values).map_err(|error| failed("read", self.path, &error));
         Box::pin(std::future::ready(found))
     }
+}
 
+impl Tx for SqliteTx<'_> {
     fn execute<'a>(
         &'a mut self,
         sql: &'a str,

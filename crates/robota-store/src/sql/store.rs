@@ -1,6 +1,7 @@
 //! The store that both databases share.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,9 @@ use robota_core::blob::Blobs;
 use robota_core::clock::Clock;
 use robota_core::event::{Cursor, Envelope};
 use robota_core::ids::{SessionId, SessionName};
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage,
+};
 
 use super::append::Tail;
 use super::blobs::SqlBlobs;
@@ -17,13 +20,14 @@ use super::ended::Ended;
 use super::journal::SqlJournal;
 use super::lease::{self, Lease, LeaseRequest};
 use super::renew::Renewals;
-use super::{Columns, Database, Tx, Value, chain, fork, list, remove, work};
+use super::{Columns, Database, Query, Value, chain, fork, list, query, remove, work};
 use crate::Level;
 use tokio::task::JoinHandle;
 
-/// A store in a database.
-pub(super) struct SqlStore<D: Database> {
-    pub(super) database: Arc<D>,
+/// A store in a database: [`SqliteStore`](crate::SqliteStore) or
+/// [`PostgresStore`](crate::PostgresStore).
+pub struct SqlStore<D> {
+    database: Arc<D>,
     level: Level,
     ttl: Duration,
     clock: Arc<dyn Clock>,
@@ -33,7 +37,13 @@ pub(super) struct SqlStore<D: Database> {
     releases: Arc<Releases>,
 }
 
-impl<D: Database> Clone for SqlStore<D> {
+impl<D: Database> fmt::Debug for SqlStore<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlStore").field("place", &self.database.place()).finish_non_exhaustive()
+    }
+}
+
+impl<D> Clone for SqlStore<D> {
     fn clone(&self) -> Self {
         Self {
             database: Arc::clone(&self.database),
@@ -69,6 +79,7 @@ impl Releases {
     }
 }
 
+#[expect(private_bounds, reason = "there are no databases but those of this crate")]
 impl<D: Database> SqlStore<D> {
     /// The store in that database, whose owners' times are told by that clock.
     pub(super) fn new(database: D, level: Level, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
@@ -103,11 +114,11 @@ impl<D: Database> SqlStore<D> {
             Arc::clone(&self.renewals),
         ))
     }
+}
 
-    pub(super) async fn create(
-        &self,
-        session: &SessionId,
-    ) -> Result<Box<dyn Journal>, JournalError> {
+#[async_trait::async_trait]
+impl<D: Database> JournalStore for SqlStore<D> {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         self.releases.settle(session).await;
         let (session, request) = (session.clone(), self.request());
         let claim = work(move |tx| {
@@ -118,7 +129,7 @@ impl<D: Database> SqlStore<D> {
         Ok(self.writer((lease, Tail::empty())))
     }
 
-    pub(super) async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         Self::known(session)?;
         self.releases.settle(session).await;
         let (session, request) = (session.clone(), self.request());
@@ -127,7 +138,7 @@ impl<D: Database> SqlStore<D> {
         Ok(self.writer(self.database.write(true, open).await?))
     }
 
-    pub(super) async fn read(
+    async fn read(
         &self,
         session: &SessionId,
         after: u64,
@@ -136,35 +147,31 @@ impl<D: Database> SqlStore<D> {
         Self::known(session)?;
         let session = session.clone();
         let read =
-            work(move |tx| Box::pin(async move { chain::read(tx, &session, after, limit).await }));
+            query(move |tx| Box::pin(async move { chain::read(tx, &session, after, limit).await }));
         self.database.read(read).await
     }
 
-    pub(super) async fn pick(
-        &self,
-        session: &SessionId,
-        seqs: &[u64],
-    ) -> Result<Vec<Envelope>, JournalError> {
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
         Self::known(session)?;
         let (session, seqs) = (session.clone(), seqs.to_vec());
-        let pick = work(move |tx| Box::pin(async move { chain::pick(tx, &session, &seqs).await }));
+        let pick = query(move |tx| Box::pin(async move { chain::pick(tx, &session, &seqs).await }));
         self.database.read(pick).await
     }
 
-    pub(super) async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
         Self::known(session)?;
         let session = session.clone();
-        let head = work(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
+        let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
         Ok(self.database.read(head).await?.0)
     }
 
-    pub(super) async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let filter = filter.clone();
-        let list = work(move |tx| Box::pin(async move { list::list(tx, &filter).await }));
+        let list = query(move |tx| Box::pin(async move { list::list(tx, &filter).await }));
         self.database.read(list).await
     }
 
-    pub(super) async fn fork(
+    async fn fork(
         &self,
         parent: &SessionId,
         at: Cursor,
@@ -181,7 +188,7 @@ impl<D: Database> SqlStore<D> {
         Ok(self.writer(self.database.write(self.level != Level::Relaxed, fork).await?))
     }
 
-    pub(super) async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         if Self::known(session).is_err() {
             return Ok(false);
         }
@@ -192,24 +199,20 @@ impl<D: Database> SqlStore<D> {
         self.database.write(self.level != Level::Relaxed, delete).await
     }
 
-    pub(super) async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         Self::known(session)?;
         let session = session.clone();
-        let head = work(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
+        let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
         Ok(u64::try_from(self.database.read(head).await?.1).unwrap_or_default())
     }
 
-    pub(super) async fn wait_past(
-        &self,
-        session: &SessionId,
-        seq: u64,
-    ) -> Result<(), JournalError> {
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         Self::known(session)?;
         loop {
             // Before looking, so that none is missed.
             let mut hints = self.database.hints();
             let name = session.clone();
-            let end = work(move |tx| Box::pin(async move { end(tx, &name).await }));
+            let end = query(move |tx| Box::pin(async move { end(tx, &name).await }));
             let (journal, last) = self.database.read(end).await?;
             if last > seq {
                 return Ok(());
@@ -221,7 +224,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    pub(super) fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
         Arc::new(SqlBlobs {
             database: Arc::clone(&self.database),
             session: session.clone(),
@@ -231,7 +234,7 @@ impl<D: Database> SqlStore<D> {
 }
 
 /// The journal of a session, and the number of its last event.
-async fn end(tx: &mut dyn Tx, session: &SessionId) -> Result<(i64, u64), JournalError> {
+async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), JournalError> {
     let sql = "SELECT s.journal, l.last_seq FROM robota_sessions s \
                JOIN robota_leases l ON l.journal = s.journal \
                WHERE s.session = $1 AND s.head IS NOT NULL";
@@ -246,71 +249,3 @@ fn jittered(time: Duration) -> Duration {
     let part = RandomState::new().hash_one(0) % 400;
     time.mul_f64(0.8 + f64::from(u32::try_from(part).unwrap_or_default()) / 1_000.0)
 }
-
-/// The port, for a store that has one of these inside.
-macro_rules! delegate {
-    ($store:ty) => {
-        #[async_trait::async_trait]
-        impl robota_core::journal::JournalStore for $store {
-            async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.create(session).await
-            }
-
-            async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.open(session).await
-            }
-
-            async fn read(
-                &self,
-                session: &SessionId,
-                after_seq: u64,
-                limit: usize,
-            ) -> Result<Vec<Envelope>, JournalError> {
-                self.store.read(session, after_seq, limit).await
-            }
-
-            async fn pick(
-                &self,
-                session: &SessionId,
-                seqs: &[u64],
-            ) -> Result<Vec<Envelope>, JournalError> {
-                self.store.pick(session, seqs).await
-            }
-
-            async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-                self.store.head(session).await
-            }
-
-            async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-                self.store.list(filter).await
-            }
-
-            async fn fork(
-                &self,
-                parent: &SessionId,
-                at: Cursor,
-                child: &SessionId,
-                first: &[Arc<Envelope>],
-            ) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.fork(parent, at, child, first).await
-            }
-
-            async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-                self.store.delete(session).await
-            }
-
-            async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
-                self.store.bytes(session).await
-            }
-
-            async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
-                self.store.wait_past(session, seq).await
-            }
-
-            fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
-                self.store.blobs(session)
-            }
-        }
-    };
-}
-pub(super) use delegate;

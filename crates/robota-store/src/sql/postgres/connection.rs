@@ -10,13 +10,18 @@ use robota_core::journal::JournalError;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::super::{Columns, Exclude, Row, Tx, Value, Work};
+use super::super::{Columns, Exclude, Query, Row, Tx, Value, Work};
 
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The server's time in milliseconds: when it is asked, not when the transaction began.
-pub(super) const NOW: &str = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
+macro_rules! now {
+    () => {
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    };
+}
+pub(super) use now;
 
 /// Those who keep and sweep blobs exclude each other by this number.
 const BLOBS: i64 = 0x726f_626f_7461_0002;
@@ -248,7 +253,7 @@ async fn number(tx: &mut dyn Tx, sql: &str) -> Result<i64, JournalError> {
         .map_or_else(|| Err(super::super::odd(None)), |row| Columns::of(row).int())
 }
 
-impl Tx for PostgresTx<'_> {
+impl Query for PostgresTx<'_> {
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
@@ -259,7 +264,9 @@ impl Tx for PostgresTx<'_> {
             rows.map_err(|error| failed("read", &self.connections.place, &error))
         })
     }
+}
 
+impl Tx for PostgresTx<'_> {
     fn execute<'a>(
         &'a mut self,
         sql: &'a str,
@@ -275,7 +282,7 @@ impl Tx for PostgresTx<'_> {
         Box::pin(async move {
             match &self.connections.time {
                 Some(clock) => Ok(clock.now().as_millisecond()),
-                None => number(self, &format!("SELECT {NOW}")).await,
+                None => number(self, concat!("SELECT ", now!())).await,
             }
         })
     }
@@ -332,7 +339,7 @@ impl Reading<'_> {
     }
 }
 
-impl Tx for Reading<'_> {
+impl Query for Reading<'_> {
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
@@ -345,35 +352,5 @@ impl Tx for Reading<'_> {
             }
             .map_err(Failure::error)
         })
-    }
-
-    fn execute<'a>(
-        &'a mut self,
-        _sql: &'a str,
-        _values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<u64, JournalError>> {
-        Box::pin(std::future::ready(Err(self.read_only())))
-    }
-
-    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(std::future::ready(Err(self.read_only())))
-    }
-
-    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(std::future::ready(Err(self.read_only())))
-    }
-
-    fn exclude(&mut self, _what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
-        Box::pin(std::future::ready(Err(self.read_only())))
-    }
-}
-
-impl Reading<'_> {
-    fn read_only(&self) -> JournalError {
-        JournalError::Io {
-            action: "write",
-            place: self.connections.place.to_string(),
-            reason: "this only reads".to_owned(),
-        }
     }
 }

@@ -20,7 +20,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Socket, Statement};
 
 use super::super::Hints;
 use super::super::ended::Token;
-use super::connection::{NOW, failed};
+use super::connection::{failed, now};
 
 /// At most 20 notifications a second.
 const BETWEEN: Duration = Duration::from_millis(50);
@@ -129,12 +129,13 @@ impl Side {
         let client = (self.connect)().await?;
         // Neither a renewal nor a notification waits for the server's disk.
         client.batch_execute("SET synchronous_commit = off").await?;
-        let renew = format!(
-            "UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, {NOW}) + $4::BIGINT \
-             FROM unnest($1::BIGINT[], $2::BIGINT[]) AS mine (journal, token) \
+        let renew = concat!(
+            "UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, ",
+            now!(),
+            ") + $4::BIGINT FROM unnest($1::BIGINT[], $2::BIGINT[]) AS mine (journal, token) \
              WHERE l.journal = mine.journal AND l.token = mine.token RETURNING l.journal"
         );
-        let renew = client.prepare(&renew).await?;
+        let renew = client.prepare(renew).await?;
         Ok(Open { client, renew, listens: false })
     }
 
