@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use robota_core::event::{Durability, Renamed};
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
-use robota_store::{FileStore, PostgresStore, SqliteStore};
+use robota_store::{FileStore, PostgresStore, SqlOptions, SqliteStore};
 use robota_testkit::postgres::PostgresServer;
 use robota_testkit::store_suite::{envelope, events};
 
@@ -99,11 +99,19 @@ async fn main() {
         println!("PostgreSQL is not installed");
         return;
     };
-    let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
-    for (name, durability) in [("written", Durability::Written), ("synced", Durability::Synced)] {
-        for writers in [1, 16] {
-            let rate = append_rate(&store, writers, durability).await;
-            println!("appends on PostgreSQL, {writers} writers, {name}: {rate:.0} per second");
+    for connections in [8, 16] {
+        let options = SqlOptions { connections, ..SqlOptions::default() };
+        let address = server.database().unwrap();
+        let store = PostgresStore::connect_at(&address, options).await.unwrap();
+        for (name, durability) in [("written", Durability::Written), ("synced", Durability::Synced)]
+        {
+            for writers in [1, 16] {
+                let rate = append_rate(&store, writers, durability).await;
+                println!(
+                    "appends on PostgreSQL, {connections} connections, {writers} writers, {name}: \
+                     {rate:.0} per second"
+                );
+            }
         }
     }
     fork_ratio("files", Arc::new(FileStore::new(folder.path().join("s")))).await;

@@ -154,6 +154,8 @@ impl Files {
         }
         let own = Segment::starting(folder, point.segment.first);
         let tail = self.copy(&point.segment.path, &own.path, point.len)?;
+        marks::copy(&*self.disk, &point.segment, &own, point.len);
+        index::copy_known(&*self.disk, &point.segment, &own, point.len);
         Ok(Some(Place { segment: own, tail, len: point.len }))
     }
 

@@ -105,6 +105,35 @@ pub(super) fn write_known(disk: &dyn Disk, segment: &Segment, known: &Known) {
     }
 }
 
+/// The file of the heads known at places in a segment.
+fn known_file(disk: &dyn Disk, segment: &Segment) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = disk.open_read(&head_path(segment)).ok()?;
+    let _ = file.take(LIMIT).read_to_end(&mut bytes);
+    Some(bytes)
+}
+
+/// Gives the beginning of a segment, which was copied, the heads known there.
+pub(super) fn copy_known(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
+    let mut lines = known_file(disk, from).unwrap_or_default();
+    // They are in the order of their places.
+    let mut end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    while end > 0 {
+        let before = lines[..end - 1].iter().rposition(|byte| *byte == b'\n');
+        let start = before.map_or(0, |at| at + 1);
+        let known = serde_json::from_slice::<Known>(&lines[start..end]);
+        if known.is_ok_and(|known| known.offset <= len) {
+            break;
+        }
+        end = start;
+    }
+    lines.truncate(end);
+    // Nobody needs them.
+    if let Ok(mut file) = disk.open_append(&head_path(to), Make::Always) {
+        let _ = file.write(&lines);
+    }
+}
+
 /// The last of the heads known at places in a segment that is `usable`. A torn line is none.
 fn find_known(
     disk: &dyn Disk,
@@ -112,10 +141,7 @@ fn find_known(
     segment: &Segment,
     usable: impl Fn(&Known) -> bool,
 ) -> Option<Known> {
-    let mut bytes = Vec::new();
-    let file = disk.open_read(&head_path(segment)).ok()?;
-    let _ = file.take(LIMIT).read_to_end(&mut bytes);
-    bytes
+    known_file(disk, segment)?
         .rsplit(|byte| *byte == b'\n')
         .filter_map(|line| {
             let known: Known = serde_json::from_slice(line).ok()?;

@@ -16,15 +16,15 @@ use super::segment::{Mark, Segment};
 use crate::disk::{Held, Make, Tail};
 use crate::failpoint::failpoint;
 
-/// A segment is closed once it is this long.
-pub(super) const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
+/// A segment is closed once it is this long. A fork copies no more.
+pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 
 /// The index is written anew after this many events even if nothing in it changed that a list
 /// would show: it is also where opening begins to look for the end.
 const INDEX_EVERY: u64 = 256;
 
 /// What is known is kept about every so many bytes, so that a fork folds no more.
-const KNOWN_EVERY: u64 = 128 * 1024;
+const KNOWN_EVERY: u64 = 16 * 1024;
 
 /// The segment that grows.
 struct Open {
