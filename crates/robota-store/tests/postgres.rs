@@ -373,6 +373,40 @@ async fn kode_12_a_second_store_follows_the_first() {
 }
 
 #[tokio::test]
+async fn kode_12_notifications_are_sent_for_many_appends_at_once() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect(&address).await.unwrap();
+    let (client, mut connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    let (heard, mut hear) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
+        while let Some(Ok(message)) = futures::StreamExt::next(&mut messages).await {
+            if let tokio_postgres::AsyncMessage::Notification(said) = message {
+                let _ = heard.send(said.payload().to_owned());
+            }
+        }
+    });
+    client.batch_execute("LISTEN robota_events").await.unwrap();
+    let mut journal = store.create(&SessionId::from("s")).await.unwrap();
+    let begun = std::time::Instant::now();
+    for seq in 1..=200 {
+        journal.append(&events(seq..=seq), Durability::Written).await.unwrap();
+    }
+    // What is sent after the last append comes after all that was sent before.
+    let id = client.query_one("SELECT journal FROM robota_leases", &[]).await.unwrap();
+    let id = id.get::<_, i64>(0).to_string();
+    assert_eq!(hear.recv().await.unwrap(), id);
+    client.batch_execute("NOTIFY robota_events, 'end'").await.unwrap();
+    let mut count = 1;
+    while hear.recv().await.unwrap() != "end" {
+        count += 1;
+    }
+    // One at once, and then one in 50 ms at most.
+    assert!(count <= 2 + begun.elapsed().as_millis() / 50, "{count}");
+}
+
+#[tokio::test]
 async fn kode_12_events_that_the_server_forgot_are_appended_again() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
