@@ -17,12 +17,6 @@ pub trait Blobs: Send + Sync {
     /// Keeps the bytes; when it returns they survive a loss of power.
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError>;
 
-    /// Keeps bytes that may be lost with the machine's power: raw payloads, for looking into
-    /// what went wrong. Waits for no disk.
-    async fn put_loose(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
-        self.put(bytes).await
-    }
-
     /// The bytes, or none when nobody kept them.
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError>;
 }

@@ -6,6 +6,7 @@ mod error;
 mod head;
 mod memory;
 mod order;
+mod owner;
 mod retention;
 
 use std::sync::Arc;
@@ -15,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 pub use error::JournalError;
 pub use head::{PageMark, SessionFilter, SessionHead, SessionPage};
 pub use memory::{MemoryJournal, MemoryStore};
-pub use order::{Order, follows};
+pub use order::{Order, follows, repeated};
+pub use owner::{LeaseOwner, LostReason};
 pub use retention::{Pruned, RetentionPolicy, prune};
 
 use crate::blob::Blobs;
@@ -25,24 +27,46 @@ use crate::ids::SessionId;
 /// One session, open for writing. There is one writer; dropping it lets others write.
 #[async_trait::async_trait]
 pub trait Journal: Send {
-    /// Appends events that follow on each other and on what is there. All or none: after an
-    /// error the journal is as it was before. Returns when they are as safe as asked.
+    /// Appends events that follow on each other and on what is stored. All or none. Returns when
+    /// they are as safe as asked.
+    ///
+    /// **Retries.** After an error the caller cannot know whether the events were stored: the
+    /// answer to a commit may have been lost. It numbers and stamps an event once, keeps the same
+    /// envelopes until the store has acknowledged them, and calls `append` again with them,
+    /// possibly followed by more. The store therefore compares events whose numbers are stored
+    /// already, byte for byte:
+    ///
+    /// - The same: it skips them and appends the rest. This succeeds when all of them are there.
+    /// - Different: [`JournalError::OutOfOrder`]. Nothing is changed.
+    /// - The first number is beyond the next one, for instance because a database lost events in a
+    ///   crash that it had not synced: [`JournalError::OutOfOrder`] whose `last` is the last event
+    ///   that is stored. The caller repairs the journal with one append that begins after `last`.
     ///
     /// # Errors
-    /// [`JournalError::OutOfOrder`] when they do not follow, [`JournalError::Lost`] when somebody
-    /// else took the session over, [`JournalError::Io`] when the disk or the database failed.
+    /// [`JournalError::Lost`] when another writer has the session or it was deleted, before any
+    /// other check; [`JournalError::OutOfOrder`] when the events do not follow;
+    /// [`JournalError::Io`] when the disk or the database failed.
     async fn append(
         &mut self,
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError>;
 
-    /// Is cancelled when somebody else took the session over: whatever runs for it must end.
-    /// A store whose lock ends with the process never cancels it.
+    /// Is cancelled when this writer lost the session: everything that runs for it must stop. A
+    /// store whose lock ends with the process never cancels it.
     fn lost(&self) -> CancellationToken {
         CancellationToken::new()
     }
+
+    /// How the session was lost, once [`Journal::lost`] is cancelled: a
+    /// [`JournalError::Lost`]. Every later append returns it too.
+    fn lost_error(&self) -> Option<JournalError> {
+        None
+    }
 }
+
+/// How often [`JournalStore::wait_past`] looks, unless the store has something better.
+const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// Where sessions are kept. Readers open nothing and hinder no writer.
 #[async_trait::async_trait]
@@ -91,6 +115,19 @@ pub trait JournalStore: Send + Sync {
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         let events = self.read(session, 0, usize::MAX).await?;
         Ok(events.iter().map(|event| event.to_line().len() as u64 + 1).sum())
+    }
+
+    /// Returns when the session has events after that number, or may have: a caller reads, and
+    /// waits again when there is nothing new. This is how to follow a session that another
+    /// process writes to.
+    ///
+    /// # Errors
+    /// [`JournalError::NotFound`] when there is no such session, or it is deleted meanwhile.
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        while self.head(session).await?.last.seq <= seq {
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
     }
 
     /// The blobs of a session.

@@ -18,7 +18,7 @@ use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::event::{Event, TurnEnd};
 use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _, SessionSource};
 use robota_core::ids::SessionId;
-use robota_core::journal::{JournalError, JournalStore};
+use robota_core::journal::{JournalError, JournalStore, LostReason};
 use robota_core::message::Cause;
 use robota_core::turn::{TurnInput, TurnReport};
 use tokio::sync::mpsc;
@@ -366,13 +366,10 @@ impl Actor {
     /// Another writer has the session: what runs here ends now.
     fn on_lease_lost(&mut self) -> Flow {
         self.work = None;
-        let lost = match self.recorder.failure() {
-            Some(error @ JournalError::Lost { .. }) => error.clone(),
-            _ => {
-                let (session, owner) = (self.shared.id.clone(), "another process".to_owned());
-                JournalError::Lost { session, owner }
-            }
-        };
+        let session = self.shared.id.clone();
+        let reason = LostReason::TakenOver { owner: None };
+        let unknown = JournalError::Lost { session, reason };
+        let lost = self.recorder.lost_error().unwrap_or(unknown);
         self.shared.hub.end(lost.into());
         Flow::End
     }

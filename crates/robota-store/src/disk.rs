@@ -94,6 +94,8 @@ pub struct Look {
     pub len: u64,
     /// Whose it is.
     pub user: u32,
+    /// Tells it from a file that had the same name before.
+    pub id: u64,
 }
 
 /// The end of a file that grows.

@@ -10,7 +10,6 @@
 //!     session.json           the session's id and its owner's seal: with it there is a session
 //!     {first seq}.jsonl      0600, a segment: one event per line
 //!     refs                   the blobs it refers to, one hash per line
-//!     {number}.raw           raw payloads, never synced
 //!     head.json              what a list shows; made from the journal, may be deleted
 //!     {first seq}.head       what was known where a segment begins; may be deleted
 //!     {first seq}.idx        where events begin in a segment; may be deleted
@@ -28,7 +27,6 @@ mod index;
 mod marks;
 mod open;
 mod port;
-mod raw;
 mod read;
 mod remove;
 mod replace;

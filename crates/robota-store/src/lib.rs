@@ -47,7 +47,6 @@ mod failpoint;
 mod file;
 mod level;
 mod owner;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod process;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;
@@ -59,7 +58,7 @@ pub use file::FileStore;
 pub use level::Level;
 #[cfg(feature = "postgres")]
 pub use sql::PostgresStore;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-pub use sql::SqlOptions;
 #[cfg(feature = "sqlite")]
 pub use sql::SqliteStore;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use sql::{SqlOptions, SqlStore};

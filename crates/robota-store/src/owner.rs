@@ -1,13 +1,14 @@
-//! Who writes, as others are told.
+//! This process as the owner of a lease.
 
 use robota_core::clock::Clock;
+use robota_core::journal::LeaseOwner;
 
-/// This process, for whoever finds a session taken.
-pub(crate) fn owner(clock: &dyn Clock) -> String {
-    format!(
-        "pid {} on {} since {}",
-        std::process::id(),
-        rustix::system::uname().nodename().to_string_lossy(),
-        clock.now().strftime("%Y-%m-%d %H:%M:%SZ"),
-    )
+/// This process, as others see it when they find a session open.
+pub(crate) fn owner(clock: &dyn Clock) -> LeaseOwner {
+    LeaseOwner {
+        host: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),
+        pid: Some(std::process::id()),
+        process: crate::process::ourselves(),
+        since: Some(clock.now()),
+    }
 }

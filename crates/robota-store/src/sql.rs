@@ -4,9 +4,9 @@
 //! with another one up to a number: nothing is copied. A journal goes when no session and no
 //! journal needs it, so deleting a parent takes nothing from its forks.
 //!
-//! One writer: a session's row has a lease (who, until when) and a token that no other writer ever
-//! has. An append checks both, and what it follows on, in its own transaction; so a writer that was
-//! away for longer than its lease is refused, whatever it believes.
+//! One writer: a session has a lease row with a token that no other writer ever has. An append
+//! checks it, and what it follows on, in its own statement; so a writer whose session was taken
+//! over is refused, whatever it believes.
 
 mod append;
 mod blobs;
@@ -19,11 +19,13 @@ mod list;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod remove;
+mod renew;
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,10 +33,14 @@ use futures::future::BoxFuture;
 use robota_core::clock::Clock;
 use robota_core::journal::JournalError;
 
+use append::{Append, Appended};
+use ended::Token;
+
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
+pub use store::SqlStore;
 
 use crate::Level;
 
@@ -43,17 +49,30 @@ use crate::Level;
 pub struct SqlOptions {
     /// How much it waits for.
     pub level: Level,
-    /// How long a writer that gives no sign of life keeps a session. It renews this three times as
-    /// often.
+    /// How long a writer that does not renew its lease keeps a session. It renews it three times
+    /// as often.
     pub lease: Duration,
     /// The clock that leases are measured by. Without one: the database's, of which there is one
     /// for all who use it.
     pub clock: Option<Arc<dyn Clock>>,
+    /// PostgreSQL: at most so many connections for reads and writes. Each store has one more for
+    /// its leases and notifications.
+    pub connections: usize,
+    /// PostgreSQL: whether an append notifies those who wait for events
+    /// ([`wait_past`](robota_core::journal::JournalStore::wait_past)), and those who wait here
+    /// listen. Without, they find out by polling.
+    pub notify: bool,
 }
 
 impl Default for SqlOptions {
     fn default() -> Self {
-        Self { level: Level::default(), lease: Duration::from_secs(30), clock: None }
+        Self {
+            level: Level::default(),
+            lease: Duration::from_secs(30),
+            clock: None,
+            connections: 8,
+            notify: true,
+        }
     }
 }
 
@@ -62,6 +81,8 @@ impl std::fmt::Debug for SqlOptions {
         f.debug_struct("SqlOptions")
             .field("level", &self.level)
             .field("lease", &self.lease)
+            .field("connections", &self.connections)
+            .field("notify", &self.notify)
             .finish_non_exhaustive()
     }
 }
@@ -71,6 +92,7 @@ impl std::fmt::Debug for SqlOptions {
 enum Value {
     Null,
     Int(i64),
+    Ints(Vec<i64>),
     Text(String),
     Bytes(Vec<u8>),
 }
@@ -78,15 +100,19 @@ enum Value {
 /// A row of an answer.
 type Row = Vec<Value>;
 
-/// A transaction. Statements are written for PostgreSQL; what SQLite calls differently is replaced.
-trait Tx: Send {
+/// Where statements that change nothing are asked. Statements are written for PostgreSQL; what
+/// SQLite calls differently is replaced.
+trait Query: Send {
     /// Asks, and returns the answer's rows.
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
         values: Vec<Value>,
     ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>>;
+}
 
+/// A transaction.
+trait Tx: Query {
     /// Changes something, and returns how many rows.
     fn execute<'a>(
         &'a mut self,
@@ -100,7 +126,7 @@ trait Tx: Send {
     /// The id of a journal that is to be made.
     fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
 
-    /// Keeps others who ask for the same from going on until the end of the transaction.
+    /// Keeps others who ask for the same waiting until the end of the transaction.
     fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>>;
 }
 
@@ -117,24 +143,88 @@ enum Exclude {
 type Work<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
+/// Statements that change nothing.
+type Questions<T> =
+    Box<dyn for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
+
+fn query<T: Send + 'static>(
+    query: impl for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>>
+    + Send
+    + 'static,
+) -> Questions<T> {
+    Box::new(query)
+}
+
+fn work<T: Send + 'static>(
+    work: impl for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send + 'static,
+) -> Work<T> {
+    Box::new(work)
+}
+
 /// A database.
 trait Database: Send + Sync + 'static {
+    /// Whether other machines use it too: then a writer that cannot renew its lease in time must
+    /// stop, since another machine may have taken its session.
+    const SHARED: bool;
+
+    /// How often those who wait for events look, about.
+    const POLL: Duration;
+
     /// Runs a transaction that changes something. All or none of it; with `durable` it survives
-    /// the loss of power when this returns.
+    /// a power failure when this returns.
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
         work: Work<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>>;
 
-    /// Runs a transaction that only looks.
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>>;
+    /// Runs statements that change nothing.
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>>;
 
-    /// Runs a transaction some time soon, before any other of this store.
-    fn later(&self, work: Work<()>);
+    /// Appends events if the lease row is as expected.
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>>;
+
+    /// Renews leases, given by journal and token, for so many milliseconds; returns the journals
+    /// whose token is that one.
+    fn renew(
+        &self,
+        leases: Vec<(i64, Token)>,
+        ttl: i64,
+    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>>;
+
+    /// Runs a transaction in the background. Returns the task, unless the database does what it
+    /// is asked in order anyway.
+    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>>;
+
+    /// What the database says from now on about journals that grew.
+    fn hints(&self) -> Hints;
 
     /// The database, for people.
     fn place(&self) -> String;
+}
+
+/// What a database says about journals that grew. It may say too little, so those who wait look
+/// now and then.
+struct Hints(Option<tokio::sync::broadcast::Receiver<Arc<str>>>);
+
+impl Hints {
+    /// Returns when a journal may have grown.
+    async fn wait_for(&mut self, journal: i64) {
+        let Some(hints) = &mut self.0 else { return std::future::pending().await };
+        let journal = journal.to_string();
+        loop {
+            match hints.recv().await {
+                Ok(grown) if grown.split(',').all(|grown| grown != journal && grown != "*") => {}
+                Err(tokio::sync::broadcast::error::RecvError::Closed) => {
+                    return std::future::pending().await;
+                }
+                _ => return,
+            }
+        }
+    }
 }
 
 impl Value {
@@ -200,7 +290,7 @@ fn odd(value: Option<&Value>) -> JournalError {
     let found = match value {
         None => "nothing",
         Some(Value::Null) => "a null",
-        Some(Value::Int(_)) => "a number",
+        Some(Value::Int(_) | Value::Ints(_)) => "a number",
         Some(Value::Text(_)) => "a text",
         Some(Value::Bytes(_)) => "bytes",
     };

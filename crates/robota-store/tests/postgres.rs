@@ -2,17 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod leases;
-mod proxy;
+mod version1;
 
 use robota_core::event::Durability;
 use robota_core::ids::SessionId;
-use robota_core::journal::{JournalError, JournalStore as _};
+use robota_core::journal::{JournalError, JournalStore as _, LostReason};
 use robota_store::{PostgresStore, SqlOptions};
-use robota_testkit::postgres::PostgresServer;
+use robota_testkit::postgres::{Cut, PostgresServer, Proxy};
 use robota_testkit::store_suite::{Made, events};
 use tokio_postgres::NoTls;
-
-use proxy::Proxy;
 
 /// A server, or a word on why there is none.
 fn server() -> Option<PostgresServer> {
@@ -42,7 +40,7 @@ async fn kode_12_leases() {
     let Some(server) = server() else { return };
     let clock = leases::clock();
     let (first, second) = pair(&server, leases::options(&clock)).await;
-    leases::a_writer_that_was_away_for_too_long_is_refused(&first, &second, &clock).await;
+    leases::a_writer_whose_session_was_taken_over_is_refused(&first, &second, &clock).await;
     let (first, second) = pair(&server, leases::options(&clock)).await;
     leases::two_stores_take_turns(&first, &second).await;
     let (first, second) = pair(&server, leases::options(&clock)).await;
@@ -57,10 +55,21 @@ async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
     let second = PostgresStore::connect(&address).await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
-    let sql = "CREATE FUNCTION jam() RETURNS trigger LANGUAGE plpgsql \
-               AS $$ BEGIN RAISE EXCEPTION 'jammed'; END $$";
+    // A sequence is not rolled back: it counts how often a release was tried.
+    let sql = "CREATE SEQUENCE tried; \
+               CREATE FUNCTION jam() RETURNS trigger LANGUAGE plpgsql \
+               AS $$ BEGIN PERFORM nextval('tried'); RAISE EXCEPTION 'jammed'; END $$";
     client.batch_execute(sql).await.unwrap();
+    let jams = std::sync::atomic::AtomicI64::new(0);
+    let tried = async || {
+        let row = client.query_one("SELECT last_value, is_called FROM tried", &[]).await.unwrap();
+        if row.get::<_, bool>(1) { row.get::<_, i64>(0) } else { 0 }
+    };
     let jam = async |on: bool| {
+        let jams = jams.fetch_add(i64::from(on), std::sync::atomic::Ordering::SeqCst);
+        while tried().await < jams {
+            tokio::task::yield_now().await;
+        }
         let sql = if on {
             "CREATE TRIGGER jam BEFORE UPDATE ON robota_sessions FOR EACH ROW \
              WHEN (NEW.lease IS NULL) EXECUTE FUNCTION jam()"
@@ -86,7 +95,6 @@ async fn kode_12_a_writer_that_ends_while_the_server_is_down_can_be_followed_at_
     }
     server.kill().unwrap();
     drop(journal);
-    // Whoever asks waits for the release, which fails like everything else.
     let error = store.head(&session).await.unwrap_err();
     assert!(matches!(error, JournalError::Io { .. }), "{error}");
     server.restart().unwrap();
@@ -95,84 +103,190 @@ async fn kode_12_a_writer_that_ends_while_the_server_is_down_can_be_followed_at_
     assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 3);
 }
 
+/// Without what else talks to the server: counts are exact.
+fn quiet() -> SqlOptions {
+    let lease = std::time::Duration::from_secs(3_600);
+    SqlOptions { lease, notify: false, ..SqlOptions::default() }
+}
+
+/// Everything a writer does, each step repeated until it succeeds. Returns how many had to be.
+async fn script(store: &PostgresStore, session: &SessionId) -> usize {
+    let mut repeated = 0;
+    let mut again = |error: JournalError| {
+        assert!(matches!(error, JournalError::Io { .. }), "{error}");
+        repeated += 1;
+        assert!(repeated < 9, "{error}");
+    };
+    let mut journal = loop {
+        match store.create(session).await {
+            Ok(journal) => break journal,
+            Err(error) => again(error),
+        }
+    };
+    for (from, to) in [(1, 2), (3, 3), (4, 6), (7, 7)] {
+        let durability = if from % 2 == 0 { Durability::Written } else { Durability::Synced };
+        while let Err(error) = journal.append(&events(from..=to), durability).await {
+            again(error);
+        }
+    }
+    drop(journal);
+    let mut journal = loop {
+        match store.open(session).await {
+            Ok(journal) => break journal,
+            Err(error) => again(error),
+        }
+    };
+    while let Err(error) = journal.append(&events(8..=9), Durability::Synced).await {
+        again(error);
+    }
+    repeated
+}
+
 #[tokio::test]
-async fn kode_12_a_commit_whose_answer_was_lost_happened_once() {
+async fn kode_12_a_cut_around_any_commit_loses_nothing_and_repeats_nothing() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let direct = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    for cut in [Cut::BeforeCommit, Cut::AfterCommit] {
+        for count in [1, 3] {
+            for nth in 1.. {
+                let (proxy, address) = Proxy::new(&address).unwrap();
+                let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+                let session = SessionId::from(format!("{cut:?}-{count}-{nth}"));
+                proxy.cut(nth, count, cut);
+                let repeated = script(&store, &session).await;
+                let there = direct.read(&session, 0, 99).await.unwrap();
+                let seqs: Vec<_> = there.iter().map(|event| event.seq).collect();
+                assert_eq!(seqs, (1..=9).collect::<Vec<_>>(), "{session}");
+                assert_eq!(direct.head(&session).await.unwrap().last.seq, 9, "{session}");
+                if proxy.cuts() == 0 {
+                    assert!(nth > 7, "create, four appends, release, open, append: {nth}");
+                    break;
+                }
+                assert!(count == 1 || repeated > 0 || proxy.cuts() < 3, "{session}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn kode_12_a_lease_that_was_given_unheard_is_known_to_be_nobodys() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let other = PostgresStore::connect(&address).await.unwrap();
-    let (proxy, address) = Proxy::new(&address);
-    let store = PostgresStore::connect(&address).await.unwrap();
+    let (proxy, address) = Proxy::new(&address).unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
     let session = SessionId::from("s");
-    let fails = |error: &JournalError| {
+    let unheard = |error: JournalError| {
         assert!(matches!(error, JournalError::Io { .. }), "{error}");
-        assert!(proxy.was_cut());
+        assert_eq!(proxy.cuts(), 1);
     };
-
-    // A session that was begun, and nobody knows.
-    proxy.cut_the_next_commit();
-    fails(&store.create(&session).await.err().unwrap());
-    let error = other.create(&session).await.err().unwrap();
-    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    let locked = |error: JournalError| {
+        assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    };
+    proxy.cut(1, 1, Cut::AfterCommit);
+    unheard(store.create(&session).await.err().unwrap());
+    locked(other.create(&session).await.err().unwrap());
     let mut journal = store.create(&session).await.unwrap();
-
-    // Events that are there, and nobody knows.
-    for seqs in [1..=3, 4..=4] {
-        let events = events(seqs.clone());
-        proxy.cut_the_next_commit();
-        fails(&journal.append(&events, Durability::Synced).await.unwrap_err());
-        assert_eq!(other.head(&session).await.unwrap().last.seq, *seqs.end());
-        journal.append(&events, Durability::Synced).await.unwrap();
-        let there = store.read(&session, 0, 99).await.unwrap();
-        let there: Vec<_> = there.iter().map(|event| event.seq).collect();
-        assert_eq!(there, (1..=*seqs.end()).collect::<Vec<_>>());
-    }
-
-    // A lease that was given, and nobody knows.
+    journal.append(&events(1..=2), Durability::Synced).await.unwrap();
     drop(journal);
-    store.head(&session).await.unwrap();
-    proxy.cut_the_next_commit();
-    fails(&store.open(&session).await.err().unwrap());
-    let error = other.open(&session).await.err().unwrap();
-    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
-    let mut journal = store.open(&session).await.unwrap();
-    journal.append(&events(5..=5), Durability::Synced).await.unwrap();
-
-    // One that was given back, and nobody knows.
-    proxy.cut_the_next_commit();
-    drop(journal);
-    // The connection is lost with it; what comes next has another.
-    store.head(&session).await.unwrap();
-    assert!(proxy.was_cut());
     drop(store.open(&session).await.unwrap());
+    // The next commit is the release; the one after it the lease.
+    proxy.cut(2, 1, Cut::AfterCommit);
+    unheard(store.open(&session).await.err().unwrap());
+    locked(other.open(&session).await.err().unwrap());
+    let mut journal = store.open(&session).await.unwrap();
+    journal.append(&events(3..=3), Durability::Synced).await.unwrap();
+}
+
+#[tokio::test]
+async fn kode_12_an_append_is_one_round_trip() {
+    let Some(server) = server() else { return };
+    let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
+    let options = SqlOptions { connections: 1, ..quiet() };
+    let store = PostgresStore::connect_at(&address, options).await.unwrap();
+    let session = SessionId::from("s");
+    let mut journal = store.create(&session).await.unwrap();
+    let mut seq = 0;
+    let mut append = async |count: u64, durability| {
+        let before = proxy.round_trips();
+        journal.append(&events(seq + 1..=seq + count), durability).await.unwrap();
+        seq += count;
+        proxy.round_trips() - before
+    };
+    // The first of each kind on a connection prepares its statement.
+    assert_eq!(append(1, Durability::Synced).await, 2);
+    assert_eq!(append(1, Durability::Written).await, 2);
+    for count in [1, 7, 300, 1, 1] {
+        for durability in [Durability::Synced, Durability::Written] {
+            assert_eq!(append(count, durability).await, 1, "{count} {durability:?}");
+        }
+    }
+    // So are reads of a page, heads and picks, when they were prepared.
+    for _ in 0..2 {
+        store.head(&session).await.unwrap();
+        store.pick(&session, &[1, 5, 9]).await.unwrap();
+        store.read(&session, 0, 10).await.unwrap();
+    }
+    let before = proxy.round_trips();
+    store.pick(&session, &(1..=200).collect::<Vec<_>>()).await.unwrap();
+    assert_eq!(proxy.round_trips() - before, 1);
+    store.read(&session, 0, 10).await.unwrap();
+    assert_eq!(proxy.round_trips() - before, 3);
+    assert_eq!(proxy.connections(), 1);
+}
+
+#[tokio::test]
+async fn kode_12_appends_leave_no_dead_rows_in_an_index() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let mut journal = store.create(&SessionId::from("s")).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let size = async || {
+        let sql = "SELECT pg_relation_size('robota_leases_pkey'), \
+                   pg_relation_size('robota_leases')";
+        let row = client.query_one(sql, &[]).await.unwrap();
+        (row.get::<_, i64>(0), row.get::<_, i64>(1))
+    };
+    journal.append(&events(1..=1), Durability::Synced).await.unwrap();
+    let before = size().await;
+    for seq in 2..=1_500 {
+        journal.append(&events(seq..=seq), Durability::Written).await.unwrap();
+    }
+    assert_eq!(size().await, before, "every update is a HOT update");
 }
 
 #[tokio::test]
 async fn kode_12_connections_that_are_silent_are_given_up() {
     let Some(server) = server() else { return };
-    let (proxy, address) = Proxy::new(&server.database().unwrap());
-    // No renewal comes between.
-    let options =
-        SqlOptions { lease: std::time::Duration::from_secs(3_600), ..SqlOptions::default() };
-    let store = PostgresStore::connect_with(&address, NoTls, options).await.unwrap();
+    let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
     let session = SessionId::from("s");
     let mut journal = store.create(&session).await.unwrap();
     journal.append(&events(1..=1), Durability::Synced).await.unwrap();
     let looks = (0..4).map(|_| store.head(&session));
     futures::future::join_all(looks).await;
-    let before = proxy.made();
-    assert!(before > 1);
-    proxy.silence();
-    // Nothing happens until its patience is almost over, which need not be waited for; then time
-    // goes on as it does.
-    tokio::time::pause();
-    tokio::spawn(async {
-        tokio::time::sleep(std::time::Duration::from_millis(9_990)).await;
-        tokio::time::resume();
-    });
-    assert_eq!(store.head(&session).await.unwrap().last.seq, 1);
-    assert_eq!(proxy.made(), before + 1);
-    journal.append(&events(2..=2), Durability::Synced).await.unwrap();
-    assert_eq!(proxy.made(), before + 1);
+    // Each way to use a connection notices by itself.
+    for seq in 2..=4 {
+        let before = proxy.connections();
+        proxy.silence();
+        // Nothing happens until the timeout is almost over, which need not be waited for; then
+        // time runs as it does.
+        tokio::time::pause();
+        tokio::spawn(async {
+            tokio::time::sleep(std::time::Duration::from_millis(9_990)).await;
+            tokio::time::resume();
+        });
+        match seq {
+            2 => assert_eq!(store.head(&session).await.unwrap().last.seq, 1),
+            3 => assert!(!store.delete(&SessionId::from("nobody")).await.unwrap()),
+            _ => {}
+        }
+        journal.append(&events(seq..=seq), Durability::Synced).await.unwrap();
+        assert_eq!(proxy.connections(), before + 1);
+    }
 }
 
 #[tokio::test]
@@ -183,13 +297,200 @@ async fn kode_12_leases_are_measured_by_the_servers_clock() {
     writer.append(&events(1..=1), Durability::Synced).await.unwrap();
     let error = second.open(&SessionId::from("s")).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
-    // One that is over before it begins.
+    // One that is over before it begins can be taken at once.
     let short = SqlOptions { lease: std::time::Duration::ZERO, ..SqlOptions::default() };
     let (first, second) = pair(&server, short).await;
-    let mut writer = first.create(&SessionId::from("s")).await.unwrap();
-    let error = writer.append(&events(1..=1), Durability::Synced).await.unwrap_err();
-    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    let _writer = first.create(&SessionId::from("s")).await.unwrap();
     drop(second.create(&SessionId::from("s")).await.unwrap());
+}
+
+#[tokio::test]
+async fn kode_12_all_leases_are_renewed_by_one_statement_beside_the_pool() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let other = PostgresStore::connect(&address).await.unwrap();
+    let (proxy, address) = Proxy::new(&address).unwrap();
+    let lease = std::time::Duration::from_millis(600);
+    let options = SqlOptions { lease, connections: 1, ..quiet() };
+    let store = PostgresStore::connect_at(&address, options).await.unwrap();
+    let mut writers = Vec::new();
+    for number in 0..20 {
+        let session = SessionId::from(format!("s{number}"));
+        let mut writer = store.create(&session).await.unwrap();
+        writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+        writers.push((session, writer));
+    }
+    // A connection of its own, and nothing but renewals for longer than a lease.
+    let before = proxy.commits();
+    while proxy.commits() < before + 5 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(proxy.connections(), 2);
+    for (session, writer) in &writers {
+        assert!(!writer.lost().is_cancelled());
+        let error = other.open(session).await.err().unwrap();
+        assert!(matches!(error, JournalError::Locked { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn kode_12_a_writer_that_is_cut_off_stops_when_its_lease_is_over() {
+    let Some(server) = server() else { return };
+    let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
+    let lease = std::time::Duration::from_secs(1);
+    let options = SqlOptions { lease, ..quiet() };
+    let store = PostgresStore::connect_at(&address, options).await.unwrap();
+    let session = SessionId::from("s");
+    let mut journal = store.create(&session).await.unwrap();
+    journal.append(&events(1..=1), Durability::Synced).await.unwrap();
+    proxy.refuse(true);
+    let error = journal.append(&events(2..=2), Durability::Synced).await.unwrap_err();
+    assert!(matches!(error, JournalError::Io { .. }), "{error}");
+    journal.lost().cancelled().await;
+    let error = journal.lost_error().unwrap();
+    let JournalError::Lost { reason: LostReason::NotRenewed { elapsed }, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(*elapsed >= lease, "{elapsed:?}");
+    assert!(error.to_string().contains("could not renew its lease for 1 s"), "{error}");
+    // What runs for it was stopped, so it does not continue when the server is back.
+    proxy.refuse(false);
+    let again = journal.append(&events(2..=2), Durability::Synced).await.unwrap_err();
+    assert_eq!(again, error);
+    drop(journal);
+    let mut journal = store.open(&session).await.unwrap();
+    journal.append(&events(2..=2), Durability::Synced).await.unwrap();
+}
+
+#[tokio::test]
+async fn kode_12_a_second_store_follows_the_first() {
+    let Some(server) = server() else { return };
+    for notify in [true, false] {
+        let options = SqlOptions { notify, ..SqlOptions::default() };
+        let (first, second) = pair(&server, options).await;
+        leases::a_second_store_follows_the_first(&first, &second).await;
+    }
+}
+
+#[tokio::test]
+async fn kode_12_notifications_are_sent_for_many_appends_at_once() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect(&address).await.unwrap();
+    let (client, mut connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    let (heard, mut hear) = tokio::sync::mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
+        while let Some(Ok(message)) = futures::StreamExt::next(&mut messages).await {
+            if let tokio_postgres::AsyncMessage::Notification(said) = message {
+                let _ = heard.send(said.payload().to_owned());
+            }
+        }
+    });
+    client.batch_execute("LISTEN robota_events").await.unwrap();
+    let mut journal = store.create(&SessionId::from("s")).await.unwrap();
+    let begun = std::time::Instant::now();
+    for seq in 1..=200 {
+        journal.append(&events(seq..=seq), Durability::Written).await.unwrap();
+    }
+    // What is sent after the last append comes after all that was sent before.
+    let id = client.query_one("SELECT journal FROM robota_leases", &[]).await.unwrap();
+    let id = id.get::<_, i64>(0).to_string();
+    assert_eq!(hear.recv().await.unwrap(), id);
+    client.batch_execute("NOTIFY robota_events, 'end'").await.unwrap();
+    let mut count = 1;
+    while hear.recv().await.unwrap() != "end" {
+        count += 1;
+    }
+    // One at once, and then one in 50 ms at most.
+    assert!(count <= 2 + begun.elapsed().as_millis() / 50, "{count}");
+}
+
+#[tokio::test]
+async fn kode_12_events_that_the_server_forgot_are_appended_again() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let session = SessionId::from("s");
+    let mut journal = store.create(&session).await.unwrap();
+    journal.append(&events(1..=3), Durability::Synced).await.unwrap();
+    journal.append(&events(4..=6), Durability::Written).await.unwrap();
+    let head = store.head(&session).await.unwrap();
+    assert_eq!((head.last.seq, head.name), (6, Some("name 6\n\u{1F680}".to_owned())));
+    // As a crash of the server does with what it did not sync.
+    let forget = async |last: i64| {
+        let sql = format!(
+            "DELETE FROM robota_events WHERE seq > {last}; \
+             UPDATE robota_leases SET last_seq = {last}, last_epoch = {}",
+            i64::from(last > 0)
+        );
+        client.batch_execute(&sql).await.unwrap();
+    };
+    forget(3).await;
+    let error = journal.append(&events(7..=7), Durability::Synced).await.unwrap_err();
+    let JournalError::OutOfOrder { found, last, .. } = &error else { panic!("{error}") };
+    assert_eq!((found.seq, last.seq), (7, 3));
+    journal.append(&events(4..=7), Durability::Synced).await.unwrap();
+    assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 7);
+    // All of it.
+    forget(0).await;
+    client.batch_execute("UPDATE robota_sessions SET head = NULL").await.unwrap();
+    let error = journal.append(&events(8..=8), Durability::Synced).await.unwrap_err();
+    let JournalError::OutOfOrder { last, .. } = &error else { panic!("{error}") };
+    assert_eq!((last.epoch, last.seq), (0, 0));
+    journal.append(&events(1..=8), Durability::Synced).await.unwrap();
+    assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 8);
+    assert_eq!(store.head(&session).await.unwrap().last.seq, 8);
+}
+
+#[tokio::test]
+async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
+    let Some(server) = server() else { return };
+    let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
+    let session = SessionId::from("s");
+    let mut journal = store.create(&session).await.unwrap();
+    let listed = async || {
+        let page = store.list(&Default::default()).await.unwrap();
+        page.sessions[0].last.seq
+    };
+    journal.append(&events(1..=1), Durability::Written).await.unwrap();
+    assert_eq!(listed().await, 1, "a session is listed from its first event");
+    journal.append(&events(2..=9), Durability::Written).await.unwrap();
+    assert_eq!((listed().await, store.head(&session).await.unwrap().last.seq), (1, 9));
+    let behind = store.bytes(&session).await.unwrap();
+    journal.append(&events(10..=10), Durability::Synced).await.unwrap();
+    assert_eq!(listed().await, 10);
+    let line = events(10..=10)[0].to_line().len() as u64 + 1;
+    assert_eq!(store.bytes(&session).await.unwrap(), behind + line);
+    journal.append(&events(11..=11), Durability::Written).await.unwrap();
+    drop(journal);
+    drop(store.open(&session).await.unwrap());
+    assert_eq!(listed().await, 11, "a writer that ends completes it");
+}
+
+#[tokio::test]
+async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(version1::TABLES).await.unwrap();
+    client.batch_execute("CREATE SEQUENCE robota_journal_ids START 3").await.unwrap();
+    for (journal, seq, line) in version1::lines() {
+        let sql = "INSERT INTO robota_events (journal, seq, line) VALUES ($1, $2, $3)";
+        client.execute(sql, &[&journal, &seq, &line]).await.unwrap();
+    }
+    for (session, journal, head, epoch) in version1::sessions() {
+        let sql = "INSERT INTO robota_sessions (session, journal, head, updated, last_seq, \
+                   last_epoch, bytes) VALUES ($1, $2, $3, 1, 3, $4, 99)";
+        client.execute(sql, &[&session, &journal, &head, &epoch]).await.unwrap();
+    }
+    let sql = "UPDATE robota_sessions SET lease = 'pid 7 on elsewhere since 2026-01-01 10:00:00Z', \
+               lease_token = 5, lease_expires = 9000000000000 WHERE session = 'fork'";
+    client.batch_execute(sql).await.unwrap();
+    version1::check(&PostgresStore::connect(&address).await.unwrap()).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a test that starts itself again as a child")]
 
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_store::{FileStore, SqliteStore, failpoint};
 use robota_testkit::store_suite::{envelope, event, events};
 
-/// What a child is to do: `hold FILES` or `die FAILPOINT KIND FOLDER`.
+/// What a child is to do: `hold FILES`, `append KIND FOLDER` or `die FAILPOINT KIND FOLDER`.
 const TASK: &str = "ROBOTA_STORE_TEST_CHILD";
 
 fn child(task: &str) -> Child {
@@ -42,6 +42,18 @@ fn the_child_of_the_other_tests() {
             println!("\nholding");
             // Until somebody ends us.
             let _ = std::io::stdin().read(&mut [0]);
+        }),
+        ["append", kind, folder] => runtime.block_on(async {
+            let store = make(kind, Path::new(folder)).await;
+            let mut journal = store.create(&session()).await.unwrap();
+            for seq in 1.. {
+                journal.append(&[event(seq)], Durability::Written).await.unwrap();
+                println!("\nsafe {seq}");
+                // The next one when somebody asks for it.
+                if !matches!(std::io::stdin().read(&mut [0]), Ok(1)) {
+                    return;
+                }
+            }
         }),
         ["die", point, kind, folder] => runtime.block_on(async {
             failpoint::arm(point).unwrap();
@@ -187,7 +199,8 @@ async fn kode_12_a_second_process_is_told_who_has_the_session() {
         store.delete(&session()).await.err(),
     ] {
         let Some(JournalError::Locked { owner, .. }) = &refused else { panic!("{refused:?}") };
-        assert!(owner.contains(&format!("pid {} on ", holder.id())), "{owner}");
+        assert_eq!(owner.pid, Some(holder.id()), "{owner}");
+        assert!(owner.host.is_some() && owner.since.is_some(), "{owner}");
     }
     assert_eq!(store.read(&session(), 0, 9).await.unwrap().len(), 2, "readers need no lock");
     // The lock ends with the process, however it ends.
@@ -195,4 +208,25 @@ async fn kode_12_a_second_process_is_told_who_has_the_session() {
     holder.wait().unwrap();
     let mut journal = store.open(&session()).await.unwrap();
     journal.append(&events(3..=3), Durability::Synced).await.unwrap();
+}
+
+#[tokio::test]
+async fn kode_12_a_session_of_another_process_can_be_followed() {
+    for kind in ["files", "sqlite"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = child(&format!("append {kind} {}", folder.path().display()));
+        let mut said = BufReader::new(writer.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap() == "safe 1"), "{kind}");
+        let mut ask = writer.stdin.take().unwrap();
+        let store = make(kind, folder.path()).await;
+        for seen in 0..5 {
+            store.wait_past(&session(), seen).await.unwrap();
+            let events = store.read(&session(), seen, 9).await.unwrap();
+            assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [seen + 1]);
+            // The next one is there only after this.
+            ask.write_all(b"x").unwrap();
+        }
+        drop(ask);
+        writer.wait().unwrap();
+    }
 }

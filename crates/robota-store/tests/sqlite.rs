@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod leases;
+mod version1;
 
 use robota_store::{SqlOptions, SqliteStore};
 use robota_testkit::store_suite::Made;
@@ -23,10 +24,10 @@ async fn pair(options: SqlOptions) -> (SqliteStore, SqliteStore, tempfile::TempD
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_that_was_away_for_too_long_is_refused() {
+async fn kode_12_a_writer_whose_session_was_taken_over_is_refused() {
     let clock = leases::clock();
     let (first, second, _folder) = pair(leases::options(&clock)).await;
-    leases::a_writer_that_was_away_for_too_long_is_refused(&first, &second, &clock).await;
+    leases::a_writer_whose_session_was_taken_over_is_refused(&first, &second, &clock).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,4 +73,49 @@ async fn kode_12_a_writer_of_a_session_that_was_begun_anew_is_refused() {
     let clock = leases::clock();
     let (first, second, _folder) = pair(leases::options(&clock)).await;
     leases::a_writer_of_a_session_that_was_begun_anew_is_refused(&first, &second, &clock).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn kode_12_a_lease_that_nobody_took_is_renewed_later() {
+    let clock = leases::clock();
+    let (first, _second, folder) = pair(leases::options(&clock)).await;
+    let path = folder.path().join("sessions.db");
+    let jam = async |on: bool| {
+        let sql = if on {
+            "CREATE TRIGGER jam BEFORE UPDATE ON robota_leases \
+             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+        } else {
+            "DROP TRIGGER jam"
+        };
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    };
+    leases::a_lease_that_nobody_took_is_renewed_later(&first, &clock, jam).await;
+}
+
+#[tokio::test]
+async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch(version1::TABLES).unwrap();
+    for (journal, seq, line) in version1::lines() {
+        let sql = "INSERT INTO robota_events (journal, seq, line) VALUES (?1, ?2, ?3)";
+        database.execute(sql, (journal, seq, line)).unwrap();
+    }
+    for (session, journal, head, epoch) in version1::sessions() {
+        let sql = "INSERT INTO robota_sessions (session, journal, head, updated, last_seq, \
+                   last_epoch, bytes) VALUES (?1, ?2, ?3, 1, 3, ?4, 99)";
+        database.execute(sql, (session, journal, head, epoch)).unwrap();
+    }
+    let sql = "UPDATE robota_sessions SET lease = 'pid 7 on elsewhere since 2026-01-01 10:00:00Z', \
+               lease_token = 5, lease_expires = 9000000000000 WHERE session = 'fork'";
+    database.execute(sql, ()).unwrap();
+    drop(database);
+    version1::check(&SqliteStore::open(&path).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn kode_12_a_second_handle_follows_the_first() {
+    let (first, second, _folder) = pair(SqlOptions::default()).await;
+    leases::a_second_store_follows_the_first(&first, &second).await;
 }

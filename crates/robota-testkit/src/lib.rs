@@ -10,7 +10,7 @@
 //! | a disk that fails | [`FailingJournal`] |
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
-//! | a database server | `postgres::PostgresServer` (feature `postgres`) |
+//! | a database server, a failing way to it | `postgres::{PostgresServer, Proxy}` (feature `postgres`) |
 //! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!

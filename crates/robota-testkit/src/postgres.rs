@@ -1,5 +1,7 @@
 //! A PostgreSQL server of a test's own, in a temporary folder, on a socket nobody else knows.
 
+mod proxy;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
@@ -9,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
+pub use proxy::{Cut, Proxy};
+
 /// A server that ends with the test, however the test ends.
 pub struct PostgresServer {
     programs: PathBuf,
@@ -16,6 +20,7 @@ pub struct PostgresServer {
     user: Option<(u32, u32)>,
     running: Option<Running>,
     databases: AtomicU32,
+    fsync: bool,
 }
 
 struct Running {
@@ -45,6 +50,19 @@ impl PostgresServer {
     /// # Errors
     /// When it is installed and does not start.
     pub fn start() -> Result<Option<Self>, String> {
+        // A crash of the server is tested, one of the machine is not.
+        Self::start_with(false)
+    }
+
+    /// Starts one that waits for its disk, for measurements.
+    ///
+    /// # Errors
+    /// As [`PostgresServer::start`].
+    pub fn start_syncing() -> Result<Option<Self>, String> {
+        Self::start_with(true)
+    }
+
+    fn start_with(fsync: bool) -> Result<Option<Self>, String> {
         let Some(programs) = programs() else { return Ok(None) };
         let folder = tempfile::Builder::new()
             .prefix("pg-")
@@ -56,7 +74,7 @@ impl PostgresServer {
             chown(folder.path(), Some(uid), Some(gid)).map_err(|error| error.to_string())?;
         }
         let mut server =
-            Self { programs, folder, user, running: None, databases: AtomicU32::new(0) };
+            Self { programs, folder, user, running: None, databases: AtomicU32::new(0), fsync };
         let data = server.data();
         let init = ["-D", &data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
         server.run("initdb", &init)?;
@@ -109,8 +127,7 @@ impl PostgresServer {
             "-c",
             "listen_addresses=",
             "-c",
-            // A crash of the server is tested, one of the machine is not.
-            "fsync=off",
+            if self.fsync { "fsync=on" } else { "fsync=off" },
             "-c",
             "max_connections=60",
         ];

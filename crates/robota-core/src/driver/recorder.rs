@@ -93,6 +93,12 @@ impl Recorder {
         self.journal.lost()
     }
 
+    /// How the session was lost, once [`Recorder::lost`] is cancelled.
+    #[must_use]
+    pub fn lost_error(&self) -> Option<JournalError> {
+        self.journal.lost_error()
+    }
+
     /// What all events so far fold to, those not yet written included.
     #[must_use]
     pub fn state(&self) -> &State {

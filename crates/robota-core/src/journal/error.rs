@@ -1,11 +1,13 @@
 //! Why stored data could not be read or written.
 
+use super::{LeaseOwner, LostReason};
 use crate::error::{Diagnose, ErrorKind};
 use crate::event::Cursor;
 use crate::ids::{SessionId, SessionNameError};
 
 /// Why stored data could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JournalError {
     /// The session does not exist.
     #[error("there is no session `{0}`")]
@@ -21,21 +23,21 @@ pub enum JournalError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Somebody else writes to it.
+    /// Another writer has it open.
     #[error("session `{session}` is open in another process ({owner})")]
     Locked {
         /// The session.
         session: SessionId,
-        /// Who has it.
-        owner: String,
+        /// The process that has it open.
+        owner: LeaseOwner,
     },
-    /// Somebody else took it over while this writer was away.
-    #[error("session `{session}` was taken over ({owner}): nothing more is written here")]
+    /// This writer may not write to the session any more.
+    #[error("session `{session}` {reason}: this process writes nothing more to it")]
     Lost {
         /// The session.
         session: SessionId,
-        /// Who has it now, as far as is known.
-        owner: String,
+        /// How it was lost.
+        reason: LostReason,
     },
     /// Another user wrote it, or it came with a checkout.
     #[error("session `{session}` was not written by you ({place})")]
@@ -60,7 +62,7 @@ pub enum JournalError {
         session: SessionId,
         /// The event that was to be appended.
         found: Cursor,
-        /// The event it would stand after; zeros for the beginning.
+        /// The last event that is stored; zeros when there is none.
         last: Cursor,
     },
     /// A blob beyond the limit.
@@ -142,7 +144,7 @@ impl Diagnose for JournalError {
                 Self::BadId { .. } => "use a UUID or a name such as agent:dev/session:main",
                 Self::NoSuchEvent { .. } => "choose a point that the session has",
                 Self::Locked { .. } => "close it there, or fork the session",
-                Self::Lost { .. } => "resume the session to go on with it here",
+                Self::Lost { .. } => "resume the session to continue it here",
                 Self::Foreign { .. } => "import it to go on with a copy of your own",
                 Self::OutOfOrder { .. } => "open the session again; this writer is behind",
                 Self::TooLarge { .. } => "keep less of it, or a file of your own",

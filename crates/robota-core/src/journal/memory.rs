@@ -3,8 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::{
-    Journal, JournalError, JournalStore, Order, SessionFilter, SessionHead, SessionPage, follows,
+    Journal, JournalError, JournalStore, LeaseOwner, Order, SessionFilter, SessionHead,
+    SessionPage, follows, repeated,
 };
 use crate::blob::Blobs;
 use crate::event::{Cursor, Durability, Envelope};
@@ -38,26 +41,45 @@ impl Journal for MemoryJournal {
         events: &[Arc<Envelope>],
         _durability: Durability,
     ) -> Result<(), JournalError> {
-        locked(&self.events).extend_from_slice(events);
+        let mut stored = locked(&self.events);
+        let skip = overlap(&SessionId::from("in memory"), &stored, events)?;
+        stored.extend_from_slice(&events[skip..]);
         Ok(())
     }
+}
+
+/// How many of the events to append are stored already.
+fn overlap(
+    session: &SessionId,
+    stored: &[Arc<Envelope>],
+    events: &[Arc<Envelope>],
+) -> Result<usize, JournalError> {
+    let order = stored.last().map_or(Order::Empty, |event| Order::After(event.cursor()));
+    let count = repeated(session, order, events.iter().map(|event| &**event))?;
+    let Some(first) = events.first().filter(|_| count > 0) else { return Ok(0) };
+    let from = stored.partition_point(|event| event.seq < first.seq);
+    let same = |(a, b): (&Arc<Envelope>, &Arc<Envelope>)| Arc::ptr_eq(a, b) || a == b;
+    if stored.len() - from >= count && events.iter().zip(&stored[from..]).all(same) {
+        return Ok(count);
+    }
+    Err(order.refuse(session, first.cursor()))
 }
 
 /// Sessions that live as long as their process. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
-    shelves: Arc<Mutex<HashMap<SessionId, Shelf>>>,
-    blobs: Arc<Mutex<Blobshelf>>,
+    sessions: Arc<Mutex<HashMap<SessionId, MemorySession>>>,
+    blobs: Arc<Mutex<AllBlobs>>,
 }
 
 /// Blobs, and which session refers to which.
 #[derive(Debug, Default)]
-struct Blobshelf {
+struct AllBlobs {
     bytes: HashMap<String, Vec<u8>>,
     refs: HashMap<SessionId, HashSet<String>>,
 }
 
-impl Blobshelf {
+impl AllBlobs {
     fn forget(&mut self, session: &SessionId) {
         for hash in self.refs.remove(session).unwrap_or_default() {
             if !self.refs.values().any(|refs| refs.contains(&hash)) {
@@ -68,13 +90,15 @@ impl Blobshelf {
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct MemorySession {
     events: Vec<Arc<Envelope>>,
     head: Option<SessionHead>,
     open: bool,
+    /// The number of the last event; closed when the session is deleted.
+    last: watch::Sender<u64>,
 }
 
-impl Shelf {
+impl MemorySession {
     fn order(&self) -> Order {
         self.events.last().map_or(Order::Empty, |event| Order::After(event.cursor()))
     }
@@ -87,6 +111,7 @@ impl Shelf {
             }
         }
         self.events.extend_from_slice(events);
+        self.last.send_replace(self.order().last().seq);
     }
 }
 
@@ -100,21 +125,21 @@ impl MemoryStore {
     fn with<T>(
         &self,
         session: &SessionId,
-        read: impl FnOnce(&mut Shelf) -> Result<T, JournalError>,
+        read: impl FnOnce(&mut MemorySession) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
-        match locked(&self.shelves).get_mut(session) {
-            Some(shelf) if !shelf.events.is_empty() => read(shelf),
+        match locked(&self.sessions).get_mut(session) {
+            Some(held) if !held.events.is_empty() => read(held),
             _ => Err(JournalError::NotFound(session.clone())),
         }
     }
 
     fn writer(&self, session: &SessionId) -> Box<dyn Journal> {
-        Box::new(Writer { shelves: Arc::clone(&self.shelves), session: session.clone() })
+        Box::new(Writer { sessions: Arc::clone(&self.sessions), session: session.clone() })
     }
 }
 
 struct Writer {
-    shelves: Arc<Mutex<HashMap<SessionId, Shelf>>>,
+    sessions: Arc<Mutex<HashMap<SessionId, MemorySession>>>,
     session: SessionId,
 }
 
@@ -125,24 +150,27 @@ impl Journal for Writer {
         events: &[Arc<Envelope>],
         _durability: Durability,
     ) -> Result<(), JournalError> {
-        match locked(&self.shelves).get_mut(&self.session) {
-            Some(shelf) => {
-                follows(&self.session, shelf.order(), events.iter().map(|event| &**event))?;
-                shelf.extend(&self.session, events);
+        match locked(&self.sessions).get_mut(&self.session) {
+            Some(held) => {
+                let skip = overlap(&self.session, &held.events, events)?;
+                held.extend(&self.session, &events[skip..]);
                 Ok(())
             }
-            None => Err(JournalError::NotFound(self.session.clone())),
+            None => Err(JournalError::Lost {
+                session: self.session.clone(),
+                reason: super::LostReason::Deleted,
+            }),
         }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let mut shelves = locked(&self.shelves);
-        if let Some(shelf) = shelves.get_mut(&self.session) {
-            shelf.open = false;
-            if shelf.events.is_empty() {
-                shelves.remove(&self.session);
+        let mut sessions = locked(&self.sessions);
+        if let Some(held) = sessions.get_mut(&self.session) {
+            held.open = false;
+            if held.events.is_empty() {
+                sessions.remove(&self.session);
             }
         }
     }
@@ -152,19 +180,19 @@ impl Drop for Writer {
 impl JournalStore for MemoryStore {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         SessionName::parse(session.as_str())?;
-        let mut shelves = locked(&self.shelves);
-        match shelves.get(session) {
+        let mut sessions = locked(&self.sessions);
+        match sessions.get(session) {
             None => {}
-            Some(shelf) if shelf.open => return Err(open_here(session)),
+            Some(held) if held.open => return Err(open_here(session)),
             Some(_) => return Err(JournalError::Exists(session.clone())),
         }
-        shelves.insert(session.clone(), Shelf { open: true, ..Shelf::default() });
+        sessions.insert(session.clone(), MemorySession { open: true, ..MemorySession::default() });
         Ok(self.writer(session))
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.with(session, |shelf| {
-            if std::mem::replace(&mut shelf.open, true) {
+        self.with(session, |held| {
+            if std::mem::replace(&mut held.open, true) {
                 return Err(open_here(session));
             }
             Ok(())
@@ -178,18 +206,18 @@ impl JournalStore for MemoryStore {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        self.with(session, |shelf| {
-            let from = shelf.events.partition_point(|event| event.seq <= after_seq);
-            Ok(shelf.events[from..].iter().take(limit).map(|event| (**event).clone()).collect())
+        self.with(session, |held| {
+            let from = held.events.partition_point(|event| event.seq <= after_seq);
+            Ok(held.events[from..].iter().take(limit).map(|event| (**event).clone()).collect())
         })
     }
 
     async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        self.with(session, |shelf| {
+        self.with(session, |held| {
             seqs.iter()
                 .map(|seq| {
-                    let at = shelf.events.binary_search_by_key(seq, |event| event.seq);
-                    at.map(|at| (*shelf.events[at]).clone()).map_err(|_| {
+                    let at = held.events.binary_search_by_key(seq, |event| event.seq);
+                    at.map(|at| (*held.events[at]).clone()).map_err(|_| {
                         let at = Cursor { epoch: 0, seq: *seq };
                         JournalError::NoSuchEvent { session: session.clone(), at }
                     })
@@ -199,14 +227,14 @@ impl JournalStore for MemoryStore {
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        self.with(session, |shelf| {
-            shelf.head.clone().ok_or_else(|| JournalError::NotFound(session.clone()))
+        self.with(session, |held| {
+            held.head.clone().ok_or_else(|| JournalError::NotFound(session.clone()))
         })
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-        let shelves = locked(&self.shelves);
-        Ok(filter.page(shelves.values().filter_map(|shelf| shelf.head.clone())))
+        let sessions = locked(&self.sessions);
+        Ok(filter.page(sessions.values().filter_map(|held| held.head.clone())))
     }
 
     async fn fork(
@@ -217,27 +245,27 @@ impl JournalStore for MemoryStore {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         SessionName::parse(child.as_str())?;
-        let mut shelf = self.with(parent, |shelf| {
-            let to = shelf.events.partition_point(|event| event.seq <= at.seq);
-            let events = shelf.events[..to].to_vec();
+        let mut held = self.with(parent, |held| {
+            let to = held.events.partition_point(|event| event.seq <= at.seq);
+            let events = held.events[..to].to_vec();
             if events.last().map(|event| event.cursor()) != Some(at) {
                 return Err(JournalError::NoSuchEvent { session: parent.clone(), at });
             }
-            let mut copy = Shelf { open: true, ..Shelf::default() };
+            let mut copy = MemorySession { open: true, ..MemorySession::default() };
             copy.extend(child, &events);
             Ok(copy)
         })?;
-        shelf.head = shelf.head.map(|head| SessionHead { session: parent.clone(), ..head });
-        shelf.head = shelf.head.map(|head| head.fork(child.clone(), at));
-        follows(child, shelf.order(), first.iter().map(|event| &**event))?;
-        shelf.extend(child, first);
-        let mut shelves = locked(&self.shelves);
-        match shelves.get(child) {
+        held.head = held.head.map(|head| SessionHead { session: parent.clone(), ..head });
+        held.head = held.head.map(|head| head.fork(child.clone(), at));
+        follows(child, held.order(), first.iter().map(|event| &**event))?;
+        held.extend(child, first);
+        let mut sessions = locked(&self.sessions);
+        match sessions.get(child) {
             None => {}
-            Some(shelf) if shelf.open => return Err(open_here(child)),
+            Some(held) if held.open => return Err(open_here(child)),
             Some(_) => return Err(JournalError::Exists(child.clone())),
         }
-        shelves.insert(child.clone(), shelf);
+        sessions.insert(child.clone(), held);
         let mut blobs = locked(&self.blobs);
         if let Some(refs) = blobs.refs.get(parent).cloned() {
             blobs.refs.insert(child.clone(), refs);
@@ -246,22 +274,30 @@ impl JournalStore for MemoryStore {
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        let mut shelves = locked(&self.shelves);
-        if shelves.get(session).is_some_and(|shelf| shelf.open) {
+        let mut sessions = locked(&self.sessions);
+        if sessions.get(session).is_some_and(|held| held.open) {
             return Err(open_here(session));
         }
         locked(&self.blobs).forget(session);
-        Ok(shelves.remove(session).is_some())
+        Ok(sessions.remove(session).is_some())
+    }
+
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        let mut last = self.with(session, |held| Ok(held.last.subscribe()))?;
+        match last.wait_for(|last| *last > seq).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(JournalError::NotFound(session.clone())),
+        }
     }
 
     fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
-        Arc::new(MemoryBlobs { shelf: Arc::clone(&self.blobs), session: session.clone() })
+        Arc::new(MemoryBlobs { all: Arc::clone(&self.blobs), session: session.clone() })
     }
 }
 
 /// The blobs of a session.
 struct MemoryBlobs {
-    shelf: Arc<Mutex<Blobshelf>>,
+    all: Arc<Mutex<AllBlobs>>,
     session: SessionId,
 }
 
@@ -269,19 +305,20 @@ struct MemoryBlobs {
 impl Blobs for MemoryBlobs {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         let blob = BlobRef::checked(bytes)?;
-        let mut shelf = locked(&self.shelf);
-        shelf.refs.entry(self.session.clone()).or_default().insert(blob.sha256.clone());
-        shelf.bytes.insert(blob.sha256.clone(), bytes.to_vec());
+        let mut all = locked(&self.all);
+        all.refs.entry(self.session.clone()).or_default().insert(blob.sha256.clone());
+        all.bytes.insert(blob.sha256.clone(), bytes.to_vec());
         Ok(blob)
     }
 
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
-        Ok(locked(&self.shelf).bytes.get(&blob.sha256).cloned())
+        Ok(locked(&self.all).bytes.get(&blob.sha256).cloned())
     }
 }
 
 fn open_here(session: &SessionId) -> JournalError {
-    JournalError::Locked { session: session.clone(), owner: "this process".to_owned() }
+    let owner = LeaseOwner { pid: Some(std::process::id()), ..LeaseOwner::default() };
+    JournalError::Locked { session: session.clone(), owner }
 }
 
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

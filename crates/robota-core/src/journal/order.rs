@@ -22,33 +22,67 @@ impl Order {
             Self::After(last) => last,
         }
     }
+
+    /// The error for an event that cannot be appended here.
+    #[must_use]
+    pub fn refuse(self, session: &SessionId, found: Cursor) -> JournalError {
+        JournalError::OutOfOrder { session: session.clone(), found, last: self.last() }
+    }
 }
 
-/// Checks that events follow on each other and on what is there: numbers grow by one, epochs never
-/// fall. Returns where the journal ends with them.
+/// Checks that new events can be appended to a journal that ends there: sequence numbers grow by
+/// one, epochs never fall.
 ///
 /// # Errors
-/// [`JournalError::OutOfOrder`] for the first that does not follow.
+/// [`JournalError::OutOfOrder`] for the first event that does not follow.
 pub fn follows<'a>(
     session: &SessionId,
     order: Order,
+    events: impl IntoIterator<Item = &'a Envelope, IntoIter: Clone>,
+) -> Result<(), JournalError> {
+    let events = events.into_iter();
+    match (repeated(session, order, events.clone())?, events.into_iter().next()) {
+        (1.., Some(first)) => Err(order.refuse(session, first.cursor())),
+        _ => Ok(()),
+    }
+}
+
+/// As [`follows`], for an append that may repeat an earlier one. Returns how many of the events,
+/// from the first, have numbers that are stored already. The store compares those with what it
+/// holds, skips them when they are the same, and answers with [`Order::refuse`] when they are not.
+///
+/// # Errors
+/// [`JournalError::OutOfOrder`] for the first event that does not follow.
+pub fn repeated<'a>(
+    session: &SessionId,
+    order: Order,
     events: impl IntoIterator<Item = &'a Envelope>,
-) -> Result<Order, JournalError> {
-    let mut order = order;
+) -> Result<usize, JournalError> {
+    let mut overlap = 0;
+    let mut before: Option<Cursor> = None;
     for event in events {
         let found = event.cursor();
-        let fits = match order {
-            Order::Empty => found.seq > 0,
-            Order::After(last) => {
-                last.seq.checked_add(1) == Some(found.seq) && last.epoch <= found.epoch
+        let after =
+            |last: Cursor| last.seq.checked_add(1) == Some(found.seq) && last.epoch <= found.epoch;
+        let stored = matches!(order, Order::After(last) if found.seq <= last.seq);
+        let fits = match (before, order) {
+            // The first of those that are not stored follows on what is.
+            (_, Order::After(last)) if found.seq == last.seq + 1 => {
+                after(last) && before.is_none_or(after)
             }
+            (Some(before), _) => after(before),
+            (None, Order::Empty) => found.seq > 0,
+            (None, Order::After(_)) => stored && found.seq > 0,
         };
-        // The last number of all could not be followed.
+        // Nothing could follow the last number of all.
         if !fits || found.seq == u64::MAX {
-            let last = order.last();
-            return Err(JournalError::OutOfOrder { session: session.clone(), found, last });
+            return Err(order.refuse(session, found));
         }
-        order = Order::After(found);
+        overlap += usize::from(stored);
+        before = Some(found);
     }
-    Ok(order)
+    Ok(overlap)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,8 @@ use robota_core::blob::Blobs;
 use robota_core::event::{Cursor, Durability, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{
-    Journal, JournalError, JournalStore, MemoryStore, SessionFilter, SessionHead, SessionPage,
-    read_all,
+    Journal, JournalError, JournalStore, LostReason, MemoryStore, SessionFilter, SessionHead,
+    SessionPage, read_all,
 };
 use robota_core::message::Message;
 use robota_core::permission::{Class, Verdict};
@@ -156,7 +156,8 @@ impl Journal for FailingWriter {
         let (from, to) = *self.store.fail.lock().unwrap();
         if self.store.taken.load(Ordering::SeqCst) {
             let session = "taken".into();
-            return Err(JournalError::Lost { session, owner: "another process".to_owned() });
+            let reason = LostReason::TakenOver { owner: None };
+            return Err(JournalError::Lost { session, reason });
         }
         if (from..=to).contains(&nth) {
             let place = "the journal of the test".to_owned();

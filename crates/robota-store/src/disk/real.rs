@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use rustix::fs::OFlags;
 
@@ -40,7 +41,11 @@ pub struct RealDisk;
 impl Source for File {
     fn look(&self) -> io::Result<Look> {
         let found = self.metadata()?;
-        Ok(Look { len: found.len(), user: found.uid() })
+        // A number may be used again for a new file; when it was made differs then.
+        let made = found.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        let made = made.map_or(0, |made| made.as_secs() << 30 | u64::from(made.subsec_nanos()));
+        let id = found.ino().rotate_left(48) ^ made;
+        Ok(Look { len: found.len(), user: found.uid(), id })
     }
 }
 

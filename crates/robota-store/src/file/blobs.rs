@@ -4,8 +4,8 @@
 //! that sweeping takes alone: so what is referred to is never swept, and what a crash leaves is a
 //! reference too many, never one too few.
 
-use std::collections::BTreeSet;
-use std::io::{ErrorKind, Read as _};
+use std::collections::{BTreeSet, HashSet};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,6 @@ use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
 use super::port::blocking;
-use super::raw::RawFile;
 use super::remove::is_hash;
 use super::{Files, io};
 use crate::disk::{Make, Share};
@@ -69,13 +68,19 @@ impl Files {
         self.disk.lock(&path, Share::Together).map_err(|error| io("lock", &path, &error))
     }
 
-    fn put(&self, session: &SessionId, bytes: &[u8]) -> Result<BlobRef, JournalError> {
+    fn put(
+        &self,
+        session: &SessionId,
+        bytes: &[u8],
+        noted: &mut Noted,
+    ) -> Result<BlobRef, JournalError> {
         let blob = BlobRef::checked(bytes)?;
         let folder = self.folder(session);
         self.make_root()?;
         self.disk.make_folder(&folder).map_err(|error| io("create", &folder, &error))?;
         let _together = self.blob_lock()?;
-        if !self.refs(&folder)?.contains(&blob.sha256) {
+        self.update(noted, &folder)?;
+        if !noted.hashes.contains(&blob.sha256) {
             self.refer(&folder, &blob.sha256)?;
         }
         failpoint!("store.blob.after_ref");
@@ -99,6 +104,33 @@ impl Files {
         Ok(blob)
     }
 
+    /// Reads the references that were added since `noted` was read.
+    fn update(&self, noted: &mut Noted, folder: &Path) -> Result<(), JournalError> {
+        let path = folder.join("refs");
+        let fail = |error: std::io::Error| io("read", &path, &error);
+        let mut file = match self.disk.open_read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                *noted = Noted::default();
+                return Ok(());
+            }
+            file => file.map_err(fail)?,
+        };
+        let look = file.look().map_err(fail)?;
+        if look.id != noted.file || look.len < noted.len {
+            // The session was deleted, and there is a new one.
+            *noted = Noted { file: look.id, ..Noted::default() };
+        }
+        file.seek(SeekFrom::Start(noted.len)).map_err(fail)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(fail)?;
+        // A line without an end may still grow.
+        let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = String::from_utf8_lossy(&text[..end]);
+        noted.hashes.extend(lines.lines().filter(|line| is_hash(line)).map(str::to_owned));
+        noted.len += end as u64;
+        Ok(())
+    }
+
     /// Notes that a session refers to a blob, safe from a loss of power.
     fn refer(&self, folder: &Path, hash: &str) -> Result<(), JournalError> {
         let path = folder.join("refs");
@@ -117,7 +149,7 @@ impl Files {
         Ok(())
     }
 
-    fn get(&self, session: &SessionId, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
+    fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
         if !is_hash(&blob.sha256) {
             return Ok(None);
         }
@@ -127,7 +159,7 @@ impl Files {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
-                return super::raw::find(self, &self.folder(session), &blob.sha256);
+                return Ok(None);
             }
             Err(error) => return Err(io("open", &path, &error)),
         };
@@ -147,12 +179,22 @@ impl Files {
 pub(super) struct FileBlobs {
     files: Arc<Files>,
     session: SessionId,
-    raw: Arc<Mutex<Option<RawFile>>>,
+    noted: Arc<Mutex<Noted>>,
+}
+
+/// The references of a session that were read already: a session has many, and keeping a blob
+/// must not read them all again.
+#[derive(Debug, Default)]
+struct Noted {
+    /// Which file they were read from, and how much of it.
+    file: u64,
+    len: u64,
+    hashes: HashSet<String>,
 }
 
 impl FileBlobs {
     pub(super) fn new(files: Arc<Files>, session: SessionId) -> Self {
-        Self { files, session, raw: Arc::default() }
+        Self { files, session, noted: Arc::default() }
     }
 }
 
@@ -161,25 +203,17 @@ impl Blobs for FileBlobs {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         let (files, session, bytes) =
             (Arc::clone(&self.files), self.session.clone(), bytes.to_vec());
-        blocking("the blobs", move || files.put(&session, &bytes)).await
-    }
-
-    async fn put_loose(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
-        let blob = BlobRef::checked(bytes)?;
-        let (files, raw) = (Arc::clone(&self.files), Arc::clone(&self.raw));
-        let (folder, bytes, hash) =
-            (files.folder(&self.session), bytes.to_vec(), blob.sha256.clone());
-        blocking("the raw payloads", move || {
-            let mut raw = raw.lock().unwrap_or_else(PoisonError::into_inner);
-            super::raw::append(&files, &folder, &mut raw, &hash, &bytes)
+        let noted = Arc::clone(&self.noted);
+        blocking("the blobs", move || {
+            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
+            files.put(&session, &bytes, &mut noted)
         })
-        .await?;
-        Ok(blob)
+        .await
     }
 
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
-        let (files, session, blob) = (Arc::clone(&self.files), self.session.clone(), blob.clone());
-        blocking("the blobs", move || files.get(&session, &blob)).await
+        let (files, blob) = (Arc::clone(&self.files), blob.clone());
+        blocking("the blobs", move || files.get(&blob)).await
     }
 }
 

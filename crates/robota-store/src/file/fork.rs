@@ -119,7 +119,7 @@ impl Files {
         grown
     }
 
-    /// Gives the child its parent's events, blobs and payloads. Returns its last segment, unless
+    /// Gives the child its parent's events and blobs. Returns its last segment, unless
     /// it is to begin one of its own.
     fn take_along(
         &self,
@@ -133,7 +133,6 @@ impl Files {
         let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
         let from = self.folder(&parent.identity.session);
         self.copy_refs(&from, folder)?;
-        self.link_raw(&from, folder, share);
         // A segment that may be appended to is the child's own.
         let link_last = share && point.closed && !bare;
         let shared = point.before.iter().chain(link_last.then_some(&point.segment));
@@ -155,6 +154,8 @@ impl Files {
         }
         let own = Segment::starting(folder, point.segment.first);
         let tail = self.copy(&point.segment.path, &own.path, point.len)?;
+        marks::copy(&*self.disk, &point.segment, &own, point.len);
+        index::copy_known(&*self.disk, &point.segment, &own, point.len);
         Ok(Some(Place { segment: own, tail, len: point.len }))
     }
 

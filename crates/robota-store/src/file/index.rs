@@ -105,20 +105,51 @@ pub(super) fn write_known(disk: &dyn Disk, segment: &Segment, known: &Known) {
     }
 }
 
-/// What is known at places in a segment, the last one first. A torn line is none.
-fn read_known(disk: &dyn Disk, session: &SessionId, segment: &Segment) -> Vec<Known> {
+/// The file of the heads known at places in a segment.
+fn known_file(disk: &dyn Disk, segment: &Segment) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    let Ok(file) = disk.open_read(&head_path(segment)) else { return Vec::new() };
+    let file = disk.open_read(&head_path(segment)).ok()?;
     let _ = file.take(LIMIT).read_to_end(&mut bytes);
-    let known = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
-        let known: Known = serde_json::from_slice(line).ok()?;
-        // A fork has the segments of its parent.
-        let head = SessionHead { session: session.clone(), ..known.head };
-        Some(Known { head, ..known })
-    });
-    let mut known: Vec<_> = known.collect();
-    known.reverse();
-    known
+    Some(bytes)
+}
+
+/// Gives the beginning of a segment, which was copied, the heads known there.
+pub(super) fn copy_known(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
+    let mut lines = known_file(disk, from).unwrap_or_default();
+    // They are in the order of their places.
+    let mut end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    while end > 0 {
+        let before = lines[..end - 1].iter().rposition(|byte| *byte == b'\n');
+        let start = before.map_or(0, |at| at + 1);
+        let known = serde_json::from_slice::<Known>(&lines[start..end]);
+        if known.is_ok_and(|known| known.offset <= len) {
+            break;
+        }
+        end = start;
+    }
+    lines.truncate(end);
+    // Nobody needs them.
+    if let Ok(mut file) = disk.open_append(&head_path(to), Make::Always) {
+        let _ = file.write(&lines);
+    }
+}
+
+/// The last of the heads known at places in a segment that is `usable`. A torn line is none.
+fn find_known(
+    disk: &dyn Disk,
+    session: &SessionId,
+    segment: &Segment,
+    usable: impl Fn(&Known) -> bool,
+) -> Option<Known> {
+    known_file(disk, segment)?
+        .rsplit(|byte| *byte == b'\n')
+        .filter_map(|line| {
+            let known: Known = serde_json::from_slice(line).ok()?;
+            // A fork has the segments of its parent.
+            let head = SessionHead { session: session.clone(), ..known.head };
+            Some(Known { head, ..known })
+        })
+        .find(usable)
 }
 
 /// The files beside a segment that a fork takes along.
@@ -206,7 +237,7 @@ impl Files {
             if !reaches(segment.first.saturating_sub(1)) {
                 continue;
             }
-            let known = read_known(&*self.disk, session, segment).into_iter().find(|known| {
+            let known = find_known(&*self.disk, session, segment, |known| {
                 // What is only written may be torn before a place that is not, so the end is
                 // looked for from where the segment begins.
                 let usable = known.offset == 0 || up_to.is_some();

@@ -117,6 +117,15 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// Gives the beginning of a segment, which was copied, the marks it had.
+pub(super) fn copy(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
+    // Without, they are made anew.
+    if let Some(mut marks) = load(disk, from) {
+        marks.retain(|mark| mark.offset < len);
+        let _ = save(disk, to, &marks);
+    }
+}
+
 /// Makes the marks of a segment anew. Those of the last one are its writer's to keep.
 fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
     let mut reader = Reader::open(disk, segment, segment.start(), last)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_core::ids::{SessionId, SessionName};
-use robota_core::journal::JournalError;
+use robota_core::journal::{JournalError, LeaseOwner};
 
 use super::writer::{Place, Writer};
 use super::{Files, identity, io, segment};
@@ -99,7 +99,10 @@ impl Files {
         let note = format!("{}\n", crate::owner::owner(&*self.clock));
         match self.disk.try_lock(&path, &note) {
             Ok(Ok(held)) => Ok(held),
-            Ok(Err(owner)) => Err(JournalError::Locked { session: session.clone(), owner }),
+            Ok(Err(note)) => Err(JournalError::Locked {
+                session: session.clone(),
+                owner: LeaseOwner::parse(&note),
+            }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(JournalError::NotFound(session.clone()))
             }

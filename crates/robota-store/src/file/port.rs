@@ -14,6 +14,9 @@ use super::blobs::FileBlobs;
 use super::writer::Writer;
 use super::{FileStore, Files};
 
+/// How often a reader that waits looks at the length of the journal.
+const POLL: std::time::Duration = std::time::Duration::from_millis(100);
+
 impl FileStore {
     /// Runs what blocks where blocking is fine.
     async fn off<T: Send + 'static>(
@@ -108,6 +111,20 @@ impl JournalStore for FileStore {
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         let session = session.clone();
         self.off(move |files| files.bytes(&session)).await
+    }
+
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        let mut seen = None;
+        loop {
+            let (session, before) = (session.clone(), seen);
+            let (there, end) =
+                self.off(move |files| files.grown_past(&session, seq, before)).await?;
+            if there {
+                return Ok(());
+            }
+            seen = Some(end);
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {

@@ -91,6 +91,21 @@ impl Files {
         Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
     }
 
+    /// Whether a session has events after that number, and where its files end: its last segment
+    /// and the length of that. Reads no events when they end where they did `before`.
+    pub(super) fn grown_past(
+        &self,
+        session: &SessionId,
+        seq: u64,
+        before: Option<(u64, u64)>,
+    ) -> Result<(bool, (u64, u64)), JournalError> {
+        let segments = self.segments(session)?;
+        let last = segments.last().ok_or_else(|| JournalError::NotFound(session.clone()))?;
+        let end = (last.first, self.len(&last.path)?);
+        let grown = Some(end) != before && !self.read(session, seq, 1)?.is_empty();
+        Ok((grown, end))
+    }
+
     /// The segments of a session that must exist.
     fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
         self.identity(session)?;

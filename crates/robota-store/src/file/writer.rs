@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use robota_core::event::{Durability, Envelope};
 use robota_core::ids::SessionId;
-use robota_core::journal::{JournalError, Order, SessionHead, follows};
+use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::Files;
 use super::identity::Identity;
@@ -16,15 +16,15 @@ use super::segment::{Mark, Segment};
 use crate::disk::{Held, Make, Tail};
 use crate::failpoint::failpoint;
 
-/// A segment is closed once it is this long.
-pub(super) const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
+/// A segment is closed once it is this long. A fork copies no more.
+pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 
 /// The index is written anew after this many events even if nothing in it changed that a list
 /// would show: it is also where opening begins to look for the end.
 const INDEX_EVERY: u64 = 256;
 
 /// What is known is kept about every so many bytes, so that a fork folds no more.
-const KNOWN_EVERY: u64 = 128 * 1024;
+const KNOWN_EVERY: u64 = 16 * 1024;
 
 /// The segment that grows.
 struct Open {
@@ -132,7 +132,9 @@ impl Writer {
             return Err(self.refuse(reason.clone()));
         }
         let order = self.head.as_ref().map_or(Order::Empty, |head| Order::After(head.last));
-        follows(&self.session, order, events.iter().map(|event| &**event))?;
+        let skip = repeated(&self.session, order, events.iter().map(|event| &**event))?;
+        self.compare(order, &events[..skip])?;
+        let events = &events[skip..];
         let mut lines = Vec::new();
         let mut starts = Vec::with_capacity(events.len());
         for event in events {
@@ -159,6 +161,17 @@ impl Writer {
         failpoint!("store.append.after_sync");
         self.note(events, &starts, before, lines.len() as u64, waits);
         Ok(())
+    }
+
+    /// Checks that events whose numbers are stored are what is stored.
+    fn compare(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let stored = self.files.read(&self.session, first.seq - 1, events.len())?;
+        let same = |(a, b): (&Envelope, &Arc<Envelope>)| a.to_line() == b.to_line();
+        if stored.len() == events.len() && stored.iter().zip(events).all(same) {
+            return Ok(());
+        }
+        Err(order.refuse(&self.session, first.cursor()))
     }
 
     /// The folder becomes a session with its first event.

@@ -71,7 +71,7 @@ impl Disk for SimDisk {
         let world = self.world();
         let number = world.file(path)?;
         let file = world.state.files.get(&number).cloned().unwrap_or_default();
-        let look = Look { len: file.content.len() as u64, user: file.user };
+        let look = Look { len: file.content.len() as u64, user: file.user, id: number };
         Ok(Box::new(Reading { content: Cursor::new(file.content), look }))
     }
 

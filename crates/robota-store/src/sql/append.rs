@@ -1,145 +1,254 @@
-//! Appending, in one transaction.
+//! Appending: one guarded statement, and finding out why it was refused.
+//!
+//! The statement changes the session's lease row only if it has this writer's token and the last
+//! sequence number that the writer knows of; the events go in with it. When the row is different,
+//! [`Tail::load`] finds out in a transaction whether the session is lost, the events are out of
+//! order, or some of them are stored already.
 
 use std::sync::Arc;
 
-use robota_core::event::Envelope;
-use robota_core::journal::{JournalError, Order, SessionHead, follows};
+use robota_core::event::{Cursor, Durability, Envelope};
+use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::chain;
+use super::ended::Token;
 use super::lease::{Held, Lease, hold};
-use super::{Columns, Tx, Value};
+use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
-/// What was known is kept about every so many events.
-const HEAD_EVERY: u64 = 1_024;
+/// The head is stored at least about every so many events, also for forks that begin there.
+pub(super) const HEAD_EVERY: u64 = 256;
 
-/// Appends events. With `doubtful`, an append before this one may or may not have been committed:
-/// those of its events that are there already are passed over.
-pub(super) async fn append(
-    tx: &mut dyn Tx,
-    lease: &Lease,
-    events: &[Arc<Envelope>],
-    doubtful: bool,
-) -> Result<(), JournalError> {
-    let lost = || JournalError::Lost {
-        session: lease.session.clone(),
-        owner: "it was deleted".to_owned(),
-    };
-    let held = hold(tx, &lease.session).await?.ok_or_else(lost)?;
-    let now = tx.now().await?;
-    held.check(lease, now)?;
-    let known = if doubtful { already_there(tx, &held, events).await? } else { 0 };
-    let events = &events[known..];
-    let order = held.last.map_or(Order::Empty, Order::After);
-    follows(&lease.session, order, events.iter().map(|event| &**event))?;
-    let (head, added) = insert(tx, lease, held.journal, held.head, events).await?;
-    if let Some(head) = head {
-        let bytes = held.bytes.saturating_add(added);
-        update(tx, lease, &head, bytes, now + lease.ttl).await?;
-    }
-    failpoint!("store.sql.append.before_commit");
-    Ok(())
-}
-
-/// How many of the first events are there already, byte for byte.
-async fn already_there(
-    tx: &mut dyn Tx,
-    held: &Held,
-    events: &[Arc<Envelope>],
-) -> Result<usize, JournalError> {
-    let last = held.last.map_or(0, |last| last.seq);
-    let pieces = chain::lineage(tx, held.journal).await?;
-    let mut count = 0_usize;
-    for event in events.iter().take_while(|event| event.seq <= last) {
-        match chain::event(tx, &pieces, event.seq).await? {
-            Some((_, there)) if there == **event => count += 1,
-            _ => break,
-        }
-    }
-    // All of what came after, or it was something else.
-    let covered = count.checked_sub(1).and_then(|at| events.get(at)).map(|event| event.seq);
-    Ok(if covered == Some(last) { count } else { 0 })
-}
-
-/// Inserts events, and returns what is known after them and how many bytes they are.
-pub(super) async fn insert(
-    tx: &mut dyn Tx,
-    lease: &Lease,
-    journal: i64,
+/// The end of a session, as its writer knows it.
+#[derive(Debug, Clone)]
+pub(super) struct Tail {
+    /// The last event; none when there is none.
+    pub(super) last: Option<Cursor>,
     head: Option<SessionHead>,
-    events: &[Arc<Envelope>],
-) -> Result<(Option<SessionHead>, i64), JournalError> {
-    let sql = "INSERT INTO robota_events (journal, seq, line) VALUES ($1, $2, $3)";
-    let mut head = head;
-    let mut added = 0_i64;
-    for event in events {
-        let mut line = Vec::new();
-        event.encode(&mut line).map_err(|error| JournalError::Io {
-            action: "append to",
-            place: format!("session `{}`", lease.session),
-            reason: format!("event {} cannot be written: {error}", event.seq),
-        })?;
-        added = added.saturating_add(i64::try_from(line.len()).unwrap_or(i64::MAX));
-        line.pop();
-        tx.execute(sql, vec![Value::Int(journal), Value::seq(event.seq), Value::Bytes(line)])
-            .await?;
-        let known = match head.take() {
-            Some(mut head) => {
-                head.apply(event);
-                head
+    bytes: i64,
+    /// Up to which event the head in the session's row is folded.
+    stored: u64,
+}
+
+impl Tail {
+    /// The tail of a session without events.
+    pub(super) fn empty() -> Self {
+        Self { last: None, head: None, bytes: 0, stored: 0 }
+    }
+
+    /// The tail of a fork whose head is that one and is not stored yet.
+    pub(super) fn fork(head: SessionHead) -> Self {
+        Self { last: Some(head.last), head: Some(head), bytes: 0, stored: 0 }
+    }
+
+    /// The tail of a session whose rows are locked.
+    pub(super) async fn load(tx: &mut dyn Tx, held: &Held) -> Result<Self, JournalError> {
+        let Some(stored) = &held.head else { return Ok(Self::empty()) };
+        let (head, bytes) = chain::complete(tx, held.journal, stored.clone(), held.bytes).await?;
+        Ok(Self { last: Some(head.last), head: Some(head), bytes, stored: stored.last.seq })
+    }
+
+    pub(super) fn order(&self) -> Order {
+        self.last.map_or(Order::Empty, Order::After)
+    }
+
+    /// The head, if the session's row lags behind.
+    pub(super) fn unstored(&self) -> Option<StoredHead> {
+        let head = self.head.as_ref().filter(|head| head.last.seq > self.stored)?;
+        StoredHead::new(head, self.bytes).ok()
+    }
+}
+
+/// What the row of a session says for lists.
+#[derive(Debug, Clone)]
+pub(super) struct StoredHead {
+    pub(super) json: String,
+    pub(super) updated: i64,
+    pub(super) cwd: Option<String>,
+    pub(super) bytes: i64,
+}
+
+impl StoredHead {
+    fn new(head: &SessionHead, bytes: i64) -> Result<Self, JournalError> {
+        let (updated, cwd) = (nanoseconds(head.updated), head.cwd.clone());
+        Ok(Self { json: json(head)?, updated, cwd, bytes })
+    }
+
+    /// Writes it to the session's row.
+    pub(super) async fn write(&self, tx: &mut dyn Tx, journal: i64) -> Result<(), JournalError> {
+        let sql = "UPDATE robota_sessions SET head = $2, updated = $3, cwd = $4, bytes = $5 \
+                   WHERE journal = $1";
+        let values = vec![
+            Value::Int(journal),
+            Value::text(&*self.json),
+            Value::Int(self.updated),
+            Value::opt_text(self.cwd.as_deref()),
+            Value::Int(self.bytes),
+        ];
+        tx.execute(sql, values).await.map(|_| ())
+    }
+}
+
+/// One append, as the database gets it.
+#[derive(Debug)]
+pub(super) struct Append {
+    pub(super) journal: i64,
+    pub(super) token: Token,
+    /// For how long the append renews the lease, in milliseconds.
+    pub(super) ttl: i64,
+    /// The last sequence number that the row must have.
+    pub(super) expected: i64,
+    pub(super) last_seq: i64,
+    pub(super) last_epoch: i64,
+    pub(super) seqs: Vec<i64>,
+    pub(super) lines: Vec<Vec<u8>>,
+    /// The head for the session's row, when it is due.
+    pub(super) head: Option<StoredHead>,
+    /// Heads for forks, and after which events.
+    pub(super) head_seqs: Vec<i64>,
+    pub(super) heads: Vec<String>,
+    /// Whether it must survive a power failure when it is answered.
+    pub(super) durable: bool,
+    /// The tail afterwards.
+    pub(super) tail: Tail,
+}
+
+impl Append {
+    /// The append of events that follow on the tail. The head is due at barriers: lists lag behind
+    /// by the events since.
+    pub(super) fn new(
+        lease: &Lease,
+        tail: &Tail,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+        durable: bool,
+    ) -> Result<Self, JournalError> {
+        let mut after = tail.clone();
+        let (mut seqs, mut lines) = (Vec::new(), Vec::new());
+        let (mut head_seqs, mut heads) = (Vec::new(), Vec::new());
+        for event in events {
+            let line = encode(lease, event)?;
+            after.bytes =
+                after.bytes.saturating_add(i64::try_from(line.len()).unwrap_or(i64::MAX) + 1);
+            after.last = Some(event.cursor());
+            match &mut after.head {
+                Some(head) => head.apply(event),
+                None => after.head = Some(SessionHead::begin(lease.session.clone(), event)),
             }
-            None => SessionHead::begin(lease.session.clone(), event),
-        };
-        if event.seq % HEAD_EVERY == 0 {
-            let sql = "INSERT INTO robota_heads (journal, seq, head) VALUES ($1, $2, $3)";
+            seqs.push(int(event.seq));
+            lines.push(line);
+            if let Some(head) = after.head.as_ref().filter(|_| event.seq % HEAD_EVERY == 0) {
+                head_seqs.push(int(event.seq));
+                heads.push(json(head)?);
+            }
+        }
+        let mut stored = None;
+        if let (Some(head), Some(last)) = (&after.head, after.last) {
+            let lag = last.seq.saturating_sub(after.stored);
+            if (durability == Durability::Synced && lag > 0)
+                || tail.stored == 0
+                || lag >= HEAD_EVERY
+            {
+                stored = Some(StoredHead::new(head, after.bytes)?);
+                after.stored = last.seq;
+            }
+        }
+        let last = after.order().last();
+        Ok(Self {
+            journal: lease.journal,
+            token: lease.token,
+            ttl: lease.ttl,
+            expected: int(tail.order().last().seq),
+            last_seq: int(last.seq),
+            last_epoch: i64::from(last.epoch),
+            seqs,
+            lines,
+            head: stored,
+            head_seqs,
+            heads,
+            durable,
+            tail: after,
+        })
+    }
+
+    /// Runs it in a transaction; says whether the lease row was as expected. PostgreSQL has one
+    /// statement for all of this.
+    pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<bool, JournalError> {
+        let guard = "UPDATE robota_leases SET last_seq = $4, last_epoch = $5, expires = $6 \
+                     WHERE journal = $1 AND token = $2 AND last_seq = $3";
+        let expires = tx.now().await? + self.ttl;
+        let values =
+            [self.journal, self.token, self.expected, self.last_seq, self.last_epoch, expires];
+        if tx.execute(guard, values.map(Value::Int).to_vec()).await? == 0 {
+            return Ok(false);
+        }
+        let sql = "INSERT INTO robota_events (journal, seq, line) VALUES ($1, $2, $3)";
+        for (seq, line) in self.seqs.iter().zip(&self.lines) {
             let values =
-                vec![Value::Int(journal), Value::seq(event.seq), Value::text(json(&known)?)];
+                vec![Value::Int(self.journal), Value::Int(*seq), Value::Bytes(line.clone())];
             tx.execute(sql, values).await?;
         }
-        head = Some(known);
+        let sql = "INSERT INTO robota_heads (journal, seq, head) VALUES ($1, $2, $3)";
+        for (seq, head) in self.head_seqs.iter().zip(&self.heads) {
+            let values = vec![Value::Int(self.journal), Value::Int(*seq), Value::text(&**head)];
+            tx.execute(sql, values).await?;
+        }
+        if let Some(head) = &self.head {
+            head.write(tx, self.journal).await?;
+        }
+        failpoint!("store.sql.append.before_commit");
+        Ok(true)
     }
-    Ok((head, added))
 }
 
-/// Keeps what is known of a session in its row.
-pub(super) async fn update(
+/// What became of an [`Append`].
+pub(super) enum Appended {
+    /// It is stored.
+    Done,
+    /// The lease row was not as expected; nothing changed.
+    Refused,
+    /// The connection failed: it may be stored or not.
+    Unanswered(JournalError),
+}
+
+/// Finds out, under the lock of the lease row, where the session ends and how many of the events
+/// are stored already.
+pub(super) async fn reload(
     tx: &mut dyn Tx,
     lease: &Lease,
-    head: &SessionHead,
-    bytes: i64,
-    expires: i64,
-) -> Result<(), JournalError> {
-    let sql = "UPDATE robota_sessions SET head = $2, updated = $3, cwd = $4, last_seq = $5, \
-               last_epoch = $6, bytes = $7, lease_expires = $8 WHERE session = $1";
-    let values = vec![
-        Value::text(lease.session.as_str()),
-        Value::text(json(head)?),
-        Value::Int(nanoseconds(head.updated)),
-        Value::opt_text(head.cwd.as_deref()),
-        Value::seq(head.last.seq),
-        Value::Int(i64::from(head.last.epoch)),
-        Value::Int(bytes),
-        Value::Int(expires),
-    ];
-    tx.execute(sql, values).await?;
-    Ok(())
+    first: Option<u64>,
+    events: &[Arc<Envelope>],
+) -> Result<(Tail, usize), JournalError> {
+    let held = hold(tx, &lease.session).await?;
+    let held = lease.check(held)?;
+    let tail = Tail::load(tx, &held).await?;
+    let order = tail.order();
+    let count = repeated(&lease.session, order, events.iter().map(|event| &**event))?;
+    let Some(found) = events.first() else { return Ok((tail, 0)) };
+    let refused = || order.refuse(&lease.session, found.cursor());
+    if tail.last.is_none() && first.is_some_and(|first| first != found.seq) {
+        // The database lost all events of this writer in a crash.
+        return Err(refused());
+    }
+    let stored = chain::lines(tx, held.journal, found.seq, count).await?;
+    let same = |(event, line): (&Arc<Envelope>, &Vec<u8>)| {
+        encode(lease, event).is_ok_and(|encoded| encoded == *line)
+    };
+    if stored.len() == count && events.iter().zip(&stored).all(same) {
+        return Ok((tail, count));
+    }
+    Err(refused())
 }
 
-/// The nearest state known at or before an event, in any of these pieces.
-pub(super) async fn known_before(
-    tx: &mut dyn Tx,
-    pieces: &[chain::Piece],
-    at: u64,
-) -> Result<Option<SessionHead>, JournalError> {
-    let sql = "SELECT head FROM robota_heads WHERE journal = $1 AND seq <= $2 \
-               ORDER BY seq DESC LIMIT 1";
-    for piece in pieces.iter().rev() {
-        let values = vec![Value::Int(piece.journal), Value::seq(piece.to.min(at))];
-        if let Some(row) = tx.query(sql, values).await?.into_iter().next() {
-            return chain::head_of(&Columns::of(row).text()?).map(Some);
-        }
-    }
-    Ok(None)
+fn encode(lease: &Lease, event: &Envelope) -> Result<Vec<u8>, JournalError> {
+    let mut line = Vec::new();
+    event.encode(&mut line).map_err(|error| JournalError::Io {
+        action: "append to",
+        place: format!("session `{}`", lease.session),
+        reason: format!("event {} cannot be written: {error}", event.seq),
+    })?;
+    line.pop();
+    Ok(line)
 }
 
 fn json(head: &SessionHead) -> Result<String, JournalError> {
@@ -148,6 +257,11 @@ fn json(head: &SessionHead) -> Result<String, JournalError> {
         place: "a session's row".to_owned(),
         reason: error.to_string(),
     })
+}
+
+fn int(seq: u64) -> i64 {
+    // Sequence numbers end where JSON's do, far below.
+    i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
 /// A time as a number that sorts; exact until the year 2262.

@@ -6,13 +6,25 @@ use robota_core::event::{Cursor, DecodeError, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 
-use super::{Columns, Tx, Value};
-
-/// A journal is made of so many others at most; deeper is damage, or a circle.
-const DEEPEST: usize = 10_000;
+use super::{Columns, Query, Row, Tx, Value};
 
 /// So many events are fetched at once.
-const PAGE: usize = 2_000;
+pub(super) const PAGE: usize = 500;
+
+/// The journals that a session or a journal (`seed`) is made of. More than 10,000 are damage, or a
+/// circle.
+macro_rules! chain {
+    ($seed:literal, $select:literal) => {
+        concat!(
+            "WITH RECURSIVE chain (journal, upto, depth) AS (SELECT ",
+            $seed,
+            " UNION ALL SELECT j.parent, j.parent_at, chain.depth + 1 \
+              FROM chain JOIN robota_journals j ON j.id = chain.journal \
+              WHERE j.parent IS NOT NULL AND chain.depth < 10000) ",
+            $select
+        )
+    };
+}
 
 /// A part of a session's events: those of one journal up to a number.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +34,7 @@ pub(super) struct Piece {
     pub(super) to: u64,
 }
 
-/// A journal without events, perhaps one that begins with another up to a number.
+/// A journal without events and its lease row, perhaps one that begins with another up to a number.
 pub(super) async fn new_journal(
     tx: &mut dyn Tx,
     parent: Option<(i64, u64)>,
@@ -34,11 +46,15 @@ pub(super) async fn new_journal(
         None => (Value::Null, Value::Null),
     };
     tx.execute(sql, vec![Value::Int(id), parent, at]).await?;
+    let sql = "INSERT INTO robota_leases (journal, token, last_seq, last_epoch) \
+               VALUES ($1, 0, 0, 0)";
+    tx.execute(sql, vec![Value::Int(id)]).await?;
     Ok(id)
 }
 
-/// Removes a journal that nobody needs, and those it began with that nobody else needs.
+/// Removes a journal that no session has, and those it began with that nothing else needs.
 pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), JournalError> {
+    tx.execute("DELETE FROM robota_leases WHERE journal = $1", vec![Value::Int(journal)]).await?;
     let mut next = Some(journal);
     while let Some(journal) = next.take() {
         let id = || vec![Value::Int(journal)];
@@ -61,7 +77,6 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
         for sql in [
             "DELETE FROM robota_events WHERE journal = $1",
             "DELETE FROM robota_heads WHERE journal = $1",
-            "DELETE FROM robota_raw WHERE journal = $1",
             "DELETE FROM robota_journals WHERE id = $1",
         ] {
             tx.execute(sql, id()).await?;
@@ -70,40 +85,89 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
     Ok(())
 }
 
-/// What is known of a session, and the pieces it is made of, oldest first.
+/// The pieces that a session with events is made of, oldest first.
 pub(super) async fn pieces(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
-) -> Result<(SessionHead, Vec<Piece>), JournalError> {
-    let missing = || JournalError::NotFound(session.clone());
-    let sql = "SELECT journal, head FROM robota_sessions WHERE session = $1";
+) -> Result<Vec<Piece>, JournalError> {
+    let sql = chain!(
+        "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
+         WHERE session = $1 AND head IS NOT NULL",
+        "SELECT journal, upto FROM chain ORDER BY depth DESC"
+    );
     let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
-    let mut columns = Columns::of(rows.into_iter().next().ok_or_else(missing)?);
-    let journal = columns.int()?;
-    let head = head_of(&columns.opt_text()?.ok_or_else(missing)?)?;
-    Ok((head, lineage(tx, journal).await?))
-}
-
-/// The pieces a journal is made of, oldest first.
-pub(super) async fn lineage(tx: &mut dyn Tx, journal: i64) -> Result<Vec<Piece>, JournalError> {
-    let mut pieces = vec![Piece { journal, to: u64::MAX }];
-    let mut at = journal;
-    let sql = "SELECT parent, parent_at FROM robota_journals WHERE id = $1";
-    while pieces.len() < DEEPEST {
-        let rows = tx.query(sql, vec![Value::Int(at)]).await?;
-        let Some(row) = rows.into_iter().next() else { break };
-        let mut columns = Columns::of(row);
-        let (Some(parent), Some(to)) = (columns.opt_int()?, columns.opt_int()?) else { break };
-        pieces.push(Piece { journal: parent, to: u64::try_from(to).unwrap_or_default() });
-        at = parent;
+    if rows.is_empty() {
+        return Err(JournalError::NotFound(session.clone()));
     }
-    pieces.reverse();
-    Ok(pieces)
+    rows.into_iter()
+        .map(|row| {
+            let mut columns = Columns::of(row);
+            let (journal, to) = (columns.int()?, columns.opt_int()?);
+            let to = to.map_or(u64::MAX, |to| u64::try_from(to).unwrap_or_default());
+            Ok(Piece { journal, to })
+        })
+        .collect()
 }
 
-/// The events after a number, oldest first.
+/// The head of a session, exact up to its last event, and how many bytes its own events have.
+pub(super) async fn head(
+    tx: &mut dyn Query,
+    session: &SessionId,
+) -> Result<(SessionHead, i64), JournalError> {
+    let sql = "SELECT s.journal, s.head, s.bytes, l.last_seq FROM robota_sessions s \
+               JOIN robota_leases l ON l.journal = s.journal \
+               WHERE s.session = $1 AND s.head IS NOT NULL";
+    let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
+    let row = rows.into_iter().next().ok_or_else(|| JournalError::NotFound(session.clone()))?;
+    let mut columns = Columns::of(row);
+    let (journal, head, bytes) = (columns.int()?, head_of(&columns.text()?)?, columns.int()?);
+    if u64::try_from(columns.int()?).is_ok_and(|last| last <= head.last.seq) {
+        return Ok((head, bytes));
+    }
+    complete(tx, journal, head, bytes).await
+}
+
+/// Folds the events of a journal after those in its stored head, of which there are few.
+pub(super) async fn complete(
+    tx: &mut dyn Query,
+    journal: i64,
+    mut head: SessionHead,
+    mut bytes: i64,
+) -> Result<(SessionHead, i64), JournalError> {
+    let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq > $2 ORDER BY seq";
+    let rows = tx.query(sql, vec![Value::Int(journal), Value::seq(head.last.seq)]).await?;
+    for row in rows {
+        let line = Columns::of(row).bytes()?;
+        bytes = bytes.saturating_add(i64::try_from(line.len()).unwrap_or(i64::MAX) + 1);
+        head.apply(&decode(&line)?);
+    }
+    Ok((head, bytes))
+}
+
+/// The events after a number, oldest first. They are fetched in pages, so that none needs a long
+/// transaction: events never change, and the end shows whether the session is still there.
 pub(super) async fn read(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
+    session: &SessionId,
+    after: u64,
+    limit: usize,
+) -> Result<Vec<Envelope>, JournalError> {
+    let pieces = pieces(tx, session).await?;
+    let events = read_pieces(tx, &pieces, after, limit).await?;
+    if events.len() < limit {
+        let sql = "SELECT 1 FROM robota_sessions WHERE session = $1 AND journal = $2";
+        let own = pieces.last().map_or(0, |piece| piece.journal);
+        let values = vec![Value::text(session.as_str()), Value::Int(own)];
+        if tx.query(sql, values).await?.is_empty() {
+            return Err(JournalError::NotFound(session.clone()));
+        }
+    }
+    Ok(events)
+}
+
+/// The events of these pieces after a number, oldest first.
+pub(super) async fn read_pieces(
+    tx: &mut dyn Query,
     pieces: &[Piece],
     after: u64,
     limit: usize,
@@ -136,9 +200,9 @@ pub(super) async fn read(
     Ok(events)
 }
 
-/// The event of that number, if there is one.
+/// The event of that number, and the piece it is in, if there is one.
 pub(super) async fn event(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     pieces: &[Piece],
     seq: u64,
 ) -> Result<Option<(Piece, Envelope)>, JournalError> {
@@ -149,23 +213,57 @@ pub(super) async fn event(
     Ok(Some((piece, decode(&Columns::of(row).bytes()?)?)))
 }
 
+/// The stored lines of so many events, in a journal and those it began with, from that number.
+pub(super) async fn lines(
+    tx: &mut dyn Query,
+    journal: i64,
+    first: u64,
+    count: usize,
+) -> Result<Vec<Vec<u8>>, JournalError> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let sql = chain!(
+        "CAST($1 AS BIGINT), CAST(NULL AS BIGINT), 0",
+        "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
+         WHERE e.seq >= $2 AND e.seq < $3 AND (chain.upto IS NULL OR e.seq <= chain.upto) \
+         ORDER BY e.seq"
+    );
+    let values = vec![
+        Value::Int(journal),
+        Value::seq(first),
+        Value::seq(first.saturating_add(count as u64)),
+    ];
+    let rows = tx.query(sql, values).await?;
+    rows.into_iter().map(|row| Columns::of(row).bytes()).collect()
+}
+
 /// The events with these numbers, in their order.
 pub(super) async fn pick(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
     seqs: &[u64],
 ) -> Result<Vec<Envelope>, JournalError> {
-    let (_, pieces) = pieces(tx, session).await?;
-    let mut found: HashMap<u64, Envelope> = HashMap::with_capacity(seqs.len());
-    for seq in seqs {
-        if !found.contains_key(seq) {
+    let sql = chain!(
+        "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
+         WHERE session = $1 AND head IS NOT NULL",
+        "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
+         WHERE e.seq = ANY($2) AND (chain.upto IS NULL OR e.seq <= chain.upto)"
+    );
+    let wanted = seqs.iter().map(|seq| i64::try_from(*seq).unwrap_or(i64::MAX)).collect();
+    let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(wanted)]).await?;
+    if rows.is_empty() {
+        pieces(tx, session).await?;
+    }
+    let event = |row: Row| decode(&Columns::of(row).bytes()?).map(|event| (event.seq, event));
+    let found = rows.into_iter().map(event).collect::<Result<HashMap<u64, Envelope>, _>>()?;
+    seqs.iter()
+        .map(|seq| {
             let at = Cursor { epoch: 0, seq: *seq };
             let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
-            let (_, event) = event(tx, &pieces, *seq).await?.ok_or_else(missing)?;
-            found.insert(*seq, event);
-        }
-    }
-    Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
+            found.get(seq).cloned().ok_or_else(missing)
+        })
+        .collect()
 }
 
 pub(super) fn head_of(text: &str) -> Result<SessionHead, JournalError> {

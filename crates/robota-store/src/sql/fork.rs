@@ -2,78 +2,94 @@
 
 use std::sync::Arc;
 
-use robota_core::event::{Cursor, Envelope};
+use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
-use super::append::{insert, known_before, update};
-use super::chain::{self, Piece};
-use super::lease::{Applicant, Lease, claim};
-use super::{Tx, Value};
+use super::append::{Append, Tail};
+use super::chain::{self, Piece, head_of};
+use super::lease::{Lease, LeaseRequest, claim};
+use super::{Columns, Query, Tx, Value};
 use crate::failpoint::failpoint;
-
-/// So many events are folded at once.
-const PAGE: usize = 2_000;
 
 /// Begins a session with the events of another up to a point, followed by `first`.
 pub(super) async fn fork(
     tx: &mut dyn Tx,
     parent: &SessionId,
     at: Cursor,
-    child: (&SessionId, &Applicant),
+    child: (&SessionId, &LeaseRequest),
     first: &[Arc<Envelope>],
-) -> Result<Lease, JournalError> {
-    let (child, applicant) = child;
+) -> Result<(Lease, Tail), JournalError> {
+    let (child, request) = child;
     SessionName::parse(child.as_str())?;
-    let (head, pieces) = chain::pieces(tx, parent).await?;
+    // The parent may be appended to meanwhile, and must not be deleted.
+    let keep = "SELECT journal FROM robota_leases \
+                WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) \
+                FOR KEY SHARE";
+    tx.query(keep, vec![Value::text(parent.as_str())]).await?;
+    let pieces = chain::pieces(tx, parent).await?;
     let none = || JournalError::NoSuchEvent { session: parent.clone(), at };
     let (piece, event) = chain::event(tx, &pieces, at.seq).await?.ok_or_else(none)?;
     if event.cursor() != at {
         return Err(none());
     }
     follows(child, Order::After(at), first.iter().map(|event| &**event))?;
-    let lease = claim(tx, child, applicant).await?;
     // Directly from the journal that has the event: a lineage gets no longer than it must.
-    let sql = "UPDATE robota_journals SET parent = $2, parent_at = $3 WHERE id = $1";
-    let values = vec![Value::Int(lease.journal), Value::Int(piece.journal), Value::seq(at.seq)];
+    let lease = claim(tx, child, request, Some((piece.journal, at.seq))).await?;
+    let sql = "UPDATE robota_leases SET last_seq = $2, last_epoch = $3 WHERE journal = $1";
+    let values = vec![Value::Int(lease.journal), Value::seq(at.seq), Value::Int(at.epoch.into())];
     tx.execute(sql, values).await?;
-    let head = if head.last == at { head } else { fold(tx, parent, &pieces, at).await? };
-    let head = head.fork(child.clone(), at);
-    let (head, bytes) = insert(tx, &lease, lease.journal, Some(head), first).await?;
-    if let Some(head) = head {
-        let now = tx.now().await?;
-        update(tx, &lease, &head, bytes, now + applicant.ttl).await?;
+    let tail = Tail::fork(fold(tx, parent, &pieces, at).await?.fork(child.clone(), at));
+    let append = Append::new(&lease, &tail, first, Durability::Synced, true)?;
+    if !append.run(tx).await? {
+        return Err(none());
     }
     let sql = "INSERT INTO robota_refs (session, sha256) \
                SELECT $1, sha256 FROM robota_refs WHERE session = $2";
     tx.execute(sql, vec![Value::text(child.as_str()), Value::text(parent.as_str())]).await?;
     failpoint!("store.sql.fork.before_commit");
-    Ok(lease)
+    Ok((lease, append.tail))
 }
 
-/// What was known at an event.
+/// The head of a session at an event: folded from the nearest one that is stored.
 async fn fold(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     session: &SessionId,
     pieces: &[Piece],
     at: Cursor,
 ) -> Result<SessionHead, JournalError> {
-    let mut head = known_before(tx, pieces, at.seq).await?;
+    let mut head = stored_before(tx, pieces, at.seq).await?;
     loop {
         let after = head.as_ref().map_or(0, |head| head.last.seq);
-        let events = chain::read(tx, pieces, after, PAGE).await?;
-        let full = events.len() == PAGE;
+        let left = usize::try_from(at.seq.saturating_sub(after)).unwrap_or(usize::MAX);
+        let events = chain::read_pieces(tx, pieces, after, left.min(chain::PAGE)).await?;
         for event in events.iter().take_while(|event| event.seq <= at.seq) {
             match &mut head {
                 Some(head) => head.apply(event),
                 None => head = Some(SessionHead::begin(session.clone(), event)),
             }
         }
-        let done = events.last().is_none_or(|event| event.seq >= at.seq) || !full;
-        if done {
+        if events.last().is_none_or(|event| event.seq >= at.seq) {
             let none = || JournalError::NoSuchEvent { session: session.clone(), at };
-            let head = head.ok_or_else(none)?;
+            let head = head.filter(|head| head.last == at).ok_or_else(none)?;
             return Ok(SessionHead { session: session.clone(), ..head });
         }
     }
+}
+
+/// The nearest stored head at or before an event, in any of these pieces.
+async fn stored_before(
+    tx: &mut dyn Query,
+    pieces: &[Piece],
+    at: u64,
+) -> Result<Option<SessionHead>, JournalError> {
+    let sql = "SELECT head FROM robota_heads WHERE journal = $1 AND seq <= $2 \
+               ORDER BY seq DESC LIMIT 1";
+    for piece in pieces.iter().rev() {
+        let values = vec![Value::Int(piece.journal), Value::seq(piece.to.min(at))];
+        if let Some(row) = tx.query(sql, values).await?.into_iter().next() {
+            return head_of(&Columns::of(row).text()?).map(Some);
+        }
+    }
+    Ok(None)
 }

@@ -1,16 +1,22 @@
 //! A session open for writing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use robota_core::event::{Durability, Envelope};
-use robota_core::journal::{Journal, JournalError};
+use robota_core::journal::{Journal, JournalError, Order, follows};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::append::{self, Append, Appended, Tail};
 use super::lease::{self, Lease};
-use super::{Database, Work, append};
+use super::renew::Renewals;
+use super::store::Releases;
+use super::{Database, work};
 use crate::Level;
 use crate::failpoint::failpoint;
+
+/// How often an append is tried whose lease row changes meanwhile.
+const TRIES: usize = 4;
 
 /// A session open for writing. Its lease is renewed for as long as it lives; dropping it gives the
 /// session free.
@@ -18,39 +24,106 @@ pub(super) struct SqlJournal<D: Database> {
     database: Arc<D>,
     lease: Arc<Lease>,
     level: Level,
-    lost: CancellationToken,
-    renewing: tokio::task::JoinHandle<()>,
-    /// Whether an append failed of which it is not known whether it happened.
-    doubtful: bool,
+    /// Where the session ends; none when an append was not answered.
+    tail: Option<Tail>,
+    /// The number of the first event, when this writer appended it.
+    first: Option<u64>,
+    releases: Arc<Releases>,
+    /// Keeps the task that renews the lease.
+    _renewals: Arc<Renewals<D>>,
 }
 
 impl<D: Database> SqlJournal<D> {
-    /// The writer that has this lease.
-    pub(super) fn new(database: Arc<D>, lease: Lease, level: Level) -> Self {
-        let (lease, lost) = (Arc::new(lease), CancellationToken::new());
-        let renewing = tokio::spawn(renew(Arc::clone(&database), Arc::clone(&lease), lost.clone()));
-        Self { database, lease, level, lost, renewing, doubtful: false }
+    /// The writer that has this lease, of a session that ends there.
+    pub(super) fn new(
+        database: Arc<D>,
+        lease: Lease,
+        tail: Tail,
+        level: Level,
+        releases: Arc<Releases>,
+        renewals: Arc<Renewals<D>>,
+    ) -> Self {
+        let lease = Arc::new(lease);
+        renewals.add(&lease);
+        Self {
+            database,
+            lease,
+            level,
+            tail: Some(tail),
+            first: None,
+            releases,
+            _renewals: renewals,
+        }
+    }
+
+    /// Finds out where the session ends, and how many of the events are stored already.
+    async fn reload(&self, events: &[Arc<Envelope>]) -> Result<(Tail, usize), JournalError> {
+        let (lease, first, events) = (Arc::clone(&self.lease), self.first, events.to_vec());
+        let reload = work(move |tx| {
+            Box::pin(async move { append::reload(tx, &lease, first, &events).await })
+        });
+        self.database.write(false, reload).await
+    }
+
+    async fn try_append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let mut events = events;
+        let mut unanswered = false;
+        for _ in 0..TRIES {
+            // Taken, so that it is unknown unless this gets to its end.
+            let tail = match self.tail.take().filter(|tail| continues(tail, events)) {
+                Some(tail) => tail,
+                None => {
+                    let (tail, stored) = self.reload(events).await?;
+                    events = &events[stored..];
+                    tail
+                }
+            };
+            let order = tail.order();
+            if let Err(error) =
+                follows(&self.lease.session, order, events.iter().map(|event| &**event))
+            {
+                self.tail = Some(tail);
+                return Err(error);
+            }
+            let durable = self.level.waits(durability);
+            let append = Arc::new(Append::new(&self.lease, &tail, events, durability, durable)?);
+            let asked = Instant::now();
+            match self.database.append(Arc::clone(&append)).await? {
+                Appended::Done => {
+                    self.lease.renewed(asked);
+                    if let (Order::Empty, Some(first)) = (order, events.first()) {
+                        self.first = Some(first.seq);
+                    }
+                    self.tail = Some(append.tail.clone());
+                    return Ok(());
+                }
+                // Reloading says why.
+                Appended::Refused => {}
+                // The same events may be appended again, whatever became of this one.
+                Appended::Unanswered(error) => {
+                    if std::mem::replace(&mut unanswered, true) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        Err(JournalError::Io {
+            action: "append to",
+            place: format!("session `{}`", self.lease.session),
+            reason: "its rows changed at the same time".to_owned(),
+        })
     }
 }
 
-/// Renews a lease three times before it ends, each time. Whoever cannot renew it for as long as it
-/// lasts has lost it, whoever has it then.
-async fn renew<D: Database>(database: Arc<D>, lease: Arc<Lease>, lost: CancellationToken) {
-    let ttl = Duration::from_millis(u64::try_from(lease.ttl).unwrap_or_default());
-    let mut deadline = tokio::time::Instant::now() + ttl;
-    while !lost.is_cancelled() {
-        tokio::time::sleep(ttl / 3).await;
-        let asked = tokio::time::Instant::now();
-        let mine = Arc::clone(&lease);
-        let work: Work<()> =
-            Box::new(move |tx| Box::pin(async move { lease::renew(tx, &mine).await }));
-        match tokio::time::timeout_at(deadline, database.write(false, work)).await {
-            Ok(Ok(())) => deadline = asked + ttl,
-            Ok(Err(JournalError::Lost { .. })) | Err(_) => lost.cancel(),
-            Ok(Err(_)) if tokio::time::Instant::now() >= deadline => lost.cancel(),
-            // The database may come back in time.
-            Ok(Err(_)) => {}
-        }
+/// Whether events can be appended there without looking at what is stored.
+fn continues(tail: &Tail, events: &[Arc<Envelope>]) -> bool {
+    match (tail.last, events.first()) {
+        (Some(last), Some(first)) => last.seq.checked_add(1) == Some(first.seq),
+        _ => true,
     }
 }
 
@@ -61,38 +134,36 @@ impl<D: Database> Journal for SqlJournal<D> {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
-        let (lease, events) = (Arc::clone(&self.lease), events.to_vec());
-        let doubtful = std::mem::replace(&mut self.doubtful, true);
-        let work: Work<()> = Box::new(move |tx| {
-            Box::pin(async move { append::append(tx, &lease, &events, doubtful).await })
-        });
-        let done = self.database.write(self.level.waits(durability), work).await;
+        if let Some(lost) = self.lease.lost_error() {
+            return Err(lost);
+        }
+        let done = self.try_append(events, durability).await;
         failpoint!("store.sql.append.after_commit");
-        match &done {
-            // The connection may have failed between the commit and its answer.
-            Err(JournalError::Io { .. }) => {}
-            Err(JournalError::Lost { .. }) => {
-                self.lost.cancel();
-                self.doubtful = doubtful;
-            }
-            Ok(()) => self.doubtful = false,
-            Err(_) => self.doubtful = doubtful,
+        if let Err(JournalError::Lost { reason, .. }) = &done {
+            self.lease.lose(reason.clone());
         }
         done
     }
 
     fn lost(&self) -> CancellationToken {
-        self.lost.clone()
+        self.lease.lost()
+    }
+
+    fn lost_error(&self) -> Option<JournalError> {
+        self.lease.lost_error()
     }
 }
 
 impl<D: Database> Drop for SqlJournal<D> {
     fn drop(&mut self) {
-        self.renewing.abort();
-        // Known here at once, whatever the database hears.
+        // Known here at once, whether or not the database receives it.
         self.lease.end();
-        let lease = Arc::clone(&self.lease);
-        self.database
-            .later(Box::new(move |tx| Box::pin(async move { lease::release(tx, &lease).await })));
+        let (lease, head) = (Arc::clone(&self.lease), self.tail.take());
+        let head = head.and_then(|tail| tail.unstored());
+        let release =
+            work(move |tx| Box::pin(async move { lease::release(tx, &lease, head).await }));
+        if let Some(task) = self.database.later(release) {
+            self.releases.add(&self.lease.session, task);
+        }
     }
 }

@@ -1,43 +1,97 @@
 //! Who may write to a session, and for how long.
+//!
+//! A lease is a token in the session's lease row. Whoever has another token than the row is not
+//! the writer any more. Time only decides whether somebody else may take the session: a lease that
+//! expired and that nobody took is renewed like any other.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use robota_core::event::Cursor;
 use robota_core::ids::{SessionId, SessionName};
-use robota_core::journal::{JournalError, SessionHead};
+use robota_core::journal::{JournalError, LeaseOwner, LostReason, SessionHead};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
+use super::append::{StoredHead, Tail};
 use super::chain::{self, head_of};
 use super::ended::{Ended, Token, fresh_token};
 use super::{Columns, Tx, Value};
 use crate::failpoint::failpoint;
 
-/// Somebody who asks for a lease.
+/// How often a session is claimed again that was given up meanwhile.
+const TRIES: usize = 8;
+
+/// A store that asks for a lease.
 #[derive(Debug, Clone)]
-pub(super) struct Applicant {
-    /// Who it is, as others are told.
-    pub(super) owner: String,
+pub(super) struct LeaseRequest {
+    /// This process.
+    pub(super) owner: LeaseOwner,
     /// For how long, in milliseconds.
     pub(super) ttl: i64,
-    /// What the store had and nobody has any more.
+    /// The leases of this store that no writer has any more.
     pub(super) ended: Arc<Ended>,
 }
 
-/// A lease that was given. It may be that the database never heard of it, or that its answer was
-/// lost; whichever it is, the store knows that nobody has it once this is dropped.
+/// A lease that was granted. The database may never have received it, or its answer may be lost;
+/// either way the store knows that no writer has it once this is dropped.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) session: SessionId,
     pub(super) journal: i64,
-    /// Whoever has another one than the session's row is not the writer any more.
-    token: Token,
+    pub(super) token: Token,
     pub(super) ttl: i64,
+    /// When the last renewal that succeeded was asked for.
+    renewed: Mutex<Instant>,
+    lost: CancellationToken,
+    reason: OnceLock<LostReason>,
     ended: Arc<Ended>,
 }
 
 impl Lease {
-    /// Nobody will write with it any more.
+    /// No writer will use it any more.
     pub(super) fn end(&self) {
         self.ended.add(self.token);
+    }
+
+    /// Is cancelled when it is lost.
+    pub(super) fn lost(&self) -> CancellationToken {
+        self.lost.clone()
+    }
+
+    /// How it was lost, if it is.
+    pub(super) fn lost_error(&self) -> Option<JournalError> {
+        let reason = self.reason.get()?.clone();
+        Some(JournalError::Lost { session: self.session.clone(), reason })
+    }
+
+    /// It is lost, for that reason unless there was one before.
+    pub(super) fn lose(&self, reason: LostReason) {
+        let _ = self.reason.set(reason);
+        self.lost.cancel();
+    }
+
+    /// A renewal that was asked for then succeeded.
+    pub(super) fn renewed(&self, asked: Instant) {
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        *renewed = asked.max(*renewed);
+    }
+
+    /// When the last renewal that succeeded was asked for.
+    pub(super) fn last_renewed(&self) -> Instant {
+        *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the session's rows say that this is its lease.
+    pub(super) fn check(&self, held: Option<Held>) -> Result<Held, JournalError> {
+        let reason = match held {
+            Some(held) if held.token == self.token => return Ok(held),
+            // The id was used again.
+            Some(held) if held.journal == self.journal => {
+                LostReason::TakenOver { owner: held.owner }
+            }
+            _ => LostReason::Deleted,
+        };
+        Err(JournalError::Lost { session: self.session.clone(), reason })
     }
 }
 
@@ -47,177 +101,182 @@ impl Drop for Lease {
     }
 }
 
-/// A session's row, locked until the end of the transaction.
+/// A session's rows, locked until the end of the transaction.
 pub(super) struct Held {
     pub(super) journal: i64,
     pub(super) head: Option<SessionHead>,
-    pub(super) last: Option<Cursor>,
     pub(super) bytes: i64,
-    lease: Option<String>,
-    process: Option<String>,
+    pub(super) last: Option<Cursor>,
+    /// The writer that has the lease, expired or not.
+    pub(super) owner: Option<LeaseOwner>,
     token: Token,
     expires: Option<i64>,
 }
 
 impl Held {
-    fn is_leased(&self, now: i64) -> bool {
-        self.lease.is_some() && self.expires.is_some_and(|expires| expires > now)
-    }
-
-    /// Somebody has it. A process of this machine that is gone has nothing, nor has a writer of
-    /// the store that asks whose end the database did not hear of.
-    pub(super) fn locked(
+    /// Fails when another writer has it. A process of this machine that ended has nothing, nor
+    /// has a writer of this store that ended without the database knowing.
+    pub(super) fn free(
         &self,
         session: &SessionId,
         now: i64,
         ended: &Ended,
     ) -> Result<(), JournalError> {
-        let gone = || self.process.as_deref().is_some_and(crate::process::is_gone);
-        if !self.is_leased(now) || ended.has(self.token) || gone() {
+        let leased = self.expires.is_some_and(|expires| expires > now);
+        let Some(owner) = self.owner.as_ref().filter(|_| leased) else { return Ok(()) };
+        let gone = || owner.process.as_deref().is_some_and(crate::process::is_gone);
+        if ended.has(self.token) || gone() {
             return Ok(());
         }
-        let owner = self.lease.clone().unwrap_or_default();
-        Err(JournalError::Locked { session: session.clone(), owner })
-    }
-
-    /// That lease is not the writer's any more, or ran out.
-    pub(super) fn check(&self, lease: &Lease, now: i64) -> Result<(), JournalError> {
-        if self.token == lease.token && self.is_leased(now) {
-            return Ok(());
-        }
-        let owner = match &self.lease {
-            Some(owner) if self.token != lease.token => format!("by {owner}"),
-            _ if self.token != lease.token => "by a writer that is done by now".to_owned(),
-            _ => "its lease ran out".to_owned(),
-        };
-        Err(JournalError::Lost { session: lease.session.clone(), owner })
+        Err(JournalError::Locked { session: session.clone(), owner: owner.clone() })
     }
 }
 
-/// The row of a session, locked against other writers; none when there is none.
+/// The rows of a session, locked against other writers; none when there are none. The lease row is
+/// locked first, as an append does.
 pub(super) async fn hold(
     tx: &mut dyn Tx,
     session: &SessionId,
 ) -> Result<Option<Held>, JournalError> {
-    let sql = "SELECT journal, head, last_seq, last_epoch, bytes, lease, lease_process, \
-               lease_token, lease_expires FROM robota_sessions WHERE session = $1 FOR UPDATE";
-    let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
+    let id = Value::text(session.as_str());
+    let sql = "SELECT journal, token, expires, last_seq, last_epoch FROM robota_leases \
+               WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) FOR UPDATE";
+    let rows = tx.query(sql, vec![id.clone()]).await?;
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let mut lease = Columns::of(row);
+    let journal = lease.int()?;
+    let sql = "SELECT head, bytes, lease, lease_process FROM robota_sessions \
+               WHERE session = $1 AND journal = $2";
+    let rows = tx.query(sql, vec![id, Value::Int(journal)]).await?;
     let Some(row) = rows.into_iter().next() else { return Ok(None) };
     let mut columns = Columns::of(row);
-    let journal = columns.int()?;
     let head = columns.opt_text()?.map(|text| head_of(&text)).transpose()?;
-    let (seq, epoch) = (columns.opt_int()?, columns.opt_int()?);
-    let last = seq.zip(epoch).map(|(seq, epoch)| Cursor {
-        seq: u64::try_from(seq).unwrap_or_default(),
-        epoch: u32::try_from(epoch).unwrap_or_default(),
-    });
+    let bytes = columns.int()?;
+    let (owner, process) = (columns.opt_text()?, columns.opt_text()?);
+    let (token, expires) = (lease.int()?, lease.opt_int()?);
+    let last = Cursor {
+        seq: u64::try_from(lease.int()?).unwrap_or_default(),
+        epoch: u32::try_from(lease.int()?).unwrap_or_default(),
+    };
     Ok(Some(Held {
         journal,
         head,
-        last,
-        bytes: columns.int()?,
-        lease: columns.opt_text()?,
-        process: columns.opt_text()?,
-        token: columns.int()?,
-        expires: columns.opt_int()?,
+        bytes,
+        last: (last.seq > 0).then_some(last),
+        owner: owner.map(|text| LeaseOwner { process, ..LeaseOwner::parse(&text) }),
+        token,
+        expires,
     }))
 }
 
-/// Takes a session that is there, and says what is known of it.
+/// Opens a session that exists for writing.
 pub(super) async fn open(
     tx: &mut dyn Tx,
     session: &SessionId,
-    applicant: &Applicant,
-) -> Result<(Lease, SessionHead), JournalError> {
+    request: &LeaseRequest,
+) -> Result<(Lease, Tail), JournalError> {
     let missing = || JournalError::NotFound(session.clone());
     let held = hold(tx, session).await?.ok_or_else(missing)?;
-    let head = held.head.clone().ok_or_else(missing)?;
+    if held.last.is_none() {
+        return Err(missing());
+    }
     let now = tx.now().await?;
-    held.locked(session, now, &applicant.ended)?;
-    Ok((give(tx, session, &held, applicant, now).await?, head))
+    held.free(session, now, &request.ended)?;
+    let tail = Tail::load(tx, &held).await?;
+    Ok((grant(tx, session, held.journal, request, now).await?, tail))
 }
 
-async fn give(
+async fn grant(
     tx: &mut dyn Tx,
     session: &SessionId,
-    held: &Held,
-    applicant: &Applicant,
+    journal: i64,
+    request: &LeaseRequest,
     now: i64,
 ) -> Result<Lease, JournalError> {
-    let token = fresh_token();
-    // Before the row says so: what becomes of the statement need not be known.
-    let ended = Arc::clone(&applicant.ended);
-    let (journal, ttl) = (held.journal, applicant.ttl);
-    let lease = Lease { session: session.clone(), journal, token, ttl, ended };
-    let sql = "UPDATE robota_sessions SET lease = $2, lease_token = $3, lease_expires = $4, \
-               lease_process = $5 WHERE session = $1";
+    // Made before the row says so, so that it is known to have ended whatever becomes of the
+    // statement.
+    let lease = Lease {
+        session: session.clone(),
+        journal,
+        token: fresh_token(),
+        ttl: request.ttl,
+        renewed: Mutex::new(Instant::now()),
+        lost: CancellationToken::new(),
+        reason: OnceLock::new(),
+        ended: Arc::clone(&request.ended),
+    };
+    let sql = "UPDATE robota_leases SET token = $2, expires = $3 WHERE journal = $1";
+    let values = [journal, lease.token, now + request.ttl];
+    tx.execute(sql, values.map(Value::Int).to_vec()).await?;
+    let sql = "UPDATE robota_sessions SET lease = $2, lease_process = $3 WHERE session = $1";
     let values = vec![
         Value::text(session.as_str()),
-        Value::text(&*applicant.owner),
-        Value::Int(token),
-        Value::Int(now + applicant.ttl),
-        Value::opt_text(crate::process::ourselves()),
+        Value::text(request.owner.to_string()),
+        Value::opt_text(request.owner.process.as_deref()),
     ];
     tx.execute(sql, values).await?;
     failpoint!("store.sql.open.after_lease");
     Ok(lease)
 }
 
-/// Takes an id for a new session, which exists from its first event.
+/// Takes an id for a new session, which exists from its first event. `parent` is the journal that
+/// a fork begins with, and up to which event.
 pub(super) async fn claim(
     tx: &mut dyn Tx,
     session: &SessionId,
-    applicant: &Applicant,
+    request: &LeaseRequest,
+    parent: Option<(i64, u64)>,
 ) -> Result<Lease, JournalError> {
     SessionName::parse(session.as_str())?;
-    // First the row, so that of two who begin the same session one waits for the other.
-    let journal = chain::new_journal(tx, None).await?;
-    let sql = "INSERT INTO robota_sessions (session, journal) VALUES ($1, $2) \
-               ON CONFLICT (session) DO NOTHING";
-    let values = vec![Value::text(session.as_str()), Value::Int(journal)];
-    let made = tx.execute(sql, values).await? > 0;
-    let missing = || JournalError::NotFound(session.clone());
-    let held = hold(tx, session).await?.ok_or_else(missing)?;
-    let now = tx.now().await?;
-    held.locked(session, now, &applicant.ended)?;
-    if held.head.is_some() {
-        return Err(JournalError::Exists(session.clone()));
+    let journal = chain::new_journal(tx, parent).await?;
+    for _ in 0..TRIES {
+        // First the row, so that of two who begin the same session one waits for the other.
+        let sql = "INSERT INTO robota_sessions (session, journal) VALUES ($1, $2) \
+                   ON CONFLICT (session) DO NOTHING";
+        let values = vec![Value::text(session.as_str()), Value::Int(journal)];
+        tx.execute(sql, values).await?;
+        // None when the other one gave the session up meanwhile.
+        let Some(held) = hold(tx, session).await? else { continue };
+        let now = tx.now().await?;
+        held.free(session, now, &request.ended)?;
+        if held.last.is_some() {
+            return Err(JournalError::Exists(session.clone()));
+        }
+        if held.journal != journal {
+            // Left by a writer that ended before its first event.
+            let sql = "UPDATE robota_sessions SET journal = $2 WHERE session = $1";
+            let values = vec![Value::text(session.as_str()), Value::Int(journal)];
+            tx.execute(sql, values).await?;
+            chain::drop_journal(tx, held.journal).await?;
+        }
+        return grant(tx, session, journal, request, now).await;
     }
-    if !made {
-        // What a writer left that died before its first event.
-        chain::drop_journal(tx, journal).await?;
-    }
-    give(tx, session, &held, applicant, now).await
+    Err(JournalError::Io {
+        action: "begin",
+        place: format!("session `{session}`"),
+        reason: "others begin it at the same time".to_owned(),
+    })
 }
 
-/// Goes on having a session.
-pub(super) async fn renew(tx: &mut dyn Tx, lease: &Lease) -> Result<(), JournalError> {
-    let lost = || JournalError::Lost {
-        session: lease.session.clone(),
-        owner: "it was deleted".to_owned(),
-    };
-    let held = hold(tx, &lease.session).await?.ok_or_else(lost)?;
-    let now = tx.now().await?;
-    held.check(lease, now)?;
-    let sql = "UPDATE robota_sessions SET lease_expires = $2 WHERE session = $1";
-    let values = vec![Value::text(lease.session.as_str()), Value::Int(now + lease.ttl)];
-    tx.execute(sql, values).await?;
-    Ok(())
-}
-
-/// Gives a session free. One without events is gone.
-pub(super) async fn release(tx: &mut dyn Tx, lease: &Lease) -> Result<(), JournalError> {
-    let Some(held) = hold(tx, &lease.session).await? else { return Ok(()) };
-    if held.token != lease.token {
-        return Ok(());
-    }
+/// Gives a session free, and completes what lists show of it. One without events goes away.
+pub(super) async fn release(
+    tx: &mut dyn Tx,
+    lease: &Lease,
+    head: Option<StoredHead>,
+) -> Result<(), JournalError> {
+    let held = hold(tx, &lease.session).await?;
+    let Ok(held) = lease.check(held) else { return Ok(()) };
     let session = vec![Value::text(lease.session.as_str())];
-    if held.head.is_none() {
+    if held.last.is_none() {
         tx.execute("DELETE FROM robota_sessions WHERE session = $1", session).await?;
         return chain::drop_journal(tx, held.journal).await;
     }
-    let sql = "UPDATE robota_sessions SET lease = NULL, lease_process = NULL, \
-               lease_expires = NULL WHERE session = $1";
+    if let Some(head) = head {
+        head.write(tx, held.journal).await?;
+    }
+    let sql = "UPDATE robota_leases SET expires = NULL WHERE journal = $1";
+    tx.execute(sql, vec![Value::Int(held.journal)]).await?;
+    let sql = "UPDATE robota_sessions SET lease = NULL, lease_process = NULL WHERE session = $1";
     tx.execute(sql, session).await?;
     Ok(())
 }

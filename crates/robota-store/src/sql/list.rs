@@ -4,7 +4,7 @@ use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage
 
 use super::append::nanoseconds;
 use super::chain::head_of;
-use super::{Columns, Tx, Value};
+use super::{Columns, Query, Value};
 
 /// So many are looked through at once.
 const PAGE: i64 = 500;
@@ -12,7 +12,7 @@ const PAGE: i64 = 500;
 /// The sessions that a filter lets through. The database narrows them down; the filter decides,
 /// so that every store means the same by it.
 pub(super) async fn list(
-    tx: &mut dyn Tx,
+    tx: &mut dyn Query,
     filter: &SessionFilter,
 ) -> Result<SessionPage, JournalError> {
     let sql = "SELECT head FROM robota_sessions WHERE head IS NOT NULL \

@@ -1,50 +1,65 @@
-//! PostgreSQL: connections from a pool; whoever needs one waits for one.
+//! PostgreSQL: a pool of connections, and one more for leases and notifications.
 
+mod connection;
+mod side;
+
+use std::collections::HashSet;
 use std::str::FromStr as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
-use deadpool_postgres::{
-    Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, Transaction,
-};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use futures::future::BoxFuture;
-use robota_core::blob::Blobs;
-use robota_core::clock::{Clock, SystemClock};
-use robota_core::event::{Cursor, Envelope};
-use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::clock::SystemClock;
+use robota_core::journal::JournalError;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Socket};
 
-use super::store::{SqlStore, delegate};
-use super::{Database, Exclude, Row, SqlOptions, Tx, Value, Work, schema};
-
-/// So many connections at most.
-const CONNECTIONS: usize = 16;
-
-/// How long to wait for a connection, and for a sign of life from one.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+use super::append::{Append, Appended};
+use super::ended::Token;
+use super::store::SqlStore;
+use super::{Database, Hints, Questions, SqlOptions, Value, Work, schema};
+use connection::{Connections, Failure, Reading, TIMEOUT, describe, now};
+use side::Side;
 
 /// Those who bring the tables up to date exclude each other by this number.
 const MIGRATING: i64 = 0x726f_626f_7461_0001;
 
-/// Those who keep and sweep blobs, by this one.
-const BLOBS: i64 = 0x726f_626f_7461_0002;
+/// The statement of an append, which says nothing when the lease row is not as expected.
+macro_rules! append_statement {
+    ($head:literal) => {
+        concat!(
+            "WITH lease AS (UPDATE robota_leases SET last_seq = $4, last_epoch = $5, \
+                expires = COALESCE($6::BIGINT, ",
+            now!(),
+            " + $7) WHERE journal = $1 AND token = $2 AND last_seq = $3 RETURNING journal), \
+             events AS (INSERT INTO robota_events (journal, seq, line) \
+                SELECT lease.journal, added.seq, added.line \
+                FROM lease, unnest($9::BIGINT[], $10::BYTEA[]) AS added (seq, line))",
+            $head,
+            " SELECT set_config('synchronous_commit', $8, true) FROM lease"
+        )
+    };
+}
+
+/// Events only: the lease row and the events change, and no index but that of the events.
+const APPEND: &str = append_statement!("");
+
+/// Events, and the head for lists and forks.
+const APPEND_WITH_HEAD: &str = append_statement!(
+    ", head AS (UPDATE robota_sessions s SET head = $11, updated = $12, cwd = $13, bytes = $14 \
+        FROM lease WHERE s.journal = lease.journal), \
+     heads AS (INSERT INTO robota_heads (journal, seq, head) \
+        SELECT lease.journal, known.seq, known.head \
+        FROM lease, unnest($15::BIGINT[], $16::TEXT[]) AS known (seq, head))"
+);
 
 /// Keeps sessions in a PostgreSQL database.
 ///
 /// Any number of machines may use one database. A session has one writer, by a lease that is
 /// measured by the database's clock (see [`SqlOptions::lease`]).
-#[derive(Clone)]
-pub struct PostgresStore {
-    store: SqlStore<Postgres>,
-}
-
-impl std::fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PostgresStore").field("place", &self.store.database.place).finish()
-    }
-}
+pub type PostgresStore = SqlStore<Postgres>;
 
 impl PostgresStore {
     /// The store in the database of that address (`postgres://user@host/database`), without
@@ -87,42 +102,39 @@ impl PostgresStore {
         })?;
         // A machine that is gone closes nothing; an address may say otherwise.
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(PATIENCE);
+            config.connect_timeout(TIMEOUT);
         }
         if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(PATIENCE);
+            config.tcp_user_timeout(TIMEOUT);
         }
-        let place = place(&config);
+        let (place, time) = (place(&config), options.clock.clone());
+        let side =
+            Side::new(config.clone(), tls.clone(), place.clone(), time.clone(), options.notify);
+        // A connection that died is noticed when it is used.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_config(config, tls, manager);
-        let pool = Pool::builder(manager)
-            .max_size(CONNECTIONS)
+        let pool = Pool::builder(Manager::from_config(config, tls, manager))
+            .max_size(options.connections.max(1))
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(PATIENCE))
-            .create_timeout(Some(PATIENCE))
-            .recycle_timeout(Some(PATIENCE))
+            .wait_timeout(Some(TIMEOUT))
+            .create_timeout(Some(TIMEOUT))
+            .recycle_timeout(Some(TIMEOUT))
             .build()
             .map_err(|error| JournalError::Unsuitable {
                 place: place.clone(),
                 reason: error.to_string(),
             })?;
-        let clock = options.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
-        let time = options.clock;
-        let database = Postgres { pool, place, time, releasing: Mutex::default() };
+        let connections = Connections { pool, place: place.into(), time };
+        let database = Postgres { connections, side };
         database.migrate().await?;
-        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
+        let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
+        Ok(Self::new(database, options.level, options.lease, clock))
     }
 }
 
-delegate!(PostgresStore);
-
-struct Postgres {
-    pool: Pool,
-    place: String,
-    /// Whose time it is; the server's when there is none.
-    time: Option<Arc<dyn Clock>>,
-    /// Leases that are being given back: whoever asks next waits for that.
-    releasing: Mutex<Vec<tokio::task::JoinHandle<()>>>,
+/// A PostgreSQL database.
+pub struct Postgres {
+    connections: Connections,
+    side: Arc<Side>,
 }
 
 /// Where a server is, without passwords.
@@ -136,54 +148,10 @@ fn place(config: &Config) -> String {
     format!("PostgreSQL at {host}, database {}", config.get_dbname().unwrap_or("of the user"))
 }
 
-/// What went wrong, with what the server says.
-fn describe(error: &tokio_postgres::Error) -> String {
-    match (error.as_db_error(), std::error::Error::source(error)) {
-        (Some(said), _) => said.message().to_owned(),
-        (None, Some(cause)) => format!("{error}: {cause}"),
-        (None, None) => error.to_string(),
-    }
-}
-
-fn failed(action: &'static str, place: &str, error: &tokio_postgres::Error) -> JournalError {
-    JournalError::Io { action, place: place.to_owned(), reason: describe(error) }
-}
-
 impl Postgres {
-    async fn client(&self) -> Result<deadpool_postgres::Object, JournalError> {
-        self.pool.get().await.map_err(|error| JournalError::Io {
-            action: "connect to",
-            place: self.place.clone(),
-            reason: match &error {
-                PoolError::Backend(error) => describe(error),
-                other => other.to_string(),
-            },
-        })
-    }
-
-    /// A connection whose server is there: those of one that was started anew are closed, which
-    /// shows when they are used.
-    async fn living(&self) -> Result<deadpool_postgres::Object, JournalError> {
-        let mut client = self.client().await?;
-        // Others may put back what was closed under them.
-        for _ in 0..CONNECTIONS {
-            // Costs nothing where the server is near, and an append waits for its disk anyway.
-            let alive = tokio::time::timeout(PATIENCE, client.batch_execute("")).await;
-            if matches!(alive, Ok(Ok(()))) {
-                break;
-            }
-            // Closed, reset, silent, or told that its server ends: whatever it is, it is no use,
-            // and those that wait beside it are of the same server.
-            drop(deadpool_postgres::Object::take(client));
-            drop(self.pool.retain(|_, _| false));
-            client = self.client().await?;
-        }
-        Ok(client)
-    }
-
     async fn migrate(&self) -> Result<(), JournalError> {
-        let place = self.place.clone();
-        let work: Work<()> = Box::new(move |tx| {
+        let place = self.place();
+        let migrate = super::work(move |tx| {
             Box::pin(async move {
                 let sql = "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT";
                 tx.query(sql, vec![Value::Int(MIGRATING)]).await?;
@@ -192,204 +160,104 @@ impl Postgres {
                 schema::migrate(tx, &place).await
             })
         });
-        self.transact(true, work).await
+        self.connections.transact(true, migrate).await
     }
 
-    async fn transact<T>(&self, durable: bool, work: Work<T>) -> Result<T, JournalError> {
-        let mut client = self.living().await?;
-        let fail = |error: &tokio_postgres::Error| failed("write", &self.place, error);
-        let transaction = client.transaction().await.map_err(|error| fail(&error))?;
-        if !durable {
-            // Written, and safe from our death; the server syncs a moment later.
-            let sql = "SET LOCAL synchronous_commit = off";
-            transaction.batch_execute(sql).await.map_err(|error| fail(&error))?;
+    /// One statement, and so one round trip: it commits by itself, and how long the commit waits is
+    /// set within it.
+    async fn append_once(&self, append: &Append) -> Result<bool, Failure> {
+        let now = self.connections.time.as_ref().map(|clock| clock.now().as_millisecond());
+        let expires = now.map(|now| now + append.ttl);
+        let commit = if append.durable { "on" } else { "off" };
+        let mut values: Vec<&(dyn ToSql + Sync)> = vec![
+            &append.journal,
+            &append.token,
+            &append.expected,
+            &append.last_seq,
+            &append.last_epoch,
+            &expires,
+            &append.ttl,
+            &commit,
+        ];
+        values.extend([&append.seqs as &(dyn ToSql + Sync), &append.lines]);
+        let mut sql = APPEND;
+        if let Some(head) = &append.head {
+            sql = APPEND_WITH_HEAD;
+            values.extend([&head.json as &(dyn ToSql + Sync), &head.updated, &head.cwd]);
+            values.extend([&head.bytes as &(dyn ToSql + Sync), &append.head_seqs, &append.heads]);
         }
-        let mut tx = PostgresTx {
-            transaction: &transaction,
-            place: &self.place,
-            time: self.time.as_deref(),
+        let client = self.connections.get().await.map_err(Failure::Refused)?;
+        let answer = async {
+            let statement = client.prepare_cached(sql).await?;
+            client.query(&statement, &values).await
         };
-        let done = work(&mut tx).await?;
-        transaction.commit().await.map_err(|error| fail(&error))?;
-        Ok(done)
-    }
-
-    /// Waits until leases are given back that were dropped here.
-    async fn settle(&self) {
-        let releasing =
-            std::mem::take(&mut *self.releasing.lock().unwrap_or_else(PoisonError::into_inner));
-        for release in releasing {
-            let _ = release.await;
+        let done = self.connections.soon("write", answer).await;
+        if matches!(done, Err(Failure::Connection(_))) {
+            self.connections.give_up(client);
         }
+        Ok(!done?.is_empty())
     }
 }
 
 impl Database for Postgres {
+    const SHARED: bool = true;
+    const POLL: Duration = Duration::from_secs(1);
+
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
         work: Work<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
+        Box::pin(self.connections.transact(durable, work))
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(async move {
-            self.settle().await;
-            self.transact(durable, work).await
+            let connections = &self.connections;
+            query(&mut Reading { connections, client: None, answered: false }).await
         })
     }
 
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>> {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
         Box::pin(async move {
-            self.settle().await;
-            let mut client = self.living().await?;
-            let fail = |error: &tokio_postgres::Error| failed("read", &self.place, error);
-            // One picture of the database, however many statements look at it.
-            let transaction = client
-                .build_transaction()
-                .read_only(true)
-                .isolation_level(tokio_postgres::IsolationLevel::RepeatableRead)
-                .start()
-                .await
-                .map_err(|error| fail(&error))?;
-            let time = self.time.as_deref();
-            let mut tx = PostgresTx { transaction: &transaction, place: &self.place, time };
-            let done = work(&mut tx).await?;
-            transaction.commit().await.map_err(|error| fail(&error))?;
-            Ok(done)
+            match self.append_once(&append).await {
+                Ok(true) => {
+                    self.side.grew(append.journal);
+                    Ok(Appended::Done)
+                }
+                Ok(false) => Ok(Appended::Refused),
+                Err(Failure::Connection(error)) => Ok(Appended::Unanswered(error)),
+                Err(Failure::Refused(error)) => Err(error),
+            }
         })
     }
 
-    fn later(&self, work: Work<()>) {
-        // Without a runtime nothing can be done: for others the lease runs out.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (pool, place, time) = (self.pool.clone(), self.place.clone(), self.time.clone());
-        let release = runtime.spawn(async move {
-            let database = Self { pool, place, time, releasing: Mutex::default() };
-            // One that fails is made up for: the store knows whose leases are over.
-            let _ = tokio::time::timeout(PATIENCE, database.transact(false, work)).await;
-        });
-        let mut releasing = self.releasing.lock().unwrap_or_else(PoisonError::into_inner);
-        releasing.retain(|release| !release.is_finished());
-        releasing.push(release);
+    fn renew(
+        &self,
+        leases: Vec<(i64, Token)>,
+        ttl: i64,
+    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>> {
+        Box::pin(self.side.renew(leases, ttl))
+    }
+
+    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
+        // Without a runtime nothing can be done: for others the lease expires.
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let connections = self.connections.clone();
+        Some(runtime.spawn(async move {
+            // One that fails is made up for: the store knows which of its leases ended.
+            let _ = tokio::time::timeout(TIMEOUT, connections.transact(false, work)).await;
+        }))
+    }
+
+    fn hints(&self) -> Hints {
+        self.side.hints()
     }
 
     fn place(&self) -> String {
-        self.place.clone()
-    }
-}
-
-struct PostgresTx<'t> {
-    transaction: &'t Transaction<'t>,
-    place: &'t str,
-    time: Option<&'t dyn Clock>,
-}
-
-impl ToSql for Value {
-    fn to_sql(
-        &self,
-        kind: &Type,
-        out: &mut tokio_postgres::types::private::BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self {
-            Self::Null => Ok(IsNull::Yes),
-            Self::Int(value) => value.to_sql(kind, out),
-            Self::Text(value) => value.to_sql(kind, out),
-            Self::Bytes(value) => value.to_sql(kind, out),
-        }
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        [Type::INT8, Type::TEXT, Type::BYTEA].contains(kind)
-    }
-
-    tokio_postgres::types::to_sql_checked!();
-}
-
-impl<'a> FromSql<'a> for Value {
-    fn from_sql(
-        kind: &Type,
-        raw: &'a [u8],
-    ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(match *kind {
-            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
-            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
-            Type::BYTEA => Self::Bytes(Vec::from_sql(kind, raw)?),
-            _ => Self::Text(String::from_sql(kind, raw)?),
-        })
-    }
-
-    fn from_sql_null(_kind: &Type) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self::Null)
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        [Type::INT8, Type::INT4, Type::BYTEA, Type::TEXT].contains(kind)
-    }
-}
-
-impl PostgresTx<'_> {
-    async fn rows(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let statement = self.transaction.prepare_cached(sql).await?;
-        let values: Vec<&(dyn ToSql + Sync)> =
-            values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        let rows = self.transaction.query(&statement, &values).await?;
-        rows.iter().map(|row| (0..row.len()).map(|column| row.try_get(column)).collect()).collect()
-    }
-
-    async fn change(&self, sql: &str, values: &[Value]) -> Result<u64, tokio_postgres::Error> {
-        let statement = self.transaction.prepare_cached(sql).await?;
-        let values: Vec<&(dyn ToSql + Sync)> =
-            values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
-        self.transaction.execute(&statement, &values).await
-    }
-}
-
-impl Tx for PostgresTx<'_> {
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
-        Box::pin(async move {
-            self.rows(sql, &values).await.map_err(|error| failed("read", self.place, &error))
-        })
-    }
-
-    fn execute<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<u64, JournalError>> {
-        Box::pin(async move {
-            self.change(sql, &values).await.map_err(|error| failed("write", self.place, &error))
-        })
-    }
-
-    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(async move {
-            if let Some(clock) = self.time {
-                return Ok(clock.now().as_millisecond());
-            }
-            let sql = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
-            let rows = self.query(sql, vec![]).await?;
-            rows.into_iter()
-                .next()
-                .map_or_else(|| Err(super::odd(None)), |row| super::Columns::of(row).int())
-        })
-    }
-
-    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(async move {
-            let rows = self.query("SELECT nextval('robota_journal_ids')", vec![]).await?;
-            rows.into_iter()
-                .next()
-                .map_or_else(|| Err(super::odd(None)), |row| super::Columns::of(row).int())
-        })
-    }
-
-    fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
-        let sql = match what {
-            Exclude::Keeping => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
-            Exclude::Sweeping => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
-        };
-        Box::pin(async move { self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ()) })
+        self.connections.place.to_string()
     }
 }

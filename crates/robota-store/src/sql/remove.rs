@@ -17,8 +17,8 @@ pub(super) async fn delete(
 ) -> Result<bool, JournalError> {
     let Some(held) = hold(tx, session).await? else { return Ok(false) };
     let now = tx.now().await?;
-    held.locked(session, now, ended)?;
-    let there = held.head.is_some();
+    held.free(session, now, ended)?;
+    let there = held.last.is_some();
     let id = || vec![Value::text(session.as_str())];
     tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;
     drop_journal(tx, held.journal).await?;

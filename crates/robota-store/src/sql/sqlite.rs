@@ -1,5 +1,6 @@
 //! SQLite: one thread writes, others read. The write-ahead log lets them.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -8,17 +9,16 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use robota_core::blob::Blobs;
 use robota_core::clock::{Clock, SystemClock};
-use robota_core::event::{Cursor, Envelope};
-use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::JournalError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
-use super::store::{SqlStore, delegate};
-use super::{Database, Exclude, Row, SqlOptions, Tx, Value, Work, schema};
+use super::append::{Append, Appended};
+use super::ended::Token;
+use super::store::SqlStore;
+use super::{Database, Exclude, Hints, Query, Questions, Row, SqlOptions, Tx, Value, Work, schema};
 use crate::disk::{Disk as _, RealDisk};
 
 /// How long to wait for another process that writes.
@@ -31,16 +31,7 @@ const OLDEST: i32 = 3_051_003;
 ///
 /// Several processes may use one database; one writes at a time. A session has one writer, by a
 /// lease (see [`SqlOptions::lease`]).
-#[derive(Clone)]
-pub struct SqliteStore {
-    store: SqlStore<Sqlite>,
-}
-
-impl std::fmt::Debug for SqliteStore {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SqliteStore").field("path", &self.store.database.path).finish()
-    }
-}
+pub type SqliteStore = SqlStore<Sqlite>;
 
 impl SqliteStore {
     /// The store in that file, which is made if it is missing.
@@ -62,16 +53,15 @@ impl SqliteStore {
         let path = path.into();
         let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
         let database = Sqlite::open(path, Arc::clone(&clock)).await?;
-        Ok(Self { store: SqlStore::new(database, options.level, options.lease, clock) })
+        Ok(Self::new(database, options.level, options.lease, clock))
     }
 }
-
-delegate!(SqliteStore);
 
 /// Something the writing thread does.
 type Job = Box<dyn FnOnce(&mut Writer) + Send>;
 
-struct Sqlite {
+/// A SQLite database.
+pub struct Sqlite {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Mutex<Vec<Connection>>>,
@@ -229,6 +219,10 @@ fn transact<T>(
 }
 
 impl Database for Sqlite {
+    // One machine: processes that ended are noticed, and a suspended one was not away for others.
+    const SHARED: bool = false;
+    const POLL: Duration = Duration::from_millis(100);
+
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
@@ -239,7 +233,11 @@ impl Database for Sqlite {
         Box::pin(async move { asked.await.unwrap_or_else(|_| Err(gone(&self.path))) })
     }
 
-    fn read<T: Send + 'static>(&self, work: Work<T>) -> BoxFuture<'_, Result<T, JournalError>> {
+    fn read<T: Send + 'static>(
+        &self,
+        query: Questions<T>,
+    ) -> BoxFuture<'_, Result<T, JournalError>> {
+        let work: Work<T> = Box::new(move |tx| query(tx));
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
@@ -255,8 +253,43 @@ impl Database for Sqlite {
         Box::pin(async move { read.await.unwrap_or_else(|_| Err(gone(&self.path))) })
     }
 
-    fn later(&self, work: Work<()>) {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+        let durable = append.durable;
+        let run = super::work(move |tx| Box::pin(async move { append.run(tx).await }));
+        let asked = self.write(durable, run);
+        Box::pin(async move { Ok(if asked.await? { Appended::Done } else { Appended::Refused }) })
+    }
+
+    fn renew(
+        &self,
+        leases: Vec<(i64, Token)>,
+        ttl: i64,
+    ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>> {
+        let sql = "UPDATE robota_leases SET expires = $3 WHERE journal = $1 AND token = $2";
+        let renew = super::work(move |tx| {
+            Box::pin(async move {
+                let expires = tx.now().await? + ttl;
+                let mut renewed = HashSet::new();
+                for (journal, token) in leases {
+                    let values = [journal, token, expires].map(Value::Int).to_vec();
+                    if tx.execute(sql, values).await? > 0 {
+                        renewed.insert(journal);
+                    }
+                }
+                Ok(renewed)
+            })
+        });
+        self.write(false, renew)
+    }
+
+    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
+        // Done before whatever is asked for next.
         drop(self.ask(false, work));
+        None
+    }
+
+    fn hints(&self) -> Hints {
+        Hints(None)
     }
 
     fn place(&self) -> String {
@@ -287,12 +320,18 @@ fn translated(sql: &str) -> String {
         .replace("::BIGINT", "")
         .replace(" COLLATE \"C\"", "")
         .replace(" FOR UPDATE", "")
+        .replace(" FOR KEY SHARE", "")
+        .replace(" WITH (fillfactor = 70)", "")
+        .replace("= ANY(?2)", "IN (SELECT value FROM json_each(?2))")
         .replace("BYTEA", "BLOB")
 }
 
 impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
         Ok(rusqlite::types::ToSqlOutput::Borrowed(match self {
+            Self::Ints(values) => {
+                return Ok(rusqlite::types::ToSqlOutput::Owned(format!("{values:?}").into()));
+            }
             Self::Null => ValueRef::Null,
             Self::Int(value) => ValueRef::Integer(*value),
             Self::Text(value) => ValueRef::Text(value.as_bytes()),
@@ -333,7 +372,7 @@ impl SqliteTx<'_> {
     }
 }
 
-impl Tx for SqliteTx<'_> {
+impl Query for SqliteTx<'_> {
     fn query<'a>(
         &'a mut self,
         sql: &'a str,
@@ -342,7 +381,9 @@ impl Tx for SqliteTx<'_> {
         let found = self.rows(sql, &values).map_err(|error| failed("read", self.path, &error));
         Box::pin(std::future::ready(found))
     }
+}
 
+impl Tx for SqliteTx<'_> {
     fn execute<'a>(
         &'a mut self,
         sql: &'a str,

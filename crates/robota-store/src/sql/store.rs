@@ -1,29 +1,46 @@
-//! The store as the rest of the world sees it.
+//! The store that both databases share.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
 use robota_core::blob::Blobs;
 use robota_core::clock::Clock;
 use robota_core::event::{Cursor, Envelope};
 use robota_core::ids::{SessionId, SessionName};
-use robota_core::journal::{Journal, JournalError, SessionFilter, SessionHead, SessionPage};
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage,
+};
 
+use super::append::Tail;
 use super::blobs::SqlBlobs;
 use super::ended::Ended;
 use super::journal::SqlJournal;
-use super::lease::{self, Applicant, Lease};
-use super::{Columns, Database, Tx, Value, Work, chain, fork, list, remove};
+use super::lease::{self, Lease, LeaseRequest};
+use super::renew::Renewals;
+use super::{Columns, Database, Query, Value, chain, fork, list, query, remove, work};
 use crate::Level;
+use tokio::task::JoinHandle;
 
-/// A store in a database.
-pub(super) struct SqlStore<D> {
-    pub(super) database: Arc<D>,
+/// A store in a database: [`SqliteStore`](crate::SqliteStore) or
+/// [`PostgresStore`](crate::PostgresStore).
+pub struct SqlStore<D> {
+    database: Arc<D>,
     level: Level,
-    ttl: std::time::Duration,
+    ttl: Duration,
     clock: Arc<dyn Clock>,
-    /// Shared by all clones: they are one store.
+    /// Shared by all clones, as the others: they are one store.
     ended: Arc<Ended>,
+    renewals: Arc<Renewals<D>>,
+    releases: Arc<Releases>,
+}
+
+impl<D: Database> fmt::Debug for SqlStore<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlStore").field("place", &self.database.place()).finish_non_exhaustive()
+    }
 }
 
 impl<D> Clone for SqlStore<D> {
@@ -34,30 +51,45 @@ impl<D> Clone for SqlStore<D> {
             ttl: self.ttl,
             clock: Arc::clone(&self.clock),
             ended: Arc::clone(&self.ended),
+            renewals: Arc::clone(&self.renewals),
+            releases: Arc::clone(&self.releases),
         }
     }
 }
 
-fn work<T: Send + 'static>(
-    work: impl for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send + 'static,
-) -> Work<T> {
-    Box::new(work)
-}
+/// The leases that are being given back, by session: who opens a session next waits for its own.
+#[derive(Default)]
+pub(super) struct Releases(Mutex<HashMap<SessionId, Vec<JoinHandle<()>>>>);
 
-impl<D: Database> SqlStore<D> {
-    /// The store in that database, whose owners' times are told by that clock.
-    pub(super) fn new(
-        database: D,
-        level: Level,
-        ttl: std::time::Duration,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        let (database, ended) = (Arc::new(database), Arc::new(Ended::new(ttl)));
-        Self { database, level, ttl, clock, ended }
+impl Releases {
+    pub(super) fn add(&self, session: &SessionId, release: JoinHandle<()>) {
+        let mut releases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        releases.retain(|_, of| {
+            of.retain(|release| !release.is_finished());
+            !of.is_empty()
+        });
+        releases.entry(session.clone()).or_default().push(release);
     }
 
-    fn applicant(&self) -> Applicant {
-        Applicant {
+    async fn settle(&self, session: &SessionId) {
+        let of = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        for release in of.unwrap_or_default() {
+            let _ = release.await;
+        }
+    }
+}
+
+#[expect(private_bounds, reason = "there are no databases but those of this crate")]
+impl<D: Database> SqlStore<D> {
+    /// The store in that database, whose owners' times are told by that clock.
+    pub(super) fn new(database: D, level: Level, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
+        let (database, ended) = (Arc::new(database), Arc::new(Ended::new(ttl)));
+        let renewals = Renewals::new(Arc::clone(&database), ttl);
+        Self { database, level, ttl, clock, ended, renewals, releases: Arc::default() }
+    }
+
+    fn request(&self) -> LeaseRequest {
+        LeaseRequest {
             owner: crate::owner::owner(&*self.clock),
             ttl: i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2),
             ended: Arc::clone(&self.ended),
@@ -72,31 +104,41 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    fn writer(&self, lease: Lease) -> Box<dyn Journal> {
-        Box::new(SqlJournal::new(Arc::clone(&self.database), lease, self.level))
+    fn writer(&self, (lease, tail): (Lease, Tail)) -> Box<dyn Journal> {
+        Box::new(SqlJournal::new(
+            Arc::clone(&self.database),
+            lease,
+            tail,
+            self.level,
+            Arc::clone(&self.releases),
+            Arc::clone(&self.renewals),
+        ))
     }
+}
 
-    pub(super) async fn create(
-        &self,
-        session: &SessionId,
-    ) -> Result<Box<dyn Journal>, JournalError> {
-        let (session, applicant) = (session.clone(), self.applicant());
-        let claim =
-            work(move |tx| Box::pin(async move { lease::claim(tx, &session, &applicant).await }));
+#[async_trait::async_trait]
+impl<D: Database> JournalStore for SqlStore<D> {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        self.releases.settle(session).await;
+        let (session, request) = (session.clone(), self.request());
+        let claim = work(move |tx| {
+            Box::pin(async move { lease::claim(tx, &session, &request, None).await })
+        });
         // Safe, whatever the level: a database that forgot whose session it is refuses its writer.
-        Ok(self.writer(self.database.write(true, claim).await?))
+        let lease = self.database.write(true, claim).await?;
+        Ok(self.writer((lease, Tail::empty())))
     }
 
-    pub(super) async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         Self::known(session)?;
-        let (session, applicant) = (session.clone(), self.applicant());
+        self.releases.settle(session).await;
+        let (session, request) = (session.clone(), self.request());
         let open =
-            work(move |tx| Box::pin(async move { lease::open(tx, &session, &applicant).await }));
-        let (lease, _) = self.database.write(true, open).await?;
-        Ok(self.writer(lease))
+            work(move |tx| Box::pin(async move { lease::open(tx, &session, &request).await }));
+        Ok(self.writer(self.database.write(true, open).await?))
     }
 
-    pub(super) async fn read(
+    async fn read(
         &self,
         session: &SessionId,
         after: u64,
@@ -104,41 +146,32 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Vec<Envelope>, JournalError> {
         Self::known(session)?;
         let session = session.clone();
-        let read = work(move |tx| {
-            Box::pin(async move {
-                let (_, pieces) = chain::pieces(tx, &session).await?;
-                chain::read(tx, &pieces, after, limit).await
-            })
-        });
+        let read =
+            query(move |tx| Box::pin(async move { chain::read(tx, &session, after, limit).await }));
         self.database.read(read).await
     }
 
-    pub(super) async fn pick(
-        &self,
-        session: &SessionId,
-        seqs: &[u64],
-    ) -> Result<Vec<Envelope>, JournalError> {
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
         Self::known(session)?;
         let (session, seqs) = (session.clone(), seqs.to_vec());
-        let pick = work(move |tx| Box::pin(async move { chain::pick(tx, &session, &seqs).await }));
+        let pick = query(move |tx| Box::pin(async move { chain::pick(tx, &session, &seqs).await }));
         self.database.read(pick).await
     }
 
-    pub(super) async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
         Self::known(session)?;
         let session = session.clone();
-        let head =
-            work(move |tx| Box::pin(async move { Ok(chain::pieces(tx, &session).await?.0) }));
-        self.database.read(head).await
+        let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
+        Ok(self.database.read(head).await?.0)
     }
 
-    pub(super) async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let filter = filter.clone();
-        let list = work(move |tx| Box::pin(async move { list::list(tx, &filter).await }));
+        let list = query(move |tx| Box::pin(async move { list::list(tx, &filter).await }));
         self.database.read(list).await
     }
 
-    pub(super) async fn fork(
+    async fn fork(
         &self,
         parent: &SessionId,
         at: Cursor,
@@ -146,40 +179,52 @@ impl<D: Database> SqlStore<D> {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         Self::known(parent)?;
+        self.releases.settle(child).await;
         let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
-        let applicant = self.applicant();
+        let request = self.request();
         let fork = work(move |tx| {
-            Box::pin(async move { fork::fork(tx, &parent, at, (&child, &applicant), &first).await })
+            Box::pin(async move { fork::fork(tx, &parent, at, (&child, &request), &first).await })
         });
         Ok(self.writer(self.database.write(self.level != Level::Relaxed, fork).await?))
     }
 
-    pub(super) async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         if Self::known(session).is_err() {
             return Ok(false);
         }
+        self.releases.settle(session).await;
         let (session, ended) = (session.clone(), Arc::clone(&self.ended));
         let delete =
             work(move |tx| Box::pin(async move { remove::delete(tx, &session, &ended).await }));
         self.database.write(self.level != Level::Relaxed, delete).await
     }
 
-    pub(super) async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         Self::known(session)?;
         let session = session.clone();
-        let bytes = work(move |tx| {
-            Box::pin(async move {
-                let sql = "SELECT bytes FROM robota_sessions \
-                           WHERE session = $1 AND head IS NOT NULL";
-                let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
-                let row = rows.into_iter().next().ok_or(JournalError::NotFound(session))?;
-                Ok(u64::try_from(Columns::of(row).int()?).unwrap_or_default())
-            })
-        });
-        self.database.read(bytes).await
+        let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
+        Ok(u64::try_from(self.database.read(head).await?.1).unwrap_or_default())
     }
 
-    pub(super) fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        Self::known(session)?;
+        loop {
+            // Before looking, so that none is missed.
+            let mut hints = self.database.hints();
+            let name = session.clone();
+            let end = query(move |tx| Box::pin(async move { end(tx, &name).await }));
+            let (journal, last) = self.database.read(end).await?;
+            if last > seq {
+                return Ok(());
+            }
+            tokio::select! {
+                () = tokio::time::sleep(jittered(D::POLL)) => {}
+                () = hints.wait_for(journal) => {}
+            }
+        }
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
         Arc::new(SqlBlobs {
             database: Arc::clone(&self.database),
             session: session.clone(),
@@ -188,66 +233,19 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The port, for a store that has one of these inside.
-macro_rules! delegate {
-    ($store:ty) => {
-        #[async_trait::async_trait]
-        impl robota_core::journal::JournalStore for $store {
-            async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.create(session).await
-            }
-
-            async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.open(session).await
-            }
-
-            async fn read(
-                &self,
-                session: &SessionId,
-                after_seq: u64,
-                limit: usize,
-            ) -> Result<Vec<Envelope>, JournalError> {
-                self.store.read(session, after_seq, limit).await
-            }
-
-            async fn pick(
-                &self,
-                session: &SessionId,
-                seqs: &[u64],
-            ) -> Result<Vec<Envelope>, JournalError> {
-                self.store.pick(session, seqs).await
-            }
-
-            async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-                self.store.head(session).await
-            }
-
-            async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-                self.store.list(filter).await
-            }
-
-            async fn fork(
-                &self,
-                parent: &SessionId,
-                at: Cursor,
-                child: &SessionId,
-                first: &[Arc<Envelope>],
-            ) -> Result<Box<dyn Journal>, JournalError> {
-                self.store.fork(parent, at, child, first).await
-            }
-
-            async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-                self.store.delete(session).await
-            }
-
-            async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
-                self.store.bytes(session).await
-            }
-
-            fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
-                self.store.blobs(session)
-            }
-        }
-    };
+/// The journal of a session, and the number of its last event.
+async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), JournalError> {
+    let sql = "SELECT s.journal, l.last_seq FROM robota_sessions s \
+               JOIN robota_leases l ON l.journal = s.journal \
+               WHERE s.session = $1 AND s.head IS NOT NULL";
+    let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
+    let row = rows.into_iter().next().ok_or_else(|| JournalError::NotFound(session.clone()))?;
+    let mut columns = Columns::of(row);
+    Ok((columns.int()?, u64::try_from(columns.int()?).unwrap_or_default()))
 }
-pub(super) use delegate;
+
+/// That long, give or take a fifth: many who wait must not ask at the same moment.
+fn jittered(time: Duration) -> Duration {
+    let part = RandomState::new().hash_one(0) % 400;
+    time.mul_f64(0.8 + f64::from(u32::try_from(part).unwrap_or_default()) / 1_000.0)
+}

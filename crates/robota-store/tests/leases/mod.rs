@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use robota_core::event::Durability;
 use robota_core::ids::SessionId;
-use robota_core::journal::{Journal, JournalError, JournalStore};
+use robota_core::journal::{Journal, JournalError, JournalStore, LostReason};
 use robota_store::SqlOptions;
 use robota_testkit::FakeClock;
 use robota_testkit::store_suite::{envelope, events};
@@ -43,31 +43,44 @@ fn next(epoch: u32, seq: u64) -> [Arc<robota_core::event::Envelope>; 1] {
     [envelope(epoch, seq, robota_core::event::Renamed { name: format!("in {epoch}") })]
 }
 
-pub(crate) async fn a_writer_that_was_away_for_too_long_is_refused(
+/// The session was lost to another writer, which may have closed it.
+fn taken_over(error: &JournalError, closed: bool) {
+    let JournalError::Lost { reason: LostReason::TakenOver { owner }, .. } = error else {
+        panic!("{error}");
+    };
+    let pid = owner.as_ref().and_then(|owner| owner.pid);
+    assert_eq!(pid, (!closed).then(std::process::id), "{error}");
+}
+
+pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     clock: &FakeClock,
 ) {
     let mut away = first.create(&session()).await.unwrap();
-    away.append(&events(1..=2), Durability::Synced).await.unwrap();
+    away.append(&events(1..=1), Durability::Synced).await.unwrap();
     let error = second.open(&session()).await.err().unwrap();
     let JournalError::Locked { owner, .. } = &error else { panic!("{error}") };
-    assert!(owner.contains(&format!("pid {}", std::process::id())), "{owner}");
+    assert_eq!(owner.pid, Some(std::process::id()));
+    assert!(owner.process.is_some() && owner.since.is_some(), "{owner:?}");
 
-    // Away for longer than its lease; nobody came.
+    // Longer than its lease, and nobody came: it simply continues, and has the lease again.
     clock.advance(LEASE + Duration::from_secs(1));
-    let error = away.append(&next(1, 3), Durability::Synced).await.unwrap_err();
-    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
-    assert!(away.lost().is_cancelled());
+    away.append(&events(2..=2), Durability::Synced).await.unwrap();
+    assert!(!away.lost().is_cancelled());
+    let error = second.open(&session()).await.err().unwrap();
+    assert!(matches!(error, JournalError::Locked { .. }), "{error}");
 
-    // Somebody comes, and goes again: the first one is refused all the same.
+    // Somebody comes, and goes again: the first one is refused all the same, whatever it appends.
+    clock.advance(LEASE + Duration::from_secs(1));
     let mut taken = second.open(&session()).await.unwrap();
     taken.append(&next(2, 3), Durability::Synced).await.unwrap();
-    let error = away.append(&next(1, 4), Durability::Synced).await.unwrap_err();
-    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    assert_eq!(away.lost_error(), None);
+    taken_over(&away.append(&next(1, 9), Durability::Synced).await.unwrap_err(), false);
+    assert!(away.lost().is_cancelled());
     drop(taken);
     let error = away.append(&next(1, 4), Durability::Synced).await.unwrap_err();
-    assert!(matches!(error, JournalError::Lost { .. }), "{error}");
+    assert_eq!(away.lost_error(), Some(error));
     // Dropping it takes nothing from anybody.
     let mut third = second.open(&session()).await.unwrap();
     drop(away);
@@ -92,6 +105,29 @@ pub(crate) async fn losing_a_lease_is_told(
     // Nobody appends: the renewal finds out.
     tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
     lost.cancelled().await;
+    taken_over(&away.lost_error().unwrap(), false);
+}
+
+/// With `jam`, no lease can be renewed.
+pub(crate) async fn a_lease_that_nobody_took_is_renewed_later(
+    store: &dyn JournalStore,
+    clock: &FakeClock,
+    jam: impl AsyncFn(bool),
+) {
+    let _still = StandStill::new();
+    let mut writer = store.create(&session()).await.unwrap();
+    writer.append(&events(1..=1), Durability::Synced).await.unwrap();
+    jam(true).await;
+    for _ in 0..12 {
+        clock.advance(LEASE / 3);
+        tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
+        tokio::task::yield_now().await;
+        let _ = store.delete(&SessionId::from("nobody")).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    jam(false).await;
+    assert!(!writer.lost().is_cancelled());
+    writer.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
 
 pub(crate) async fn a_lease_is_renewed_for_as_long_as_its_writer_lives(
@@ -141,7 +177,7 @@ pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
     let end_unheard = async |writer: Box<dyn Journal>| {
         jam(true).await;
         drop(writer);
-        // Whoever writes next does so after the release.
+        // SQLite does what it is asked in order; another database says itself that it was asked.
         let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
         jam(false).await;
     };
@@ -185,4 +221,24 @@ pub(crate) async fn a_writer_of_a_session_that_was_begun_anew_is_refused(
     let error = first.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
     anew.append(&events(2..=2), Durability::Synced).await.unwrap();
+}
+
+/// A reader with another handle gets what is appended, in order and once.
+pub(crate) async fn a_second_store_follows_the_first(
+    first: &dyn JournalStore,
+    second: &dyn JournalStore,
+) {
+    let mut writer = first.create(&session()).await.unwrap();
+    writer.append(&events(1..=1), Durability::Written).await.unwrap();
+    for seq in 1..=5 {
+        let append = async {
+            let next = events(seq + 1..=seq + 1);
+            writer.append(&next, Durability::Written).await.unwrap();
+        };
+        let follow = async {
+            second.wait_past(&session(), seq).await.unwrap();
+            second.read(&session(), seq, 9).await.unwrap().len()
+        };
+        assert_eq!(futures::future::join(follow, append).await.0, 1);
+    }
 }

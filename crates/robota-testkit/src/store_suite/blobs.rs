@@ -51,28 +51,3 @@ pub async fn sess_13_blobs_go_with_the_last_who_refers_to_them(store: &dyn Journ
     assert!(!there(&fork, &forked).await);
     assert!(!there(&fork, &both).await);
 }
-
-/// What nobody waits for can be read as well, and goes with its session.
-pub async fn sess_13_raw_payloads_can_be_looked_at(store: &dyn JournalStore) {
-    let (session, fork) = (id("s"), id("fork"));
-    drop(begun(store, &session, 2).await);
-    let blobs = store.blobs(&session);
-    let mut kept = Vec::new();
-    for number in 0..20_u8 {
-        let payload = vec![number; 100 * usize::from(number)];
-        kept.push((blobs.put_loose(&payload).await.expect("put"), payload));
-    }
-    for (blob, payload) in &kept {
-        let found = store.blobs(&session).get(blob).await.expect("get");
-        assert_eq!(found.as_ref(), Some(payload));
-    }
-    let first = [envelope(2, 3, robota_core::event::Renamed { name: "x".to_owned() })];
-    drop(store.fork(&session, cursor(1, 2), &fork, &first).await.expect("fork"));
-    assert!(store.delete(&session).await.expect("delete"));
-    let (blob, payload) = &kept[7];
-    assert_eq!(store.blobs(&fork).get(blob).await.expect("get").as_ref(), Some(payload));
-    assert!(store.delete(&fork).await.expect("delete"));
-    assert_eq!(store.blobs(&fork).get(blob).await.expect("get"), None);
-    let error = refused(blobs.put_loose(&vec![0; BLOB_LIMIT + 1]).await);
-    assert!(matches!(error, JournalError::TooLarge { .. }), "{error}");
-}

@@ -41,7 +41,8 @@ pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalSt
     let old = envelope(0, 3, Renamed { name: "of an older writer".to_owned() });
     for wrong in [
         vec![event(4)],
-        vec![event(2)],
+        vec![event(0)],
+        vec![envelope(1, 2, Renamed { name: "another".to_owned() })],
         vec![event(3), event(5)],
         vec![event(3), event(3)],
         vec![event(3), event(2)],
@@ -53,6 +54,55 @@ pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalSt
     }
     journal.append(&events(3..=3), Durability::Synced).await.expect("the right one");
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
+}
+
+/// Events that are stored are skipped when they are appended again, and refused when they differ.
+pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
+    let session = id("s");
+    let mut journal = begun(store, &session, 3).await;
+    let durabilities = [Durability::Written, Durability::Synced];
+    for durability in durabilities {
+        for again in [1..=3, 2..=3, 3..=3, 1..=1, 2..=2] {
+            journal.append(&events(again), durability).await.expect("all of it is there");
+        }
+    }
+    assert_eq!(seqs(store, &session).await, [1, 2, 3]);
+    // Followed by more.
+    journal.append(&events(2..=5), Durability::Written).await.expect("two are there");
+    journal.append(&events(5..=6), Durability::Synced).await.expect("one is there");
+    assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
+    let head = store.head(&session).await.expect("head");
+    assert_eq!(head.last, cursor(1, 6));
+    // Something else with a number that is stored, alone or among others.
+    let other = |epoch, seq| envelope(epoch, seq, Renamed { name: "another".to_owned() });
+    let mut redated = (*event(6)).clone();
+    redated.ts = super::at(7);
+    for (wrong, found) in [
+        (vec![other(1, 6), event(7)], cursor(1, 6)),
+        (vec![event(5), other(1, 6), event(7)], cursor(1, 5)),
+        (vec![Arc::new(redated)], cursor(1, 6)),
+        (vec![envelope(2, 6, event(6).event.clone())], cursor(2, 6)),
+        (vec![event(9)], cursor(1, 9)),
+    ] {
+        let error = refused(journal.append(&wrong, Durability::Synced).await);
+        let last = cursor(1, 6);
+        assert_eq!(error, JournalError::OutOfOrder { session: session.clone(), found, last });
+        assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
+    }
+    // In a fork, beyond the events that it has of its own.
+    drop(journal);
+    let child = id("child");
+    let mut fork = store.fork(&session, cursor(1, 4), &child, &[other(2, 5)]).await.expect("fork");
+    let again = [event(3), event(4), other(2, 5), other(2, 6)];
+    fork.append(&again, Durability::Synced).await.expect("three are there");
+    let error = refused(fork.append(&events(5..=5), Durability::Synced).await);
+    let (found, last) = (cursor(1, 5), cursor(2, 6));
+    assert_eq!(error, JournalError::OutOfOrder { session: child.clone(), found, last });
+    assert_eq!(seqs(store, &child).await, [1, 2, 3, 4, 5, 6]);
+    drop(fork);
+    let mut journal = store.open(&session).await.expect("open");
+    journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer may, too");
+    assert_eq!(seqs(store, &session).await.len(), 7);
 }
 
 /// The last number of all could never be followed.

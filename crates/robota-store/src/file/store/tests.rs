@@ -112,6 +112,7 @@ async fn a_second_writer_is_told_who_the_first_is() {
     first.append(&events(1..=1), Durability::Written).await.unwrap();
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let owner = format!("pid {} on {host} since 1970-01-01 00:00:00Z", std::process::id());
+    let owner = robota_core::journal::LeaseOwner::parse(&owner);
     let locked = JournalError::Locked { session: session.clone(), owner };
     assert_eq!(error(store.open(&session).await), locked);
     assert_eq!(error(store.create(&session).await), locked);

@@ -1,0 +1,356 @@
+//! Statements on a connection: in a transaction, or each by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool, PoolError};
+use futures::future::BoxFuture;
+use robota_core::clock::Clock;
+use robota_core::journal::JournalError;
+use tokio_postgres::error::Severity;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
+
+use super::super::{Columns, Exclude, Query, Row, Tx, Value, Work};
+
+/// How long to wait for a connection, and for the answer to a short statement.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The server's time in milliseconds: when it is asked, not when the transaction began.
+macro_rules! now {
+    () => {
+        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    };
+}
+pub(super) use now;
+
+/// Those who keep and sweep blobs exclude each other by this number.
+const BLOBS: i64 = 0x726f_626f_7461_0002;
+
+/// What went wrong, with what the server says.
+pub(super) fn describe(error: &tokio_postgres::Error) -> String {
+    match (error.as_db_error(), std::error::Error::source(error)) {
+        (Some(said), _) => said.message().to_owned(),
+        (None, Some(cause)) => format!("{error}: {cause}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+pub(super) fn failed(
+    action: &'static str,
+    place: &str,
+    error: &tokio_postgres::Error,
+) -> JournalError {
+    JournalError::Io { action, place: place.to_owned(), reason: describe(error) }
+}
+
+/// Why a statement was not done.
+pub(super) enum Failure {
+    /// The connection failed: it may have been done or not.
+    Connection(JournalError),
+    /// The server refused it.
+    Refused(JournalError),
+}
+
+impl Failure {
+    pub(super) fn error(self) -> JournalError {
+        match self {
+            Self::Connection(error) | Self::Refused(error) => error,
+        }
+    }
+}
+
+/// The connections of a store.
+#[derive(Clone)]
+pub(super) struct Connections {
+    pub(super) pool: Pool,
+    pub(super) place: Arc<str>,
+    /// Whose time it is; the server's when there is none.
+    pub(super) time: Option<Arc<dyn Clock>>,
+}
+
+impl Connections {
+    pub(super) async fn get(&self) -> Result<Object, JournalError> {
+        self.pool.get().await.map_err(|error| JournalError::Io {
+            action: "connect to",
+            place: self.place.to_string(),
+            reason: match &error {
+                PoolError::Backend(error) => describe(error),
+                other => other.to_string(),
+            },
+        })
+    }
+
+    /// Gives up a connection that failed, and those that wait beside it: they lead to the same
+    /// server.
+    pub(super) fn give_up(&self, client: Object) {
+        drop(Object::take(client));
+        drop(self.pool.retain(|_, _| false));
+    }
+
+    /// Waits for an answer that is due soon.
+    pub(super) async fn soon<T>(
+        &self,
+        action: &'static str,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        match tokio::time::timeout(TIMEOUT, answer).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                let failure = failed(action, &self.place, &error);
+                Err(if is_broken(&error) {
+                    Failure::Connection(failure)
+                } else {
+                    Failure::Refused(failure)
+                })
+            }
+            Err(_) => Err(Failure::Connection(JournalError::Io {
+                action,
+                place: self.place.to_string(),
+                reason: format!("no answer for {} s", TIMEOUT.as_secs()),
+            })),
+        }
+    }
+}
+
+/// Whether the connection failed, not a statement.
+fn is_broken(error: &tokio_postgres::Error) -> bool {
+    let io = || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>());
+    match error.as_db_error() {
+        Some(said) => matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
+        None => error.is_closed() || io(),
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut tokio_postgres::types::private::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(value) => value.to_sql(kind, out),
+            Self::Ints(values) => values.to_sql(kind, out),
+            Self::Text(value) => value.to_sql(kind, out),
+            Self::Bytes(value) => value.to_sql(kind, out),
+        }
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT8, Type::INT8_ARRAY, Type::TEXT, Type::BYTEA].contains(kind)
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Value {
+    fn from_sql(
+        kind: &Type,
+        raw: &'a [u8],
+    ) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(match *kind {
+            Type::INT8 => Self::Int(i64::from_sql(kind, raw)?),
+            Type::INT4 => Self::Int(i32::from_sql(kind, raw)?.into()),
+            Type::BYTEA => Self::Bytes(Vec::from_sql(kind, raw)?),
+            _ => Self::Text(String::from_sql(kind, raw)?),
+        })
+    }
+
+    fn from_sql_null(_kind: &Type) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self::Null)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::INT8, Type::INT4, Type::BYTEA, Type::TEXT].contains(kind)
+    }
+}
+
+fn parameters(values: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn values(rows: &[tokio_postgres::Row]) -> Result<Vec<Row>, tokio_postgres::Error> {
+    rows.iter().map(|row| (0..row.len()).map(|column| row.try_get(column)).collect()).collect()
+}
+
+/// A connection with a transaction. Dropped before its end it is closed, and the server rolls back.
+struct Begun(Option<Object>);
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        drop(self.0.take().map(Object::take));
+    }
+}
+
+impl Connections {
+    /// Begins a transaction. A connection that died shows here, where nothing is done yet: then
+    /// another one is used.
+    async fn begin(&self, durable: bool) -> Result<Object, JournalError> {
+        let sql = if durable { "BEGIN" } else { "BEGIN; SET LOCAL synchronous_commit = off" };
+        for _ in 0..2 {
+            let mut begun = Begun(Some(self.get().await?));
+            let Some(client) = &begun.0 else { continue };
+            match self.soon("write", client.batch_execute(sql)).await {
+                Ok(()) => return begun.0.take().ok_or_else(|| self.unreachable()),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Connection(_)) => drop(self.pool.retain(|_, _| false)),
+            }
+        }
+        Err(self.unreachable())
+    }
+
+    fn unreachable(&self) -> JournalError {
+        JournalError::Io {
+            action: "write",
+            place: self.place.to_string(),
+            reason: "its connections are closed as soon as they are made".to_owned(),
+        }
+    }
+
+    /// Runs a transaction; with `durable` it survives a power failure when this returns.
+    pub(super) async fn transact<T>(
+        &self,
+        durable: bool,
+        work: Work<T>,
+    ) -> Result<T, JournalError> {
+        let mut begun = Begun(Some(self.begin(durable).await?));
+        let Some(client) = &begun.0 else { return Err(self.unreachable()) };
+        let done = work(&mut PostgresTx { client, connections: self }).await;
+        let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
+        let ended = client.batch_execute(end).await;
+        if ended.is_ok() {
+            // Back to the pool.
+            drop(begun.0.take());
+        }
+        let done = done?;
+        ended.map_err(|error| failed("write", &self.place, &error))?;
+        Ok(done)
+    }
+}
+
+/// A transaction.
+struct PostgresTx<'t> {
+    client: &'t Object,
+    connections: &'t Connections,
+}
+
+impl PostgresTx<'_> {
+    async fn rows(&self, sql: &str, given: &[Value]) -> Result<Vec<Row>, tokio_postgres::Error> {
+        let statement = self.client.prepare_cached(sql).await?;
+        values(&self.client.query(&statement, &parameters(given)).await?)
+    }
+
+    async fn change(&self, sql: &str, given: &[Value]) -> Result<u64, tokio_postgres::Error> {
+        let statement = self.client.prepare_cached(sql).await?;
+        self.client.execute(&statement, &parameters(given)).await
+    }
+}
+
+async fn number(tx: &mut dyn Tx, sql: &str) -> Result<i64, JournalError> {
+    let rows = tx.query(sql, vec![]).await?;
+    rows.into_iter()
+        .next()
+        .map_or_else(|| Err(super::super::odd(None)), |row| Columns::of(row).int())
+}
+
+impl Query for PostgresTx<'_> {
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
+        Box::pin(async move {
+            let rows = self.rows(sql, &values).await;
+            rows.map_err(|error| failed("read", &self.connections.place, &error))
+        })
+    }
+}
+
+impl Tx for PostgresTx<'_> {
+    fn execute<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<u64, JournalError>> {
+        Box::pin(async move {
+            let changed = self.change(sql, &values).await;
+            changed.map_err(|error| failed("write", &self.connections.place, &error))
+        })
+    }
+
+    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
+        Box::pin(async move {
+            match &self.connections.time {
+                Some(clock) => Ok(clock.now().as_millisecond()),
+                None => number(self, concat!("SELECT ", now!())).await,
+            }
+        })
+    }
+
+    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
+        Box::pin(number(self, "SELECT nextval('robota_journal_ids')"))
+    }
+
+    fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
+        let sql = match what {
+            Exclude::Keeping => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
+            Exclude::Sweeping => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
+        };
+        Box::pin(async move { self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ()) })
+    }
+}
+
+/// Statements that change nothing, each by itself. One whose connection fails is asked again on
+/// another one.
+pub(super) struct Reading<'t> {
+    pub(super) connections: &'t Connections,
+    pub(super) client: Option<Object>,
+    /// Whether the connection answered already: a longer answer may take its time then.
+    pub(super) answered: bool,
+}
+
+impl Reading<'_> {
+    async fn rows(&mut self, sql: &str, given: &[Value]) -> Result<Vec<Row>, Failure> {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => self.connections.get().await.map_err(Failure::Refused)?,
+        };
+        let answer = async {
+            let statement = client.prepare_cached(sql).await?;
+            values(&client.query(&statement, &parameters(given)).await?)
+        };
+        let rows = if self.answered {
+            let place = &self.connections.place;
+            answer.await.map_err(|error| match is_broken(&error) {
+                true => Failure::Connection(failed("read", place, &error)),
+                false => Failure::Refused(failed("read", place, &error)),
+            })
+        } else {
+            self.connections.soon("read", answer).await
+        };
+        if matches!(rows, Err(Failure::Connection(_))) {
+            self.answered = false;
+            self.connections.give_up(client);
+        } else {
+            self.answered = true;
+            self.client = Some(client);
+        }
+        rows
+    }
+}
+
+impl Query for Reading<'_> {
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        values: Vec<Value>,
+    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
+        Box::pin(async move {
+            match self.rows(sql, &values).await {
+                Err(Failure::Connection(_)) => self.rows(sql, &values).await,
+                rows => rows,
+            }
+            .map_err(Failure::error)
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! A TCP proxy before a PostgreSQL server that cuts connections around commits, counts round
+//! trips, and falls silent.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::lock;
+
+/// The name of a server's socket in its folder.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+/// Where a connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// Before the server gets the commit: nothing is committed.
+    BeforeCommit,
+    /// After the server committed, before the client gets the answer.
+    AfterCommit,
+}
+
+/// Which commits are cut: from one number up to and including another.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    from: u64,
+    to: u64,
+    cut: Cut,
+}
+
+#[derive(Default)]
+struct Faults {
+    plan: Mutex<Option<Plan>>,
+    cuts: AtomicU64,
+    commits: AtomicU64,
+    round_trips: AtomicU64,
+    connections: AtomicU64,
+    /// Connections made before this one are silent for ever.
+    silent: AtomicU64,
+    refuses: AtomicBool,
+    /// Cancelled to close the connections there are.
+    open: Mutex<CancellationToken>,
+}
+
+/// A proxy that fails when a test asks it to. It ends with the runtime it was made in.
+pub struct Proxy {
+    faults: Arc<Faults>,
+}
+
+impl Proxy {
+    /// A proxy before the server of an address of
+    /// [`PostgresServer::database`](super::PostgresServer::database), and the address that leads
+    /// through it.
+    ///
+    /// # Errors
+    /// When the address is another one, or no port is free.
+    pub fn new(address: &str) -> Result<(Self, String), String> {
+        let parts = address.strip_prefix("host=").and_then(|rest| rest.split_once(' '));
+        let (folder, rest) = parts.ok_or_else(|| format!("`{address}` names no folder"))?;
+        let server = Path::new(folder).join(SOCKET);
+        let listener =
+            std::net::TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        listener.set_nonblocking(true).map_err(|error| error.to_string())?;
+        let port = listener.local_addr().map_err(|error| error.to_string())?.port();
+        let listener = TcpListener::from_std(listener).map_err(|error| error.to_string())?;
+        let faults = Arc::new(Faults::default());
+        tokio::spawn(accept(listener, server, Arc::clone(&faults)));
+        Ok((Self { faults }, format!("host=127.0.0.1 port={port} {rest}")))
+    }
+
+    /// Cuts `count` connections, one for each commit from the `nth` one on, the next being one. A
+    /// write outside a transaction commits by itself and counts.
+    pub fn cut(&self, nth: u64, count: u64, cut: Cut) {
+        let from = self.commits() + nth;
+        let to = from + count.saturating_sub(1);
+        self.faults.cuts.store(0, Ordering::SeqCst);
+        *lock(&self.faults.plan) = Some(Plan { from, to, cut });
+    }
+
+    /// How many connections were cut since [`Proxy::cut`].
+    #[must_use]
+    pub fn cuts(&self) -> u64 {
+        self.faults.cuts.load(Ordering::SeqCst)
+    }
+
+    /// How many commits clients asked for.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.faults.commits.load(Ordering::SeqCst)
+    }
+
+    /// How often a client waited for an answer. Requests that are sent together count once, and
+    /// making a connection not at all.
+    #[must_use]
+    pub fn round_trips(&self) -> u64 {
+        self.faults.round_trips.load(Ordering::SeqCst)
+    }
+
+    /// How many connections were made.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.faults.connections.load(Ordering::SeqCst)
+    }
+
+    /// Carries nothing any more on the connections there are, and closes none of them.
+    pub fn silence(&self) {
+        self.faults.silent.store(self.connections(), Ordering::SeqCst);
+    }
+
+    /// Closes all connections and accepts no more, or accepts them again.
+    pub fn refuse(&self, refuse: bool) {
+        self.faults.refuses.store(refuse, Ordering::SeqCst);
+        if refuse {
+            let mut open = lock(&self.faults.open);
+            open.cancel();
+            *open = CancellationToken::new();
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (server, faults) = (server.clone(), Arc::clone(&faults));
+        if faults.refuses.load(Ordering::SeqCst) {
+            continue;
+        }
+        let open = lock(&faults.open).clone();
+        tokio::spawn(open.run_until_cancelled_owned(async move {
+            let _ = client.set_nodelay(true);
+            // A server that is not there closes the connection.
+            if let Ok(server) = UnixStream::connect(&server).await {
+                carry(client, server, &faults).await;
+            }
+        }));
+    }
+}
+
+impl Faults {
+    /// Counts a commit; how its connection is to be cut, if it is.
+    fn commit(&self) -> Option<Cut> {
+        let nth = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
+        let plan = (*lock(&self.plan)).filter(|plan| (plan.from..=plan.to).contains(&nth))?;
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        Some(plan.cut)
+    }
+}
+
+/// Takes a whole message from the beginning of a buffer. Those of a client have no type at first.
+fn message(buffer: &mut Vec<u8>, typed: bool) -> Option<Vec<u8>> {
+    let at = usize::from(typed);
+    let length = buffer.get(at..at + 4)?.try_into().map(u32::from_be_bytes).ok()?;
+    let end = at + usize::try_from(length).ok()?;
+    (buffer.len() >= end).then(|| buffer.drain(..end).collect())
+}
+
+/// A text of a message that ends with a zero, and what follows.
+fn text(bytes: &[u8]) -> (&str, &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let text = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
+    (text, bytes.get(end + 1..).unwrap_or_default())
+}
+
+/// What a client asks for.
+#[derive(Default)]
+struct Requests {
+    /// Which statements that were prepared write.
+    writes: HashMap<String, bool>,
+    bound: bool,
+    writing: bool,
+    transaction: bool,
+}
+
+impl Requests {
+    /// Looks at a message. When it ends a request: whether the request commits something.
+    fn see(&mut self, message: &[u8]) -> Option<bool> {
+        let body = message.get(5..).unwrap_or_default();
+        match message.first() {
+            Some(b'P') => {
+                let (name, rest) = text(body);
+                let (sql, _) = text(rest);
+                // Not `FOR UPDATE`.
+                let writes = ["INSERT INTO ", "UPDATE robota", "DELETE FROM "];
+                let writes = writes.iter().any(|word| sql.contains(word));
+                self.writes.insert(name.to_owned(), writes);
+                None
+            }
+            Some(b'B') => {
+                let (_, rest) = text(body);
+                let (name, _) = text(rest);
+                self.bound = self.writes.get(name).copied().unwrap_or_default();
+                None
+            }
+            Some(b'E') => {
+                self.writing |= self.bound;
+                None
+            }
+            Some(b'S') => {
+                let wrote = std::mem::take(&mut self.writing);
+                Some(wrote && !self.transaction)
+            }
+            Some(b'Q') => {
+                let (sql, _) = text(body);
+                if sql.starts_with("BEGIN") {
+                    self.transaction = true;
+                } else if sql.starts_with("COMMIT") || sql.starts_with("ROLLBACK") {
+                    self.transaction = false;
+                    return Some(sql.starts_with("COMMIT"));
+                }
+                Some(false)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Carries what both say until one of them ends, or the connection is cut.
+async fn carry(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
+    let number = faults.connections.fetch_add(1, Ordering::SeqCst);
+    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    let mut requests = Requests::default();
+    // What is held back until the request is whole, and how many requests have no answer yet.
+    let (mut held, mut pending, mut begun) = (Vec::new(), 0_u64, false);
+    loop {
+        tokio::select! {
+            count = client.read_buf(&mut asked) => {
+                let Ok(1..) = count else { return };
+                if number < faults.silent.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                while let Some(message) = message(&mut asked, begun) {
+                    let ends = if begun { requests.see(&message) } else { Some(false) };
+                    held.extend(message);
+                    let Some(commits) = ends else { continue };
+                    if begun && pending == 0 {
+                        faults.round_trips.fetch_add(1, Ordering::SeqCst);
+                    }
+                    begun = true;
+                    pending += 1;
+                    let cut = if commits { faults.commit() } else { None };
+                    if cut == Some(Cut::BeforeCommit)
+                        || server.write_all(&std::mem::take(&mut held)).await.is_err()
+                    {
+                        return;
+                    }
+                    if cut == Some(Cut::AfterCommit) {
+                        while pending > 0 {
+                            let Ok(1..) = server.read_buf(&mut said).await else { return };
+                            pending -= answers(&mut said).1;
+                        }
+                        return;
+                    }
+                }
+                if begun && held.first() == Some(&b'X') {
+                    // The client says goodbye.
+                    return;
+                }
+            }
+            count = server.read_buf(&mut said) => {
+                let Ok(1..) = count else { return };
+                let (answers, ready) = answers(&mut said);
+                pending = pending.saturating_sub(ready);
+                if client.write_all(&answers).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The whole messages of a server, and how many requests they answer.
+fn answers(said: &mut Vec<u8>) -> (Vec<u8>, u64) {
+    let (mut whole, mut ready) = (Vec::new(), 0);
+    while let Some(message) = message(said, true) {
+        ready += u64::from(message.first() == Some(&b'Z'));
+        whole.extend(message);
+    }
+    (whole, ready)
+}
