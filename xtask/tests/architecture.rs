@@ -18,7 +18,8 @@ fn crates() -> Vec<Row> {
         "robota-policy", "robota-exec", "robota-store", "robota-session", "robota-tools",
         "robota-mcp", "robota-config", "robota-runtime",
     ];
-    let libraries = [&below_sdk[..], &["robota-providers", "robota-sdk", "robota-server"]].concat();
+    let above = ["robota-providers", "robota-telemetry", "robota-sdk", "robota-server"];
+    let libraries = [&below_sdk[..], &above[..]].concat();
     vec![
         row("robota-core", &[]),
         row("robota-policy", &["robota-core"]),
@@ -26,6 +27,7 @@ fn crates() -> Vec<Row> {
         row("robota-store", &["robota-core"]),
         row("robota-session", &["robota-core", "robota-policy"]),
         row("robota-providers", &["robota-core"]),
+        row("robota-telemetry", &["robota-core"]),
         row("robota-tools", &["robota-core", "robota-policy", "robota-exec"]),
         row("robota-mcp", &["robota-core", "robota-exec"]),
         row("robota-config", &["robota-core", "robota-policy"]),
@@ -65,16 +67,17 @@ fn third_party() -> Vec<Row> {
         row("landlock", &["robota-exec"]),
         row("libc", &["robota-exec", "robota-store", "xtask"]),
         row("nucleo-matcher", &["robota-cli"]),
-        row("opentelemetry*", &["robota-cli"]),
+        row("opentelemetry*", &["robota-telemetry"]),
         row("process-wrap", &["robota-exec"]),
+        row("prost", &["robota-telemetry"]),
         row("pty-process", &["robota-exec"]),
         row("pulldown-cmark", &["robota-cli"]),
         row("ratatui*", &["robota-cli"]),
-        row("reqwest", &["robota-providers", "robota-tools", "robota-sdk", "robota-server"]),
+        row("reqwest", &["robota-providers", "robota-telemetry", "robota-tools", "robota-sdk", "robota-server"]),
         row("rmcp", &["robota-mcp"]),
         row("rusqlite", &["robota-store"]),
         row("rustix", &["robota-exec", "robota-store", "robota-tools"]),
-        row("rustls*", &["robota-providers", "robota-tools", "robota-cli"]),
+        row("rustls*", &["robota-providers", "robota-telemetry", "robota-tools", "robota-cli"]),
         row("seccompiler", &["robota-exec"]),
         row("serde-saphyr", &["robota-core", "robota-config", "robota-testkit"]),
         row("similar", &["robota-tools", "robota-sdk", "robota-cli", "xtask"]),
@@ -84,7 +87,8 @@ fn third_party() -> Vec<Row> {
         row("tokio-postgres*", &["robota-store"]),
         row("toml", &["robota-config"]),
         row("tower*", &["robota-server", "robota-testkit"]),
-        row("tracing-subscriber", &["robota-cli"]),
+        row("tracing-opentelemetry", &["robota-telemetry"]),
+        row("tracing-subscriber", &["robota-telemetry", "robota-cli"]),
         row("tree-sitter*", &["robota-policy"]),
         row("two-face", &["robota-cli"]),
         // Plain data and plumbing: no I/O of their own, anybody may.

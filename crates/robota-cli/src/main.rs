@@ -20,6 +20,7 @@ mod setup;
 mod signals;
 mod stdin;
 mod store;
+mod telemetry;
 mod which;
 
 use std::ffi::OsString;

@@ -13,6 +13,7 @@ use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts};
 use crate::provider::{self, Wish};
 use crate::setup::Setup;
+use crate::telemetry::Telemetry;
 use crate::which::{Which, which};
 use crate::{Exit, debug, hooks, output, sandbox, signals, stdin, store};
 
@@ -29,10 +30,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
     setup.tell_problems();
     let cwd = setup.places.cwd.clone();
-    let _trace = match &args.debug {
-        Some(file) => Some(debug::start(file.as_deref(), &cwd)?),
-        None => None,
-    };
+    let telemetry = Telemetry::start(&setup.environment);
+    debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
     let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
     let chosen = provider::choose(wish, &setup).await?;
     let sessions = &args.session;
@@ -75,6 +74,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
             (session, since)
         }
     };
+    let counted = telemetry.count(&session, since).await?;
     let watcher = match args.output_format {
         OutputFormat::Events => Some(watch(&session, since).await?),
         OutputFormat::Text | OutputFormat::Json => None,
@@ -91,10 +91,11 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     }
     drop(session);
     supervisor.shutdown().await;
-    if let Some(watcher) = watcher {
-        // It ends with the session.
-        let _ = watcher.await;
+    // They end with the session.
+    for task in [watcher, counted].into_iter().flatten() {
+        let _ = task.await;
     }
+    telemetry.finish().await;
     Ok(finish(&report?, &id, args.output_format))
 }
 

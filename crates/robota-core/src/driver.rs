@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 pub use config::{Ports, SessionConfig};
-use model::ModelRun;
+use model::{ModelRun, ModelScope};
 pub use recorder::{APPEND_RETRIES, Observer, Recorder, SNAPSHOT_EVERY};
 pub use redact::redact_reply;
 use side::SideQueue;
@@ -34,6 +35,7 @@ use crate::hook::HookPoint;
 use crate::ids::TurnId;
 use crate::journal::JournalError;
 use crate::message::Cause;
+use crate::telemetry;
 use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
 
 /// A turn in progress. Whoever owns the recorder waits until it is [`ready`](Drive::ready) and
@@ -50,6 +52,9 @@ pub struct Drive {
     side: SideQueue,
     /// What calls are given; cancelled when the drive is dropped.
     context: CallContext,
+    span: Span,
+    /// The span of the round, and its number.
+    round: (Span, u32),
     /// An append failed: nothing starts any more, and events are only recorded.
     broken: bool,
     report: Option<TurnReport>,
@@ -79,7 +84,11 @@ impl Drive {
             redactor: config.redactor.clone(),
             ..CallContext::detached()
         };
+        let (session, provider) = (context.session.as_ref(), ports.provider.name());
+        let span = telemetry::turn_span(session, turn.id(), &config.turn.model, provider);
         let mut drive = Self {
+            round: (span.clone(), 0),
+            span,
             tasks: Tasks::new(side.clone(), context.clone()),
             ports,
             config,
@@ -92,8 +101,8 @@ impl Drive {
             broken: false,
             report: None,
         };
-        tracing::debug!(turn = %drive.turn.id(), model = %drive.config.turn.model, "turn starts");
-        drive.perform(recorder, effects).await;
+        let span = drive.span.clone();
+        drive.perform(recorder, effects).instrument(span).await;
         Ok(drive)
     }
 
@@ -119,6 +128,14 @@ impl Drive {
     /// Does one thing the turn has to do; the report once it is over. Not cancel safe: let it
     /// finish, or drop the drive.
     pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
+        let span = self.span.clone();
+        self.work(recorder).instrument(span).await;
+        let report = self.report.take()?;
+        telemetry::record_turn(&self.span, &report);
+        Some(report)
+    }
+
+    async fn work(&mut self, recorder: &mut Recorder) {
         if self.report.is_none() {
             match self.inputs.pop_front() {
                 Some(input) => self.feed(recorder, input).await,
@@ -131,9 +148,6 @@ impl Drive {
                 }
             }
         }
-        let report = self.report.take()?;
-        tracing::debug!(end = ?report.end, rounds = report.rounds, "turn ends");
-        Some(report)
     }
 
     /// Interrupts the turn: what has arrived counts, nothing more starts, and what runs is
@@ -189,19 +203,21 @@ impl Drive {
                 // The machine starts nothing once an append failed.
                 _ if self.broken => {}
                 Effect::CallModel(call) => {
-                    let (context, side) = (self.context.child(), &self.side);
-                    let state = recorder.state();
-                    self.model = Some(ModelRun::start(
-                        &self.ports,
-                        &self.config,
-                        state,
-                        call,
-                        context,
-                        side,
-                    ));
+                    if self.round.1 != call.round {
+                        self.round = (telemetry::round_span(&self.span, call.round), call.round);
+                    }
+                    let scope = ModelScope {
+                        context: self.context.child(),
+                        side: &self.side,
+                        round: &self.round.0,
+                    };
+                    let (ports, config) = (&self.ports, &self.config);
+                    self.model =
+                        Some(ModelRun::start(ports, config, recorder.state(), call, scope));
                 }
                 effect => {
-                    self.tasks.start(effect, &self.ports, &self.config, recorder.state());
+                    let (ports, config) = (&self.ports, &self.config);
+                    self.tasks.start(effect, ports, config, recorder.state(), &self.round.0);
                 }
             }
         }

@@ -92,6 +92,7 @@ pub mod sandbox;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod state;
+pub mod telemetry;
 pub mod tool;
 pub mod turn;
 pub mod usage;

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
 pub(crate) use request::{Accepted, Reply, Request, Rewrite, SendRequest};
@@ -185,7 +186,8 @@ impl Actor {
     /// error; nobody waits for a task that is gone.
     pub(crate) async fn run(self) {
         let hub = Arc::clone(&self.shared.hub);
-        if AssertUnwindSafe(self.serve()).catch_unwind().await.is_err() {
+        let span = tracing::info_span!("session", session = %self.shared.id);
+        if AssertUnwindSafe(self.serve().instrument(span)).catch_unwind().await.is_err() {
             let text = "the session's task panicked";
             let data = ErrorData::new(ErrorKind::Plugin, text)
                 .with_hint("resume the session: nothing acknowledged is lost");

@@ -30,7 +30,7 @@
 //! | for | there is |
 //! |---|---|
 //! | talking | [`Session::send`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
-//! | watching | [`Session::subscribe`], [`Kinds`], [`Callbacks`] |
+//! | watching | [`Session::subscribe`], [`follow`], [`Session::watch`], [`Kinds`], [`Callbacks`] |
 //! | stopping | [`Session::interrupt`], [`Session::shutdown`] |
 //! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
@@ -85,4 +85,4 @@ pub use session::{
     Asked, Chat, ChatEnd, ContextHandle, LiveTurn, Permissions, Recovery, Reply, SendOptions,
     Session, SessionInfo, Status, ToolChange, TurnWatch,
 };
-pub use subscribe::{Observed, SessionEvent, Since, Subscription};
+pub use subscribe::{Observed, SessionEvent, Since, Subscription, follow};

@@ -107,7 +107,23 @@ impl Stream for Subscription {
     }
 }
 
-/// Begins to follow a session.
+/// Follows a session that need not be open here: another process may write to it. What is in the
+/// journal after `since` comes first, then what the writer appends, as the store notices it.
+///
+/// # Errors
+/// When there is no such session, or its journal cannot be read. The stream ends with an error
+/// when the session is deleted.
+pub async fn follow(
+    store: Arc<dyn JournalStore>,
+    session: &SessionId,
+    since: impl Into<Since>,
+    kinds: impl Into<Kinds>,
+) -> Result<Subscription, SessionError> {
+    let last = store.head(session).await?.last.seq;
+    start(store, session, Source::Store, last, since.into(), kinds.into()).await
+}
+
+/// Follows a session that is open here.
 pub(crate) async fn subscribe(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
@@ -116,8 +132,19 @@ pub(crate) async fn subscribe(
     kinds: Kinds,
 ) -> Result<Subscription, SessionError> {
     // First the queue, then the place: nothing can fall between.
-    let queue = hub.subscribe();
+    let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone() };
     let last = hub.status().last.map_or(0, |cursor| cursor.seq);
+    start(store, session, source, last, since, kinds).await
+}
+
+async fn start(
+    store: Arc<dyn JournalStore>,
+    session: &SessionId,
+    source: Source,
+    last: u64,
+    since: Since,
+    kinds: Kinds,
+) -> Result<Subscription, SessionError> {
     let (at, reset) = match since {
         Since::Now => (last, None),
         Since::Start => (0, None),
@@ -126,8 +153,7 @@ pub(crate) async fn subscribe(
     let feed = Feed {
         store,
         session: session.clone(),
-        queue,
-        ended: hub.ended.clone(),
+        source,
         kinds,
         at,
         behind: at < last,
@@ -180,11 +206,18 @@ async fn place(
     Ok((low, Some(Observed::CursorReset { asked, valid })))
 }
 
+/// What says that there is more.
+enum Source {
+    /// The session is open here.
+    Live { queue: broadcast::Receiver<Arc<Envelope>>, ended: CancellationToken },
+    /// The store notices what another process appends.
+    Store,
+}
+
 struct Feed {
     store: Arc<dyn JournalStore>,
     session: SessionId,
-    queue: broadcast::Receiver<Arc<Envelope>>,
-    ended: CancellationToken,
+    source: Source,
     kinds: Kinds,
     /// The last event that was looked at.
     at: u64,
@@ -221,15 +254,23 @@ impl Feed {
             if self.closing {
                 return None;
             }
-            tokio::select! {
-                biased;
-                published = self.queue.recv() => match published {
-                    Ok(envelope) if envelope.seq <= self.at => {}
-                    Ok(envelope) if envelope.seq == self.at + 1 => self.ready.push_back(envelope),
-                    Ok(_) | Err(RecvError::Lagged(_)) => self.behind = true,
-                    Err(RecvError::Closed) => self.closing = true,
+            match &mut self.source {
+                Source::Live { queue, ended } => tokio::select! {
+                    biased;
+                    published = queue.recv() => match published {
+                        Ok(envelope) if envelope.seq <= self.at => {}
+                        Ok(envelope) if envelope.seq == self.at + 1 => {
+                            self.ready.push_back(envelope);
+                        }
+                        Ok(_) | Err(RecvError::Lagged(_)) => self.behind = true,
+                        Err(RecvError::Closed) => self.closing = true,
+                    },
+                    () = ended.cancelled() => (self.closing, self.behind) = (true, true),
                 },
-                () = self.ended.cancelled() => (self.closing, self.behind) = (true, true),
+                Source::Store => match self.store.wait_past(&self.session, self.at).await {
+                    Ok(()) => self.behind = true,
+                    Err(error) => return Some(Err(error.into())),
+                },
             }
         }
     }

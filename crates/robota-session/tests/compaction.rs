@@ -24,98 +24,106 @@ fn reports() -> (Callbacks, Arc<Mutex<Vec<CompactionReport>>>) {
     (Callbacks::new().on_compaction(move |report| sink.lock().unwrap().push(report)), shown)
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_a_full_window_is_compacted_before_the_turn() {
-    let long = "x".repeat(6_000);
-    let script = Script::new()
-        .text(long.clone())
-        .text("Part one.")
-        .text("Part two.")
-        .text("A summary.")
-        .text("On we go.");
-    let (builder, model) = builder(script);
-    let (callbacks, shown) = reports();
-    let store = memory();
-    let session = builder
-        .callbacks(callbacks)
-        .configure(|config| config.turn.context_window = 2_000)
-        .auto_compact(Some(0.6))
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    session.run("First").await.unwrap();
-    assert_eq!(session.run("Second").await.unwrap(), "On we go.");
-    let messages = session.context().messages().await.unwrap();
-    assert_eq!(messages[0].text(), format!("{SUMMARY_PREFIX} A summary."));
-    assert_eq!(messages[1].text(), "Second");
-    assert_eq!(model.requests().len(), 5, "in three parts");
-    let shown = shown.lock().unwrap().clone();
-    assert_eq!((shown.len(), shown[0].trigger), (1, CompactionTrigger::Auto));
-    assert!(shown[0].before.used_tokens > shown[0].after.used_tokens, "{shown:?}");
-    assert!(shown[0].summary.ends_with("A summary."));
-    let events = journal(&*store, session.id()).await;
-    check(&events, &messages);
-    let at = events.iter().position(|event| event.event.kind() == "compaction_finished").unwrap();
-    assert_eq!(events[at + 1].event.kind(), "prefix_changed");
+#[test]
+fn sess_06_a_full_window_is_compacted_before_the_turn() {
+    both_runtimes(async || {
+        let long = "x".repeat(6_000);
+        let script = Script::new()
+            .text(long.clone())
+            .text("Part one.")
+            .text("Part two.")
+            .text("A summary.")
+            .text("On we go.");
+        let (builder, model) = builder(script);
+        let (callbacks, shown) = reports();
+        let store = memory();
+        let session = builder
+            .callbacks(callbacks)
+            .configure(|config| config.turn.context_window = 2_000)
+            .auto_compact(Some(0.6))
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        session.run("First").await.unwrap();
+        assert_eq!(session.run("Second").await.unwrap(), "On we go.");
+        let messages = session.context().messages().await.unwrap();
+        assert_eq!(messages[0].text(), format!("{SUMMARY_PREFIX} A summary."));
+        assert_eq!(messages[1].text(), "Second");
+        assert_eq!(model.requests().len(), 5, "in three parts");
+        let shown = shown.lock().unwrap().clone();
+        assert_eq!((shown.len(), shown[0].trigger), (1, CompactionTrigger::Auto));
+        assert!(shown[0].before.used_tokens > shown[0].after.used_tokens, "{shown:?}");
+        assert!(shown[0].summary.ends_with("A summary."));
+        let events = journal(&*store, session.id()).await;
+        check(&events, &messages);
+        let at =
+            events.iter().position(|event| event.event.kind() == "compaction_finished").unwrap();
+        assert_eq!(events[at + 1].event.kind(), "prefix_changed");
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_a_window_that_fills_up_between_rounds_is_compacted_there() {
-    let script =
-        yaml("- tools: [big]\n- tools: [big]\n- text: Part.\n- text: A summary.\n- text: Done.");
-    let (builder, model) = builder(script);
-    let big = fn_tool("big", Class::Inspect, |_| async { "y".repeat(2_500) });
-    let store = memory();
-    let session = builder
-        .tools(tool(big))
-        .output_limit(None)
-        .configure(|config| config.turn.context_window = 2_000)
-        .auto_compact(Some(0.6))
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    assert_eq!(session.run("Go").await.unwrap(), "Done.");
-    let messages = session.context().messages().await.unwrap();
-    assert!(messages[0].text().starts_with(SUMMARY_PREFIX), "{}", messages[0].text());
-    check(&journal(&*store, session.id()).await, &messages);
-    assert_eq!(model.requests().len(), 5);
+#[test]
+fn sess_06_a_window_that_fills_up_between_rounds_is_compacted_there() {
+    both_runtimes(async || {
+        let script = yaml(
+            "- tools: [big]\n- tools: [big]\n- text: Part.\n- text: A summary.\n- text: Done.",
+        );
+        let (builder, model) = builder(script);
+        let big = fn_tool("big", Class::Inspect, |_| async { "y".repeat(2_500) });
+        let store = memory();
+        let session = builder
+            .tools(tool(big))
+            .output_limit(None)
+            .configure(|config| config.turn.context_window = 2_000)
+            .auto_compact(Some(0.6))
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        assert_eq!(session.run("Go").await.unwrap(), "Done.");
+        let messages = session.context().messages().await.unwrap();
+        assert!(messages[0].text().starts_with(SUMMARY_PREFIX), "{}", messages[0].text());
+        check(&journal(&*store, session.id()).await, &messages);
+        assert_eq!(model.requests().len(), 5);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_by_hand_with_instructions_and_back_again() {
-    let (first, model) = builder(
-        Script::new().text("a".repeat(400)).text("b".repeat(400)).text("Short.").text("After."),
-    );
-    let (callbacks, shown) = reports();
-    let store = memory();
-    let session = first.clone().callbacks(callbacks).create(store.clone(), None).await.unwrap();
-    session.run("One").await.unwrap();
-    session.run("Two").await.unwrap();
-    let before = session.context().messages().await.unwrap();
-    session.context().compact(Some("keep the names".to_owned())).await.unwrap();
-    let after = session.context().messages().await.unwrap();
-    assert!(after.len() < before.len() && after[0].text() == "[Context Summary] Short.");
-    assert!(model.requests()[2].messages[0].text().contains("keep the names"));
-    {
-        let shown = shown.lock().unwrap();
-        assert_eq!(shown[0].trigger, CompactionTrigger::Manual);
-        assert!(shown[0].after.used_tokens < shown[0].before.used_tokens);
-    }
-    session.run("Three").await.unwrap();
-    // The view before survives a resume.
-    let id = session.id().clone();
-    session.shutdown("end").await.unwrap();
-    let again = first.resume(store.clone(), &id, Resume::default()).await.unwrap();
-    again.context().restore().await.unwrap();
-    let restored = again.context().messages().await.unwrap();
-    assert_eq!(restored[..before.len()], before[..]);
-    assert_eq!(restored.len(), before.len() + 2, "what was said since stays");
-    let twice = again.context().restore().await;
-    assert_eq!(twice, Err(SessionError::NothingToRestore));
-    let state = load(&*store, &id).await.unwrap();
-    assert_eq!(state.view.messages, restored);
-    let history = again.context().full_history().await.unwrap();
-    assert_eq!(history.len(), 7, "six messages and the compaction");
+#[test]
+fn sess_06_by_hand_with_instructions_and_back_again() {
+    both_runtimes(async || {
+        let (first, model) = builder(
+            Script::new().text("a".repeat(400)).text("b".repeat(400)).text("Short.").text("After."),
+        );
+        let (callbacks, shown) = reports();
+        let store = memory();
+        let session = first.clone().callbacks(callbacks).create(store.clone(), None).await.unwrap();
+        session.run("One").await.unwrap();
+        session.run("Two").await.unwrap();
+        let before = session.context().messages().await.unwrap();
+        session.context().compact(Some("keep the names".to_owned())).await.unwrap();
+        let after = session.context().messages().await.unwrap();
+        assert!(after.len() < before.len() && after[0].text() == "[Context Summary] Short.");
+        assert!(model.requests()[2].messages[0].text().contains("keep the names"));
+        {
+            let shown = shown.lock().unwrap();
+            assert_eq!(shown[0].trigger, CompactionTrigger::Manual);
+            assert!(shown[0].after.used_tokens < shown[0].before.used_tokens);
+        }
+        session.run("Three").await.unwrap();
+        // The view before survives a resume.
+        let id = session.id().clone();
+        session.shutdown("end").await.unwrap();
+        let again = first.resume(store.clone(), &id, Resume::default()).await.unwrap();
+        again.context().restore().await.unwrap();
+        let restored = again.context().messages().await.unwrap();
+        assert_eq!(restored[..before.len()], before[..]);
+        assert_eq!(restored.len(), before.len() + 2, "what was said since stays");
+        let twice = again.context().restore().await;
+        assert_eq!(twice, Err(SessionError::NothingToRestore));
+        let state = load(&*store, &id).await.unwrap();
+        assert_eq!(state.view.messages, restored);
+        let history = again.context().full_history().await.unwrap();
+        assert_eq!(history.len(), 7, "six messages and the compaction");
+    });
 }
 
 /// Refuses, or watches.
@@ -145,114 +153,124 @@ impl Hooks for Guard {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_hooks_before_and_after_a_summary() {
-    for refuses in [None, Some("not now")] {
-        let (builder, _) = builder(Script::new().text("a".repeat(400)).text("Short."));
-        let guard = Arc::new(Guard(refuses, Mutex::default()));
-        let session = builder.hooks(guard.clone()).create(memory(), None).await.unwrap();
-        session.run("One").await.unwrap();
-        let result = session.context().compact(Some("briefly".to_owned())).await;
-        let told: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
-        match refuses {
-            None => {
-                result.unwrap();
-                assert_eq!(told, [HookEvent::PreCompact, HookEvent::PostCompact]);
+#[test]
+fn sess_06_hooks_before_and_after_a_summary() {
+    both_runtimes(async || {
+        for refuses in [None, Some("not now")] {
+            let (builder, _) = builder(Script::new().text("a".repeat(400)).text("Short."));
+            let guard = Arc::new(Guard(refuses, Mutex::default()));
+            let session = builder.hooks(guard.clone()).create(memory(), None).await.unwrap();
+            session.run("One").await.unwrap();
+            let result = session.context().compact(Some("briefly".to_owned())).await;
+            let told: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
+            match refuses {
+                None => {
+                    result.unwrap();
+                    assert_eq!(told, [HookEvent::PreCompact, HookEvent::PostCompact]);
+                }
+                Some(_) => {
+                    let error = result.unwrap_err();
+                    assert!(error.to_string().contains("Blocked by hook: not now"), "{error}");
+                    assert_eq!(told, [HookEvent::PreCompact]);
+                    assert_eq!(session.context().messages().await.unwrap().len(), 2);
+                }
             }
-            Some(_) => {
-                let error = result.unwrap_err();
-                assert!(error.to_string().contains("Blocked by hook: not now"), "{error}");
-                assert_eq!(told, [HookEvent::PreCompact]);
-                assert_eq!(session.context().messages().await.unwrap().len(), 2);
-            }
+            assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
         }
-        assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
-    }
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_a_compaction_can_be_interrupted_and_inputs_wait_for_it() {
-    let script = Script::new()
-        .text("a".repeat(400))
-        .answer(Answer::new().gate("summing"))
-        .text("Next.")
-        .text("Again.");
-    let (builder, model) = builder(script);
-    let store = memory();
-    let session = builder.create(store.clone(), None).await.unwrap();
-    session.run("One").await.unwrap();
-    let context = session.context();
-    let compact = tokio::spawn(async move { context.compact(None).await });
-    model.reached("summing").await;
-    assert_eq!(session.status().await.unwrap().state, SessionState::Busy);
-    assert!(matches!(session.context().clear().await, Err(SessionError::Busy { .. })));
-    session.rename("still answering").await.unwrap();
-    assert!(session.interrupt(None).await.unwrap());
-    assert!(matches!(compact.await.unwrap(), Err(SessionError::Compaction(_))));
-    let messages = session.context().messages().await.unwrap();
-    assert_eq!(messages.len(), 2, "the conversation stays as it was");
-    assert_eq!(session.run("Two").await.unwrap(), "Next.");
-    assert_eq!(count(&journal(&*store, session.id()).await, "compaction_failed"), 1);
+#[test]
+fn sess_06_a_compaction_can_be_interrupted_and_inputs_wait_for_it() {
+    both_runtimes(async || {
+        let script = Script::new()
+            .text("a".repeat(400))
+            .answer(Answer::new().gate("summing"))
+            .text("Next.")
+            .text("Again.");
+        let (builder, model) = builder(script);
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        session.run("One").await.unwrap();
+        let context = session.context();
+        let compact = tokio::spawn(async move { context.compact(None).await });
+        model.reached("summing").await;
+        assert_eq!(session.status().await.unwrap().state, SessionState::Busy);
+        assert!(matches!(session.context().clear().await, Err(SessionError::Busy { .. })));
+        session.rename("still answering").await.unwrap();
+        assert!(session.interrupt(None).await.unwrap());
+        assert!(matches!(compact.await.unwrap(), Err(SessionError::Compaction(_))));
+        let messages = session.context().messages().await.unwrap();
+        assert_eq!(messages.len(), 2, "the conversation stays as it was");
+        assert_eq!(session.run("Two").await.unwrap(), "Next.");
+        assert_eq!(count(&journal(&*store, session.id()).await, "compaction_failed"), 1);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_without_a_compactor_a_full_window_says_what_to_do() {
-    let (builder, _) = builder(Script::new().text("x".repeat(9_000)).text("Never."));
-    let session = builder
-        .compactor(None)
-        .configure(|config| config.turn.context_window = 2_000)
-        .create(memory(), None)
-        .await
-        .unwrap();
-    session.run("One").await.unwrap();
-    let reply = session.reply("Two").await.unwrap();
-    assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::ContextFull, error: None });
-    assert!(reply.text.contains("Compact or clear"));
-    assert!(session.context().compact(None).await.is_err());
-    session.context().clear().await.unwrap();
-    assert!(session.context().state().await.unwrap().used_percentage < 1.0);
+#[test]
+fn sess_06_without_a_compactor_a_full_window_says_what_to_do() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("x".repeat(9_000)).text("Never."));
+        let session = builder
+            .compactor(None)
+            .configure(|config| config.turn.context_window = 2_000)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("One").await.unwrap();
+        let reply = session.reply("Two").await.unwrap();
+        assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::ContextFull, error: None });
+        assert!(reply.text.contains("Compact or clear"));
+        assert!(session.context().compact(None).await.is_err());
+        session.context().clear().await.unwrap();
+        assert!(session.context().state().await.unwrap().used_percentage < 1.0);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_05_the_context_is_shown_before_and_after_each_response() {
-    let usage = robota_core::usage::Usage::new(900, 100);
-    let (builder, _) = builder(Script::new().answer(Answer::new().text("Hi.").usage(usage)));
-    let shown: Arc<Mutex<Vec<_>>> = Arc::default();
-    let sink = shown.clone();
-    let callbacks = Callbacks::new().on_context(move |state| sink.lock().unwrap().push(state));
-    let session = builder
-        .callbacks(callbacks)
-        .configure(|config| config.turn.context_window = 10_000)
-        .create(memory(), None)
-        .await
-        .unwrap();
-    session.run("Hello").await.unwrap();
-    let shown = shown.lock().unwrap().clone();
-    assert_eq!(shown.len(), 2);
-    assert!(!shown[0].exact && shown[0].used_tokens < 100, "an estimate first");
-    assert!(shown[1].exact && shown[1].used_tokens == 1_000, "then the count");
-    assert_eq!(shown[1].used_percentage, 10.0);
-    assert_eq!(session.context().state().await.unwrap(), shown[1]);
+#[test]
+fn sess_05_the_context_is_shown_before_and_after_each_response() {
+    both_runtimes(async || {
+        let usage = robota_core::usage::Usage::new(900, 100);
+        let (builder, _) = builder(Script::new().answer(Answer::new().text("Hi.").usage(usage)));
+        let shown: Arc<Mutex<Vec<_>>> = Arc::default();
+        let sink = shown.clone();
+        let callbacks = Callbacks::new().on_context(move |state| sink.lock().unwrap().push(state));
+        let session = builder
+            .callbacks(callbacks)
+            .configure(|config| config.turn.context_window = 10_000)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Hello").await.unwrap();
+        let shown = shown.lock().unwrap().clone();
+        assert_eq!(shown.len(), 2);
+        assert!(!shown[0].exact && shown[0].used_tokens < 100, "an estimate first");
+        assert!(shown[1].exact && shown[1].used_tokens == 1_000, "then the count");
+        assert_eq!(shown[1].used_percentage, 10.0);
+        assert_eq!(session.context().state().await.unwrap(), shown[1]);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_06_a_crash_during_a_compaction_leaves_the_conversation_as_it_was() {
-    let script = Script::new().text("a".repeat(400)).answer(Answer::new().gate("summing"));
-    let (first, model) = builder(script);
-    let store = memory();
-    let session = first.create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.run("One").await.unwrap();
-    let context = session.context();
-    let compact = tokio::spawn(async move { context.compact(None).await });
-    model.reached("summing").await;
-    let events = journal(&*store, &id).await;
-    assert!(matches!(events.last().unwrap().event, Event::CompactionStarted(_)));
-    let store = crashed(&id, &events).await;
-    let (second, _) = builder(Script::new().text("Fine."));
-    let resumed = second.resume(store.clone(), &id, Resume::default()).await.unwrap();
-    assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
-    assert_eq!(resumed.run("Two").await.unwrap(), "Fine.");
-    assert_eq!(count(&journal(&*store, &id).await, "recovered"), 1);
-    compact.abort();
+#[test]
+fn sess_06_a_crash_during_a_compaction_leaves_the_conversation_as_it_was() {
+    both_runtimes(async || {
+        let script = Script::new().text("a".repeat(400)).answer(Answer::new().gate("summing"));
+        let (first, model) = builder(script);
+        let store = memory();
+        let session = first.create(store.clone(), None).await.unwrap();
+        let id = session.id().clone();
+        session.run("One").await.unwrap();
+        let context = session.context();
+        let compact = tokio::spawn(async move { context.compact(None).await });
+        model.reached("summing").await;
+        let events = journal(&*store, &id).await;
+        assert!(matches!(events.last().unwrap().event, Event::CompactionStarted(_)));
+        let store = crashed(&id, &events).await;
+        let (second, _) = builder(Script::new().text("Fine."));
+        let resumed = second.resume(store.clone(), &id, Resume::default()).await.unwrap();
+        assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
+        assert_eq!(resumed.run("Two").await.unwrap(), "Fine.");
+        assert_eq!(count(&journal(&*store, &id).await, "recovered"), 1);
+        compact.abort();
+    });
 }

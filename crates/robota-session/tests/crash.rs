@@ -97,10 +97,8 @@ async fn rich_journal() -> (SessionId, Vec<Envelope>) {
 }
 
 async fn settled(session: &Session) {
-    let mut events = session.subscribe(Since::Now, [EventKind::State]).await.unwrap();
-    while session.is_running() {
-        events.next_event().await;
-    }
+    let mut watch = session.watch();
+    while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
 /// Ids of messages and calls differ between two processes; the words do not.
@@ -115,205 +113,230 @@ fn words(request: &ModelRequest) -> Vec<(Role, String)> {
         .collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_a_session_cut_after_any_event_resumes_and_holds() {
-    let (id, events) = rich_journal().await;
-    assert!(events.len() > 60, "a rich run: {}", events.len());
-    for cut in 1..=events.len() {
-        let store = crashed(&id, &events[..cut]).await;
-        let model = ScriptedProvider::new(Script::new().text("Going on.").looped());
-        let (builder, act) = rich_builder(&model);
-        let resume = Resume { deliver: false, ..Resume::default() };
-        let session = builder.resume(store.clone(), &id, resume).await.unwrap();
-        let status = session.status().await.unwrap();
-        assert_eq!(status.state, SessionState::Ready, "cut {cut}");
-        assert_eq!(act.inputs().len(), 0, "cut {cut}: resuming runs nothing");
-        assert!(model.requests().is_empty(), "cut {cut}: and asks nobody");
-        session.run("Go on").await.unwrap();
-        let after = journal(&*store, &id).await;
-        assert_eq!(after[..cut], events[..cut], "cut {cut}: history is never rewritten");
-        let messages = session.context().messages().await.unwrap();
-        check(&after, &messages);
-        let systems = messages.iter().filter(|message| message.role() == Role::System).count();
-        assert_eq!(systems, 0, "cut {cut}: no system text is inserted");
-        let live = load(&*store, &id).await.unwrap();
-        assert_eq!(live, load_whole(&*store, &id).await.unwrap(), "cut {cut}");
-        assert_eq!(live.view.messages, messages, "cut {cut}: live and resumed are equal");
-        assert!(live.inputs.is_empty(), "cut {cut}: nothing acknowledged is lost");
-    }
+#[test]
+fn kode_05_a_session_cut_after_any_event_resumes_and_holds() {
+    both_runtimes(async || {
+        let (id, events) = rich_journal().await;
+        assert!(events.len() > 60, "a rich run: {}", events.len());
+        for cut in 1..=events.len() {
+            let store = crashed(&id, &events[..cut]).await;
+            let model = ScriptedProvider::new(Script::new().text("Going on.").looped());
+            let (builder, act) = rich_builder(&model);
+            let resume = Resume { deliver: false, ..Resume::default() };
+            let session = builder.resume(store.clone(), &id, resume).await.unwrap();
+            let status = session.status().await.unwrap();
+            assert_eq!(status.state, SessionState::Ready, "cut {cut}");
+            assert_eq!(act.inputs().len(), 0, "cut {cut}: resuming runs nothing");
+            assert!(model.requests().is_empty(), "cut {cut}: and asks nobody");
+            session.run("Go on").await.unwrap();
+            let after = journal(&*store, &id).await;
+            assert_eq!(after[..cut], events[..cut], "cut {cut}: history is never rewritten");
+            let messages = session.context().messages().await.unwrap();
+            check(&after, &messages);
+            let systems = messages.iter().filter(|message| message.role() == Role::System).count();
+            assert_eq!(systems, 0, "cut {cut}: no system text is inserted");
+            let live = load(&*store, &id).await.unwrap();
+            assert_eq!(live, load_whole(&*store, &id).await.unwrap(), "cut {cut}");
+            assert_eq!(live.view.messages, messages, "cut {cut}: live and resumed are equal");
+            assert!(live.inputs.is_empty(), "cut {cut}: nothing acknowledged is lost");
+        }
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_what_was_at_rest_goes_on_with_the_very_same_request() {
-    let (id, events) = rich_journal().await;
-    let finished: Vec<usize> = (0..events.len())
-        .filter(|at| matches!(events[*at].event, Event::TurnFinished(_)))
-        .collect();
-    let live = {
-        let model = ScriptedProvider::new(rich());
+#[test]
+fn kode_05_what_was_at_rest_goes_on_with_the_very_same_request() {
+    both_runtimes(async || {
+        let (id, events) = rich_journal().await;
+        let finished: Vec<usize> = (0..events.len())
+            .filter(|at| matches!(events[*at].event, Event::TurnFinished(_)))
+            .collect();
+        let live = {
+            let model = ScriptedProvider::new(rich());
+            let (builder, _) = rich_builder(&model);
+            let session = builder.create(memory(), None).await.unwrap();
+            session.run("First").await.unwrap();
+            session.run("Second").await.unwrap();
+            model.requests().pop().unwrap()
+        };
+        let store = crashed(&id, &events[..=finished[0]]).await;
+        let model = ScriptedProvider::new(Script::new().text("The second answer."));
         let (builder, _) = rich_builder(&model);
-        let session = builder.create(memory(), None).await.unwrap();
-        session.run("First").await.unwrap();
+        let session = builder.resume(store, &id, Resume::default()).await.unwrap();
         session.run("Second").await.unwrap();
-        model.requests().pop().unwrap()
-    };
-    let store = crashed(&id, &events[..=finished[0]]).await;
-    let model = ScriptedProvider::new(Script::new().text("The second answer."));
-    let (builder, _) = rich_builder(&model);
-    let session = builder.resume(store, &id, Resume::default()).await.unwrap();
-    session.run("Second").await.unwrap();
-    let resumed = model.requests().pop().unwrap();
-    let prefix = live.messages.len() - 1;
-    let bytes = |request: &ModelRequest| serde_json::to_vec(&request.messages[..prefix]).unwrap();
-    assert_eq!(bytes(&live), bytes(&resumed), "byte for byte, but for the id of the new message");
-    assert_eq!(words(&live), words(&resumed));
-    assert_eq!(live.system, resumed.system);
-    assert_eq!(live.tools, resumed.tools);
+        let resumed = model.requests().pop().unwrap();
+        let prefix = live.messages.len() - 1;
+        let bytes =
+            |request: &ModelRequest| serde_json::to_vec(&request.messages[..prefix]).unwrap();
+        assert_eq!(
+            bytes(&live),
+            bytes(&resumed),
+            "byte for byte, but for the id of the new message"
+        );
+        assert_eq!(words(&live), words(&resumed));
+        assert_eq!(live.system, resumed.system);
+        assert_eq!(live.tools, resumed.tools);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_going_on_asks_again_without_the_half_answer() {
-    let (first, model) = builder(Script::new().answer(Answer::new().text("Half an").gate("never")));
-    let store = memory();
-    let session = first.create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.send("Hi").await.unwrap();
-    model.reached("never").await;
-    let events = journal(&*store, &id).await;
-    let store = crashed(&id, &events).await;
-    let (second, again) = builder(Script::new().text("A whole answer."));
-    let resume = Resume { continue_turn: true, ..Resume::default() };
-    let resumed = second.resume(store.clone(), &id, resume).await.unwrap();
-    let mut texts = resumed.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
-    let half = texts.next_event().await.unwrap().unwrap();
-    let Event::AssistantMessage(half) = half.event() else { panic!() };
-    assert_eq!(half.message.state(), MessageState::Interrupted(Cause::Crash));
-    texts.next_event().await.unwrap().unwrap();
-    settled(&resumed).await;
-    assert_eq!(words(&again.requests()[0]), words(&model.requests()[0]), "the same request");
-    let history = resumed.context().full_history().await.unwrap();
-    assert_eq!(history.len(), 3, "the half answer stays in the history");
-    assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
-    assert_eq!(resumed.recovery().continue_turn().await, Err(SessionError::NothingToContinue));
-    let kinds = kinds_of(&journal(&*store, &id).await);
-    let at = kinds.iter().position(|kind| kind == "rewound").unwrap();
-    assert_eq!(kinds[at + 1], "prefix_changed");
+#[test]
+fn kode_05_going_on_asks_again_without_the_half_answer() {
+    both_runtimes(async || {
+        let (first, model) =
+            builder(Script::new().answer(Answer::new().text("Half an").gate("never")));
+        let store = memory();
+        let session = first.create(store.clone(), None).await.unwrap();
+        let id = session.id().clone();
+        session.send("Hi").await.unwrap();
+        model.reached("never").await;
+        let events = journal(&*store, &id).await;
+        let store = crashed(&id, &events).await;
+        let (second, again) = builder(Script::new().text("A whole answer."));
+        let resume = Resume { continue_turn: true, ..Resume::default() };
+        let resumed = second.resume(store.clone(), &id, resume).await.unwrap();
+        let mut texts = resumed.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        let half = texts.next_event().await.unwrap().unwrap();
+        let Event::AssistantMessage(half) = half.event() else { panic!() };
+        assert_eq!(half.message.state(), MessageState::Interrupted(Cause::Crash));
+        texts.next_event().await.unwrap().unwrap();
+        settled(&resumed).await;
+        assert_eq!(words(&again.requests()[0]), words(&model.requests()[0]), "the same request");
+        let history = resumed.context().full_history().await.unwrap();
+        assert_eq!(history.len(), 3, "the half answer stays in the history");
+        assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
+        assert_eq!(resumed.recovery().continue_turn().await, Err(SessionError::NothingToContinue));
+        let kinds = kinds_of(&journal(&*store, &id).await);
+        let at = kinds.iter().position(|kind| kind == "rewound").unwrap();
+        assert_eq!(kinds[at + 1], "prefix_changed");
+    });
 }
 
 fn kinds_of(events: &[Envelope]) -> Vec<String> {
     kinds(events).into_iter().map(str::to_owned).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_an_accepted_input_is_delivered_and_its_hook_run_again() {
-    let (id, events) = rich_journal().await;
-    let cut = events.iter().position(|event| {
+#[test]
+fn kode_05_an_accepted_input_is_delivered_and_its_hook_run_again() {
+    both_runtimes(async || {
+        let (id, events) = rich_journal().await;
+        let cut = events.iter().position(|event| {
         matches!(&event.event, Event::HookStarted(data) if data.point == HookPoint::UserPromptSubmit)
     });
-    let store = crashed(&id, &events[..=cut.unwrap()]).await;
-    let model = ScriptedProvider::new(Script::new().text("Here."));
-    let (builder, _) = rich_builder(&model);
-    let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
-    settled(&session).await;
-    let sent = words(&model.requests()[0]);
-    assert_eq!(sent, [(Role::User, "(hooked) First".to_owned())]);
-    let after = journal(&*store, &id).await;
-    let accepted = after.iter().filter(|event| event.event.kind() == "input_accepted").count();
-    assert_eq!(accepted, 1, "it is the same input");
+        let store = crashed(&id, &events[..=cut.unwrap()]).await;
+        let model = ScriptedProvider::new(Script::new().text("Here."));
+        let (builder, _) = rich_builder(&model);
+        let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
+        settled(&session).await;
+        let sent = words(&model.requests()[0]);
+        assert_eq!(sent, [(Role::User, "(hooked) First".to_owned())]);
+        let after = journal(&*store, &id).await;
+        let accepted = after.iter().filter(|event| event.event.kind() == "input_accepted").count();
+        assert_eq!(accepted, 1, "it is the same input");
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not() {
-    let (id, events) = rich_journal().await;
-    let cut = events.iter().position(|event| {
+#[test]
+fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not() {
+    both_runtimes(async || {
+        let (id, events) = rich_journal().await;
+        let cut = events.iter().position(|event| {
         matches!(&event.event, Event::HookStarted(data) if data.point == HookPoint::PostToolUse)
     });
-    let store = crashed(&id, &events[..=cut.unwrap()]).await;
-    let model = ScriptedProvider::new(Script::new().text("Fine."));
-    let (builder, _) = rich_builder(&model);
-    let look = echo("look", Class::Inspect);
-    let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
-    let messages = session.context().messages().await.unwrap();
-    let told: Vec<_> = messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
-    assert!(told.iter().any(|text| text == "stamped: {}"), "{told:?}");
-    assert!(look.inputs().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn kode_05_manual_reports_and_lets_the_caller_choose() {
-    let (first, _) = builder(yaml("- tools: [slow, later]"));
-    let slow = robota_testkit::blocking_tool("slow", Class::Execute);
-    let later = echo("later", Class::Execute);
-    let store = memory();
-    let tools = || [tool(slow.clone()), tool(later.clone())].concat();
-    let session = first.tools(tools()).gate(allow()).create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.send("Go").await.unwrap();
-    slow.started(1).await;
-    let store = crashed(&id, &journal(&*store, &id).await).await;
-    let (second, model) = builder(Script::new().text("On it."));
-    let resume = Resume { strategy: Strategy::Manual, ..Resume::default() };
-    let resumed =
-        second.tools(tools()).gate(allow()).resume(store.clone(), &id, resume).await.unwrap();
-    let open = resumed.recovery().open_operations().await.unwrap();
-    let calls: Vec<_> = open
-        .iter()
-        .map(|open| match open {
-            OpenOperation::Call { call, ran } => (call.tool_use.name.as_str(), *ran),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    use robota_core::event::Ran;
-    assert_eq!(calls, [("slow", Ran::Maybe), ("later", Ran::No)]);
-    let refused = resumed.send("Hello?").await.unwrap_err();
-    assert!(matches!(refused, SessionError::Unrecovered { .. }));
-    assert_eq!(count(&journal(&*store, &id).await, "recovered"), 0, "nothing is sealed yet");
-    let OpenOperation::Call { call, .. } = &open[0] else { panic!() };
-    let outcome = robota_core::tool::ToolOutcome::ok("I looked: it is done.");
-    let choices = [(call.tool_use.call.clone(), Choice::Outcome(outcome))].into();
-    resumed.recovery().recover(choices).await.unwrap();
-    assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
-    resumed.recovery().continue_turn().await.unwrap();
-    settled(&resumed).await;
-    let sent = words(&model.requests()[0]);
-    assert!(sent[2].1.starts_with("I looked: it is done.later did not run"), "{sent:?}");
-    let messages = resumed.context().messages().await.unwrap();
-    check(&journal(&*store, &id).await, &messages);
-    assert!(later.inputs().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
-    let (first, _) = builder(yaml("- tools: [noisy]"));
-    let noisy = Noisy(robota_testkit::blocking_tool("noisy", Class::Execute));
-    let store = memory();
-    let session =
-        first.tools(tool(noisy.clone())).gate(allow()).create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.send("Go").await.unwrap();
-    noisy.0.started(1).await;
-    let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-    while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::ToolOutput(_)) {}
-    let written = journal(&*store, &id).await;
-    let call = written.iter().find_map(|event| match &event.event {
-        Event::ToolStarted(data) => Some(data.call.clone()),
-        _ => None,
+        let store = crashed(&id, &events[..=cut.unwrap()]).await;
+        let model = ScriptedProvider::new(Script::new().text("Fine."));
+        let (builder, _) = rich_builder(&model);
+        let look = echo("look", Class::Inspect);
+        let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
+        let messages = session.context().messages().await.unwrap();
+        let told: Vec<_> = messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
+        assert!(told.iter().any(|text| text == "stamped: {}"), "{told:?}");
+        assert!(look.inputs().is_empty());
     });
-    let store = crashed(&id, &written).await;
-    let (second, _) = builder(Script::new());
-    let hints = vec![robota_session::RecoveryHint {
-        exit: Some(9),
-        ..robota_session::RecoveryHint::of(call.unwrap())
-    }];
-    let secret = robota_core::env_ref::Secret::new("sk-12345678");
-    let resumed = second
-        .configure(|config| config.redactor = robota_core::redact::Redactor::new([secret]))
-        .resume(store, &id, Resume { hints, ..Resume::default() })
-        .await
-        .unwrap();
-    let messages = resumed.context().messages().await.unwrap();
-    let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-    assert!(told.contains("code 9") && told.contains("half way [REDACTED]"), "{told}");
+}
+
+#[test]
+fn kode_05_manual_reports_and_lets_the_caller_choose() {
+    both_runtimes(async || {
+        let (first, _) = builder(yaml("- tools: [slow, later]"));
+        let slow = robota_testkit::blocking_tool("slow", Class::Execute);
+        let later = echo("later", Class::Execute);
+        let store = memory();
+        let tools = || [tool(slow.clone()), tool(later.clone())].concat();
+        let session = first.tools(tools()).gate(allow()).create(store.clone(), None).await.unwrap();
+        let id = session.id().clone();
+        session.send("Go").await.unwrap();
+        slow.started(1).await;
+        let store = crashed(&id, &journal(&*store, &id).await).await;
+        let (second, model) = builder(Script::new().text("On it."));
+        let resume = Resume { strategy: Strategy::Manual, ..Resume::default() };
+        let resumed =
+            second.tools(tools()).gate(allow()).resume(store.clone(), &id, resume).await.unwrap();
+        let open = resumed.recovery().open_operations().await.unwrap();
+        let calls: Vec<_> = open
+            .iter()
+            .map(|open| match open {
+                OpenOperation::Call { call, ran } => (call.tool_use.name.as_str(), *ran),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        use robota_core::event::Ran;
+        assert_eq!(calls, [("slow", Ran::Maybe), ("later", Ran::No)]);
+        let refused = resumed.send("Hello?").await.unwrap_err();
+        assert!(matches!(refused, SessionError::Unrecovered { .. }));
+        assert_eq!(count(&journal(&*store, &id).await, "recovered"), 0, "nothing is sealed yet");
+        let OpenOperation::Call { call, .. } = &open[0] else { panic!() };
+        let outcome = robota_core::tool::ToolOutcome::ok("I looked: it is done.");
+        let choices = [(call.tool_use.call.clone(), Choice::Outcome(outcome))].into();
+        resumed.recovery().recover(choices).await.unwrap();
+        assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
+        resumed.recovery().continue_turn().await.unwrap();
+        settled(&resumed).await;
+        let sent = words(&model.requests()[0]);
+        assert!(sent[2].1.starts_with("I looked: it is done.later did not run"), "{sent:?}");
+        let messages = resumed.context().messages().await.unwrap();
+        check(&journal(&*store, &id).await, &messages);
+        assert!(later.inputs().is_empty());
+    });
+}
+
+#[test]
+fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
+    both_runtimes(async || {
+        let (first, _) = builder(yaml("- tools: [noisy]"));
+        let noisy = Noisy(robota_testkit::blocking_tool("noisy", Class::Execute));
+        let store = memory();
+        let session = first
+            .tools(tool(noisy.clone()))
+            .gate(allow())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        let id = session.id().clone();
+        session.send("Go").await.unwrap();
+        noisy.0.started(1).await;
+        let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::ToolOutput(_)) {
+        }
+        let written = journal(&*store, &id).await;
+        let call = written.iter().find_map(|event| match &event.event {
+            Event::ToolStarted(data) => Some(data.call.clone()),
+            _ => None,
+        });
+        let store = crashed(&id, &written).await;
+        let (second, _) = builder(Script::new());
+        let hints = vec![robota_session::RecoveryHint {
+            exit: Some(9),
+            ..robota_session::RecoveryHint::of(call.unwrap())
+        }];
+        let secret = robota_core::env_ref::Secret::new("sk-12345678");
+        let resumed = second
+            .configure(|config| config.redactor = robota_core::redact::Redactor::new([secret]))
+            .resume(store, &id, Resume { hints, ..Resume::default() })
+            .await
+            .unwrap();
+        let messages = resumed.context().messages().await.unwrap();
+        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(told.contains("code 9") && told.contains("half way [REDACTED]"), "{told}");
+    });
 }
 
 /// Shows output, then runs until it is released.
@@ -336,28 +359,30 @@ impl robota_core::tool::Tool for Noisy {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_05_approvals_do_not_survive_a_resume() {
-    let (first, _) = builder(yaml("- tools: [act]\n- tools: [act]\n- text: Done."));
-    let act = echo("act", Class::Execute);
-    let store = memory();
-    let session = first
-        .tools(tool(act.clone()))
-        .gate(ask())
-        .approvals(Approvals::Decide)
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    let id = session.id().clone();
-    let reply = session.reply("Go").await.unwrap();
-    let store = crashed(&id, &journal(&*store, &id).await).await;
-    let (second, _) = builder(Script::new().text("Fine."));
-    let resumed = second.gate(ask()).resume(store, &id, Resume::default()).await.unwrap();
-    assert_eq!(resumed.status().await.unwrap().state, SessionState::Ready);
-    let robota_session::ChatEnd::Paused { permissions } = reply.end else { panic!() };
-    let allow = robota_session::Decision::Allow(Scope::Once);
-    assert!(resumed.permissions().decide(&permissions[0], allow, None).await.is_err());
-    let messages = resumed.context().messages().await.unwrap();
-    let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-    assert!(told.contains("did not run") && act.inputs().is_empty(), "{told}");
+#[test]
+fn kode_05_approvals_do_not_survive_a_resume() {
+    both_runtimes(async || {
+        let (first, _) = builder(yaml("- tools: [act]\n- tools: [act]\n- text: Done."));
+        let act = echo("act", Class::Execute);
+        let store = memory();
+        let session = first
+            .tools(tool(act.clone()))
+            .gate(ask())
+            .approvals(Approvals::Decide)
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        let id = session.id().clone();
+        let reply = session.reply("Go").await.unwrap();
+        let store = crashed(&id, &journal(&*store, &id).await).await;
+        let (second, _) = builder(Script::new().text("Fine."));
+        let resumed = second.gate(ask()).resume(store, &id, Resume::default()).await.unwrap();
+        assert_eq!(resumed.status().await.unwrap().state, SessionState::Ready);
+        let robota_session::ChatEnd::Paused { permissions } = reply.end else { panic!() };
+        let allow = robota_session::Decision::Allow(Scope::Once);
+        assert!(resumed.permissions().decide(&permissions[0], allow, None).await.is_err());
+        let messages = resumed.context().messages().await.unwrap();
+        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(told.contains("did not run") && act.inputs().is_empty(), "{told}");
+    });
 }

@@ -20,151 +20,168 @@ fn texts(messages: &[Arc<robota_core::message::Message>]) -> Vec<String> {
     messages.iter().map(|message| message.text()).collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_a_fork_goes_on_from_a_safe_point_and_leaves_its_parent_alone() {
-    let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Other."));
-    let store = memory();
-    let id = "agent:dev/session:main".into();
-    let session = builder.create(store.clone(), Some(id)).await.unwrap();
-    session.run("First").await.unwrap();
-    session.run("Second").await.unwrap();
-    assert_eq!(session.snapshot(None).await.unwrap().to_string(), "agent:dev/session:main@sfp:2");
-    let before = journal(&*store, session.id()).await;
-    let child = session.fork(&place("sfp:1"), None).await.unwrap();
-    assert!(child.id().as_str().starts_with("agent:dev/session:main/fork:"), "{}", child.id());
-    assert_eq!(child.run("Instead").await.unwrap(), "Other.");
-    let messages = child.context().messages().await.unwrap();
-    assert_eq!(texts(&messages), ["First", "One.", "Instead", "Other."]);
-    check(&journal(&*store, child.id()).await, &messages);
+#[test]
+fn kode_04_a_fork_goes_on_from_a_safe_point_and_leaves_its_parent_alone() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Other."));
+        let store = memory();
+        let id = "agent:dev/session:main".into();
+        let session = builder.create(store.clone(), Some(id)).await.unwrap();
+        session.run("First").await.unwrap();
+        session.run("Second").await.unwrap();
+        assert_eq!(
+            session.snapshot(None).await.unwrap().to_string(),
+            "agent:dev/session:main@sfp:2"
+        );
+        let before = journal(&*store, session.id()).await;
+        let child = session.fork(&place("sfp:1"), None).await.unwrap();
+        assert!(child.id().as_str().starts_with("agent:dev/session:main/fork:"), "{}", child.id());
+        assert_eq!(child.run("Instead").await.unwrap(), "Other.");
+        let messages = child.context().messages().await.unwrap();
+        assert_eq!(texts(&messages), ["First", "One.", "Instead", "Other."]);
+        check(&journal(&*store, child.id()).await, &messages);
 
-    let after = journal(&*store, session.id()).await;
-    assert_eq!(after[..before.len()], before[..], "the parent is untouched");
-    let [forked] = &after[before.len()..] else { panic!("one note, and nothing else") };
-    let Event::Forked(note) = &forked.event else { panic!("{forked:?}") };
-    assert_eq!(&note.child, child.id());
-    let messages = session.context().messages().await.unwrap();
-    assert_eq!(texts(&messages), ["First", "One.", "Second", "Two."]);
+        let after = journal(&*store, session.id()).await;
+        assert_eq!(after[..before.len()], before[..], "the parent is untouched");
+        let [forked] = &after[before.len()..] else { panic!("one note, and nothing else") };
+        let Event::Forked(note) = &forked.event else { panic!("{forked:?}") };
+        assert_eq!(&note.child, child.id());
+        let messages = session.context().messages().await.unwrap();
+        assert_eq!(texts(&messages), ["First", "One.", "Second", "Two."]);
 
-    let grandchild = child.fork(&Selector::Latest, None).await.unwrap();
-    let lineage = grandchild.info().await.unwrap().lineage;
-    let line: Vec<_> = lineage.iter().map(|origin| &origin.session).collect();
-    assert_eq!(line, [child.id(), session.id()]);
-    assert_eq!(lineage[1].at, note.at);
+        let grandchild = child.fork(&Selector::Latest, None).await.unwrap();
+        let lineage = grandchild.info().await.unwrap().lineage;
+        let line: Vec<_> = lineage.iter().map(|origin| &origin.session).collect();
+        assert_eq!(line, [child.id(), session.id()]);
+        assert_eq!(lineage[1].at, note.at);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_labels_are_places_to_come_back_to() {
-    let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
-    let store = memory();
-    let session = builder.create(store.clone(), None).await.unwrap();
-    session.run("First").await.unwrap();
-    let snapshot = session.snapshot(Some("before-it")).await.unwrap();
-    assert_eq!(snapshot.to_string(), format!("{}@label:before-it", session.id()));
-    session.run("Second").await.unwrap();
-    let child = session.fork(&snapshot.place, None).await.unwrap();
-    assert_eq!(texts(&child.context().messages().await.unwrap()), ["First", "One."]);
-    assert_eq!(child.status().await.unwrap().state, SessionState::Ready);
-    for bad in ["../up", "a/b", "", ".hidden"] {
-        assert!(matches!(session.snapshot(Some(bad)).await, Err(SessionError::Id(_))), "{bad}");
-    }
-    let unknown = session.fork(&place("label:nowhere"), None).await.err().unwrap();
-    assert!(matches!(unknown, SessionError::NoSafePoint { .. }), "{unknown}");
-    let unknown = session.fork(&place("sfp:99"), None).await.err().unwrap();
-    assert!(unknown.to_string().contains("sfp:99"), "{unknown}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn kode_04_a_fork_of_a_busy_session_takes_the_last_safe_point() {
-    let (builder, model) = builder(yaml(
-        "- text: One.\n- tools: [look]\n- tools: [slow]\n- text: Parent.\n- text: Third.\n- text: Child.",
-    ));
-    let slow = blocking_tool("slow", Class::Execute);
-    let store = memory();
-    let session = builder
-        .tools(tool(slow.clone()))
-        .tools(tool(echo("look", Class::Inspect)))
-        .gate(allow())
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    session.run("First").await.unwrap();
-    let waiting = session.send("Second").await.unwrap();
-    slow.started(1).await;
-    session.send("Third").await.unwrap();
-    let child = session.fork(&Selector::Latest, None).await.unwrap();
-    assert_eq!(child.status().await.unwrap().state, SessionState::Ready);
-    let messages = child.context().messages().await.unwrap();
-    assert_eq!(messages.len(), 5, "up to the results of `look`");
-    check(&journal(&*store, child.id()).await, &messages);
-    assert_eq!(child.status().await.unwrap().queued, 0, "what waits, waits for the parent");
-    slow.release("ok");
-    let mut events = session.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
-    loop {
-        let event = events.next_event().await.unwrap().unwrap();
-        let Event::AssistantMessage(data) = event.event() else { panic!() };
-        if data.message.text() == "Parent." {
-            break;
+#[test]
+fn kode_04_labels_are_places_to_come_back_to() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        session.run("First").await.unwrap();
+        let snapshot = session.snapshot(Some("before-it")).await.unwrap();
+        assert_eq!(snapshot.to_string(), format!("{}@label:before-it", session.id()));
+        session.run("Second").await.unwrap();
+        let child = session.fork(&snapshot.place, None).await.unwrap();
+        assert_eq!(texts(&child.context().messages().await.unwrap()), ["First", "One."]);
+        assert_eq!(child.status().await.unwrap().state, SessionState::Ready);
+        for bad in ["../up", "a/b", "", ".hidden"] {
+            assert!(matches!(session.snapshot(Some(bad)).await, Err(SessionError::Id(_))), "{bad}");
         }
-    }
-    assert!(child.run("Over to you").await.is_ok());
-    let _ = (waiting, model);
+        let unknown = session.fork(&place("label:nowhere"), None).await.err().unwrap();
+        assert!(matches!(unknown, SessionError::NoSafePoint { .. }), "{unknown}");
+        let unknown = session.fork(&place("sfp:99"), None).await.err().unwrap();
+        assert!(unknown.to_string().contains("sfp:99"), "{unknown}");
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_a_busy_session_without_a_safe_point_cannot_be_forked_yet() {
-    let (builder, model) = builder(Script::new().answer(Answer::new().gate("never")));
-    let session = builder.create(memory(), None).await.unwrap();
-    session.send("Hi").await.unwrap();
-    model.reached("never").await;
-    let error = session.fork(&Selector::Latest, None).await.err().unwrap();
-    assert!(matches!(error, SessionError::NoSafePoint { .. }), "{error}");
-    assert!(session.snapshot(None).await.is_err());
+#[test]
+fn kode_04_a_fork_of_a_busy_session_takes_the_last_safe_point() {
+    both_runtimes(async || {
+        let (builder, model) = builder(yaml(
+            "- text: One.\n- tools: [look]\n- tools: [slow]\n- text: Parent.\n- text: Third.\n- text: Child.",
+        ));
+        let slow = blocking_tool("slow", Class::Execute);
+        let store = memory();
+        let session = builder
+            .tools(tool(slow.clone()))
+            .tools(tool(echo("look", Class::Inspect)))
+            .gate(allow())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        session.run("First").await.unwrap();
+        let waiting = session.send("Second").await.unwrap();
+        slow.started(1).await;
+        session.send("Third").await.unwrap();
+        let child = session.fork(&Selector::Latest, None).await.unwrap();
+        assert_eq!(child.status().await.unwrap().state, SessionState::Ready);
+        let messages = child.context().messages().await.unwrap();
+        assert_eq!(messages.len(), 5, "up to the results of `look`");
+        check(&journal(&*store, child.id()).await, &messages);
+        assert_eq!(child.status().await.unwrap().queued, 0, "what waits, waits for the parent");
+        slow.release("ok");
+        let mut events = session.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        loop {
+            let event = events.next_event().await.unwrap().unwrap();
+            let Event::AssistantMessage(data) = event.event() else { panic!() };
+            if data.message.text() == "Parent." {
+                break;
+            }
+        }
+        assert!(child.run("Over to you").await.is_ok());
+        let _ = (waiting, model);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_a_cursor_means_the_last_safe_point_before_it() {
-    let (builder, _) = builder(Script::new().text("One.").text("Two."));
-    let store = memory();
-    let session = builder.create(store.clone(), None).await.unwrap();
-    session.run("First").await.unwrap();
-    let cursor = session.status().await.unwrap().cursor.unwrap();
-    session.run("Second").await.unwrap();
-    let child = session.fork(&Selector::At(cursor), None).await.unwrap();
-    assert_eq!(texts(&child.context().messages().await.unwrap()), ["First", "One."]);
-    let wrong = robota_core::event::Cursor { epoch: 7, ..cursor };
-    assert!(session.fork(&Selector::At(wrong), None).await.is_err());
+#[test]
+fn kode_04_a_busy_session_without_a_safe_point_cannot_be_forked_yet() {
+    both_runtimes(async || {
+        let (builder, model) = builder(Script::new().answer(Answer::new().gate("never")));
+        let session = builder.create(memory(), None).await.unwrap();
+        session.send("Hi").await.unwrap();
+        model.reached("never").await;
+        let error = session.fork(&Selector::Latest, None).await.err().unwrap();
+        assert!(matches!(error, SessionError::NoSafePoint { .. }), "{error}");
+        assert!(session.snapshot(None).await.is_err());
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_the_child_is_safe_before_the_parent_speaks_of_it() {
-    let (builder, _) = builder(Script::new().text("One."));
-    let store = Failing::new();
-    let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
-    session.run("First").await.unwrap();
-    let child = "agent:dev/session:child";
-    // The fork itself is one step of the store; the note in the parent is the next append.
-    let next = store.appends() + 1;
-    store.fail(next, next);
-    let failed = session.fork(&Selector::Latest, Some(child.into())).await;
-    assert!(failed.is_err());
-    assert!(store.inner.head(&child.into()).await.is_ok(), "the child is there");
-    assert_eq!(count(&journal(&store, session.id()).await, "forked"), 0);
-    let again = session.fork(&Selector::Latest, Some(child.into())).await;
-    assert!(again.is_err(), "its id is taken");
-    assert!(session.fork(&Selector::Latest, Some("../x".into())).await.is_err());
+#[test]
+fn kode_04_a_cursor_means_the_last_safe_point_before_it() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two."));
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        session.run("First").await.unwrap();
+        let cursor = session.status().await.unwrap().cursor.unwrap();
+        session.run("Second").await.unwrap();
+        let child = session.fork(&Selector::At(cursor), None).await.unwrap();
+        assert_eq!(texts(&child.context().messages().await.unwrap()), ["First", "One."]);
+        let wrong = robota_core::event::Cursor { epoch: 7, ..cursor };
+        assert!(session.fork(&Selector::At(wrong), None).await.is_err());
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_subscribers_are_told_of_forks_and_safe_points() {
-    let (builder, _) = builder(Script::new().text("One."));
-    let session = builder.create(memory(), None).await.unwrap();
-    let kinds = Kinds::from([EventKind::Forked, EventKind::Commit]);
-    let mut events = session.subscribe(Since::Now, kinds).await.unwrap();
-    session.run("First").await.unwrap();
-    let child = session.fork(&Selector::Latest, None).await.unwrap();
-    let commit = events.next_event().await.unwrap().unwrap();
-    assert_eq!(commit.kinds, [EventKind::Commit]);
-    let forked = events.next_event().await.unwrap().unwrap();
-    let Event::Forked(data) = forked.event() else { panic!() };
-    assert_eq!(&data.child, child.id());
+#[test]
+fn kode_04_the_child_is_safe_before_the_parent_speaks_of_it() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One."));
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        session.run("First").await.unwrap();
+        let child = "agent:dev/session:child";
+        // The fork itself is one step of the store; the note in the parent is the next append.
+        let next = store.appends() + 1;
+        store.fail(next, next);
+        let failed = session.fork(&Selector::Latest, Some(child.into())).await;
+        assert!(failed.is_err());
+        assert!(store.inner.head(&child.into()).await.is_ok(), "the child is there");
+        assert_eq!(count(&journal(&store, session.id()).await, "forked"), 0);
+        let again = session.fork(&Selector::Latest, Some(child.into())).await;
+        assert!(again.is_err(), "its id is taken");
+        assert!(session.fork(&Selector::Latest, Some("../x".into())).await.is_err());
+    });
+}
+
+#[test]
+fn kode_04_subscribers_are_told_of_forks_and_safe_points() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One."));
+        let session = builder.create(memory(), None).await.unwrap();
+        let kinds = Kinds::from([EventKind::Forked, EventKind::Commit]);
+        let mut events = session.subscribe(Since::Now, kinds).await.unwrap();
+        session.run("First").await.unwrap();
+        let child = session.fork(&Selector::Latest, None).await.unwrap();
+        let commit = events.next_event().await.unwrap().unwrap();
+        assert_eq!(commit.kinds, [EventKind::Commit]);
+        let forked = events.next_event().await.unwrap().unwrap();
+        let Event::Forked(data) = forked.event() else { panic!() };
+        assert_eq!(&data.child, child.id());
+    });
 }

@@ -65,68 +65,115 @@ fn decided(events: &[robota_core::event::Envelope]) -> Vec<PermissionDecided> {
     decided.collect()
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_04_nobody_to_ask_means_no() {
-    let (builder, _) = builder(make_twice());
-    let (bash, store) = (bash(), memory());
-    let session =
-        builder.tools(tool(bash.clone())).gate(policy()).create(store.clone(), None).await.unwrap();
-    session.run("Build").await.unwrap();
-    assert!(bash.inputs().is_empty());
-    let messages = session.context().messages().await.unwrap();
-    let text = messages[2].tool_results().next().unwrap().as_text();
-    assert!(text.starts_with("Permission denied"), "{text}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn sess_04_a_yes_for_the_session_holds_for_calls_like_it_and_can_be_taken_back() {
-    let (builder, _) = builder(make_twice());
-    let (bash, store) = (bash(), memory());
-    let asked = Arc::new(Mutex::new(0));
-    let counter = asked.clone();
-    let handler = approver_fn(move |_| {
-        *counter.lock().unwrap() += 1;
-        async { Said::Remember { scope: Scope::Session, rules: vec![], note: None } }
-    });
-    let session = builder
-        .tools(tool(bash.clone()))
-        .gate(policy())
-        .approvals(Approvals::Handler(handler))
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    assert_eq!(session.run("Build").await.unwrap(), "Built.");
-    assert_eq!((*asked.lock().unwrap(), bash.inputs().len()), (1, 2), "asked once, ran twice");
-    let decided = decided(&journal(&*store, session.id()).await);
-    assert_eq!((decided[0].by, decided[0].scope), (DecidedBy::User, Some(Scope::Session)));
-    assert_eq!(decided[0].rules, session.permissions().session_allowed());
-    assert_eq!((decided[1].by, decided[1].scope), (DecidedBy::Gate, None));
-    assert!(decided[1].reason.contains(&decided[0].rules[0]), "{}", decided[1].reason);
-    session.permissions().clear_session_allowed();
-    assert!(session.permissions().session_allowed().is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
-    for (read_only, scope) in [(false, Scope::Always), (true, Scope::Session)] {
+#[test]
+fn sess_04_nobody_to_ask_means_no() {
+    both_runtimes(async || {
         let (builder, _) = builder(make_twice());
-        let (bash, store, sink) = (bash(), memory(), Arc::new(Sink(Mutex::default(), read_only)));
+        let (bash, store) = (bash(), memory());
         let session = builder
             .tools(tool(bash.clone()))
             .gate(policy())
-            .approvals(Approvals::Decide)
-            .rule_sink(sink.clone())
             .create(store.clone(), None)
             .await
             .unwrap();
-        let reply = session.reply("Build").await.unwrap();
+        session.run("Build").await.unwrap();
+        assert!(bash.inputs().is_empty());
+        let messages = session.context().messages().await.unwrap();
+        let text = messages[2].tool_results().next().unwrap().as_text();
+        assert!(text.starts_with("Permission denied"), "{text}");
+    });
+}
+
+#[test]
+fn sess_04_a_yes_for_the_session_holds_for_calls_like_it_and_can_be_taken_back() {
+    both_runtimes(async || {
+        let (builder, _) = builder(make_twice());
+        let (bash, store) = (bash(), memory());
+        let asked = Arc::new(Mutex::new(0));
+        let counter = asked.clone();
+        let handler = approver_fn(move |_| {
+            *counter.lock().unwrap() += 1;
+            async { Said::Remember { scope: Scope::Session, rules: vec![], note: None } }
+        });
+        let session = builder
+            .tools(tool(bash.clone()))
+            .gate(policy())
+            .approvals(Approvals::Handler(handler))
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        assert_eq!(session.run("Build").await.unwrap(), "Built.");
+        assert_eq!((*asked.lock().unwrap(), bash.inputs().len()), (1, 2), "asked once, ran twice");
+        let decided = decided(&journal(&*store, session.id()).await);
+        assert_eq!((decided[0].by, decided[0].scope), (DecidedBy::User, Some(Scope::Session)));
+        assert_eq!(decided[0].rules, session.permissions().session_allowed());
+        assert_eq!((decided[1].by, decided[1].scope), (DecidedBy::Gate, None));
+        assert!(decided[1].reason.contains(&decided[0].rules[0]), "{}", decided[1].reason);
+        session.permissions().clear_session_allowed();
+        assert!(session.permissions().session_allowed().is_empty());
+    });
+}
+
+#[test]
+fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
+    both_runtimes(async || {
+        for (read_only, scope) in [(false, Scope::Always), (true, Scope::Session)] {
+            let (builder, _) = builder(make_twice());
+            let (bash, store, sink) =
+                (bash(), memory(), Arc::new(Sink(Mutex::default(), read_only)));
+            let session = builder
+                .tools(tool(bash.clone()))
+                .gate(policy())
+                .approvals(Approvals::Decide)
+                .rule_sink(sink.clone())
+                .create(store.clone(), None)
+                .await
+                .unwrap();
+            let reply = session.reply("Build").await.unwrap();
+            let ChatEnd::Paused { permissions } = reply.end else { panic!("{reply:?}") };
+            let pending = session.permissions().pending();
+            assert_eq!(pending[0].call.call, permissions[0]);
+            let shown = pending[0].rules.clone();
+            assert!(shown[0].starts_with("Bash(make") && shown[0] != "Bash", "{shown:?}");
+            let always = Decision::Allow(Scope::Always);
+            session.permissions().decide(&permissions[0], always, Some("ok".into())).await.unwrap();
+            let mut events = session
+                .subscribe(reply.last.unwrap(), [robota_session::EventKind::State])
+                .await
+                .unwrap();
+            while !matches!(
+                events.next_event().await.unwrap().unwrap().event(),
+                Event::TurnFinished(_)
+            ) {}
+            assert_eq!(bash.inputs().len(), 2);
+            let decided = decided(&journal(&*store, session.id()).await);
+            assert_eq!((decided[0].scope, &decided[0].rules), (Some(scope), &shown));
+            assert_eq!(*sink.0.lock().unwrap(), if read_only { vec![] } else { shown });
+            assert_eq!(decided[0].reason.contains("read-only"), read_only);
+        }
+    });
+}
+
+#[test]
+fn kode_01_several_approvals_are_answered_each_by_itself() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [a, b, c]\n- text: Done."));
+        let store = memory();
+        let mut building = builder.gate(ask()).approvals(Approvals::Decide);
+        for name in ["a", "b", "c"] {
+            building = building.tools(tool(echo(name, Class::Execute)));
+        }
+        let session = building.create(store.clone(), None).await.unwrap();
+        let reply = session.reply("Go").await.unwrap();
         let ChatEnd::Paused { permissions } = reply.end else { panic!("{reply:?}") };
-        let pending = session.permissions().pending();
-        assert_eq!(pending[0].call.call, permissions[0]);
-        let shown = pending[0].rules.clone();
-        assert!(shown[0].starts_with("Bash(make") && shown[0] != "Bash", "{shown:?}");
-        let always = Decision::Allow(Scope::Always);
-        session.permissions().decide(&permissions[0], always, Some("ok".into())).await.unwrap();
+        assert_eq!(permissions.len(), 3);
+        let decide = session.permissions();
+        decide.decide(&permissions[1], Decision::Deny, Some("not b".into())).await.unwrap();
+        let again = decide.decide(&permissions[1], Decision::Allow(Scope::Once), None).await;
+        assert!(again.is_err(), "it was answered already");
+        assert_eq!(session.status().await.unwrap().state, SessionState::Paused, "two still wait");
+        decide.decide(&permissions[2], Decision::Allow(Scope::Once), None).await.unwrap();
+        decide.decide(&permissions[0], Decision::Allow(Scope::Once), None).await.unwrap();
         let mut events = session
             .subscribe(reply.last.unwrap(), [robota_session::EventKind::State])
             .await
@@ -134,68 +181,44 @@ async fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
         while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_))
         {
         }
-        assert_eq!(bash.inputs().len(), 2);
-        let decided = decided(&journal(&*store, session.id()).await);
-        assert_eq!((decided[0].scope, &decided[0].rules), (Some(scope), &shown));
-        assert_eq!(*sink.0.lock().unwrap(), if read_only { vec![] } else { shown });
-        assert_eq!(decided[0].reason.contains("read-only"), read_only);
-    }
+        let messages = session.context().messages().await.unwrap();
+        let told: Vec<_> = messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
+        assert_eq!(told[0], (false, "{}".to_owned()));
+        assert_eq!(told[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
+        assert_eq!(told[2], (false, "{}".to_owned()));
+        check(&journal(&*store, session.id()).await, &messages);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_01_several_approvals_are_answered_each_by_itself() {
-    let (builder, _) = builder(yaml("- tools: [a, b, c]\n- text: Done."));
-    let store = memory();
-    let mut building = builder.gate(ask()).approvals(Approvals::Decide);
-    for name in ["a", "b", "c"] {
-        building = building.tools(tool(echo(name, Class::Execute)));
-    }
-    let session = building.create(store.clone(), None).await.unwrap();
-    let reply = session.reply("Go").await.unwrap();
-    let ChatEnd::Paused { permissions } = reply.end else { panic!("{reply:?}") };
-    assert_eq!(permissions.len(), 3);
-    let decide = session.permissions();
-    decide.decide(&permissions[1], Decision::Deny, Some("not b".into())).await.unwrap();
-    let again = decide.decide(&permissions[1], Decision::Allow(Scope::Once), None).await;
-    assert!(again.is_err(), "it was answered already");
-    assert_eq!(session.status().await.unwrap().state, SessionState::Paused, "two still wait");
-    decide.decide(&permissions[2], Decision::Allow(Scope::Once), None).await.unwrap();
-    decide.decide(&permissions[0], Decision::Allow(Scope::Once), None).await.unwrap();
-    let mut events =
-        session.subscribe(reply.last.unwrap(), [robota_session::EventKind::State]).await.unwrap();
-    while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_)) {}
-    let messages = session.context().messages().await.unwrap();
-    let told: Vec<_> = messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
-    assert_eq!(told[0], (false, "{}".to_owned()));
-    assert_eq!(told[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
-    assert_eq!(told[2], (false, "{}".to_owned()));
-    check(&journal(&*store, session.id()).await, &messages);
-}
-
-#[tokio::test(start_paused = true)]
-async fn sess_01_the_mode_can_change_while_a_session_lives() {
-    let make = json!({"command": "make all"});
-    let (builder, _) = builder(
-        Script::new()
-            .tool("Bash", make.clone())
-            .text("Not allowed.")
-            .tool("Bash", make)
-            .text("Built."),
-    );
-    let (bash, store) = (bash(), memory());
-    let session = builder
-        .tools(tool(bash.clone()))
-        .gate(policy())
-        .mode(Mode::Plan)
-        .create(store.clone(), None)
-        .await
-        .unwrap();
-    session.run("Build").await.unwrap();
-    assert!(bash.inputs().is_empty());
-    session.permissions().set_mode(Mode::BypassPermissions).await.unwrap();
-    session.run("Build").await.unwrap();
-    assert_eq!((bash.inputs().len(), session.permissions().mode()), (1, Mode::BypassPermissions));
-    assert_eq!(count(&journal(&*store, session.id()).await, "mode_changed"), 2);
+#[test]
+fn sess_01_the_mode_can_change_while_a_session_lives() {
+    both_runtimes(async || {
+        let make = json!({"command": "make all"});
+        let (builder, _) = builder(
+            Script::new()
+                .tool("Bash", make.clone())
+                .text("Not allowed.")
+                .tool("Bash", make)
+                .text("Built."),
+        );
+        let (bash, store) = (bash(), memory());
+        let session = builder
+            .tools(tool(bash.clone()))
+            .gate(policy())
+            .mode(Mode::Plan)
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        session.run("Build").await.unwrap();
+        assert!(bash.inputs().is_empty());
+        session.permissions().set_mode(Mode::BypassPermissions).await.unwrap();
+        session.run("Build").await.unwrap();
+        assert_eq!(
+            (bash.inputs().len(), session.permissions().mode()),
+            (1, Mode::BypassPermissions)
+        );
+        assert_eq!(count(&journal(&*store, session.id()).await, "mode_changed"), 2);
+    });
 }
 
 /// A hook in code that says what it is told to say.
@@ -240,28 +263,36 @@ async fn told(hook: Says, verdict: Verdict) -> (String, usize) {
     (text, act.inputs().len())
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
-    let pre = |pre| Says { pre, post: PostToolDecision::Continue };
-    let reason = || "no".to_owned();
-    let deny = pre(PreToolDecision::Deny { reason: reason() });
-    assert_eq!(told(deny, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 0));
-    let ask = pre(PreToolDecision::Ask { reason: reason() });
-    let (text, ran) = told(ask, Verdict::Allow).await;
-    assert!(text.starts_with("Permission denied") && ran == 0, "nobody is there to ask: {text}");
-    let answer = pre(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
-    assert_eq!(told(answer, Verdict::Allow).await, ("from the hook".to_owned(), 0));
-    let input = json!({"n": 2});
-    let change = pre(PreToolDecision::Change { input, then: AfterChange::Judge });
-    assert_eq!(told(change, Verdict::Allow).await, ("{\"n\":2}".to_owned(), 1));
-    let post = |post| Says { pre: PreToolDecision::Continue, post };
-    let replace = post(PostToolDecision::Replace { outcome: ToolOutcome::ok("short") });
-    assert_eq!(told(replace, Verdict::Allow).await, ("short".to_owned(), 1));
-    let block = post(PostToolDecision::Block { reason: reason() });
-    assert_eq!(told(block, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 1));
-    let allow = pre(PreToolDecision::Allow { reason: None });
-    let (text, ran) = told(allow, Verdict::Ask).await;
-    assert!(text.starts_with("Permission denied") && ran == 0, "a hook cannot lift a rule: {text}");
+#[test]
+fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
+    both_runtimes(async || {
+        let pre = |pre| Says { pre, post: PostToolDecision::Continue };
+        let reason = || "no".to_owned();
+        let deny = pre(PreToolDecision::Deny { reason: reason() });
+        assert_eq!(told(deny, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 0));
+        let ask = pre(PreToolDecision::Ask { reason: reason() });
+        let (text, ran) = told(ask, Verdict::Allow).await;
+        assert!(
+            text.starts_with("Permission denied") && ran == 0,
+            "nobody is there to ask: {text}"
+        );
+        let answer = pre(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
+        assert_eq!(told(answer, Verdict::Allow).await, ("from the hook".to_owned(), 0));
+        let input = json!({"n": 2});
+        let change = pre(PreToolDecision::Change { input, then: AfterChange::Judge });
+        assert_eq!(told(change, Verdict::Allow).await, ("{\"n\":2}".to_owned(), 1));
+        let post = |post| Says { pre: PreToolDecision::Continue, post };
+        let replace = post(PostToolDecision::Replace { outcome: ToolOutcome::ok("short") });
+        assert_eq!(told(replace, Verdict::Allow).await, ("short".to_owned(), 1));
+        let block = post(PostToolDecision::Block { reason: reason() });
+        assert_eq!(told(block, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 1));
+        let allow = pre(PreToolDecision::Allow { reason: None });
+        let (text, ran) = told(allow, Verdict::Ask).await;
+        assert!(
+            text.starts_with("Permission denied") && ran == 0,
+            "a hook cannot lift a rule: {text}"
+        );
+    });
 }
 
 /// The hook of the README: guards paths, and moves long results into a file.
@@ -319,28 +350,30 @@ impl HookFiles for Files {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_06_the_context_gives_the_sandboxs_files() {
-    let (builder, _) = builder(yaml(
-        "- tools: [{tool: read, input: {file: /etc/passwd}}, {tool: read, input: {file: /srv/a}}]\n- text: Done.",
-    ));
-    let (read, files) = (echo("read", Class::Inspect), Arc::new(Files::default()));
-    let session = builder
-        .tools(tool(read.clone()))
-        .code_hook(Arc::new(PathGuard))
-        .hook_files(files.clone())
-        .create(memory(), None)
-        .await
-        .unwrap();
-    session.run("Go").await.unwrap();
-    let messages = session.context().messages().await.unwrap();
-    let told: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
-    assert_eq!(told[0], "Blocked by hook: path out of sandbox");
-    assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
-    assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
-    assert_eq!(read.inputs().len(), 1);
-    let hooks = session.get_hooks();
-    assert_eq!((hooks[0].name.as_str(), hooks[0].origin), ("path-guard", HookOrigin::Code));
+#[test]
+fn kode_06_the_context_gives_the_sandboxs_files() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml(
+            "- tools: [{tool: read, input: {file: /etc/passwd}}, {tool: read, input: {file: /srv/a}}]\n- text: Done.",
+        ));
+        let (read, files) = (echo("read", Class::Inspect), Arc::new(Files::default()));
+        let session = builder
+            .tools(tool(read.clone()))
+            .code_hook(Arc::new(PathGuard))
+            .hook_files(files.clone())
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let messages = session.context().messages().await.unwrap();
+        let told: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
+        assert_eq!(told[0], "Blocked by hook: path out of sandbox");
+        assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
+        assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
+        assert_eq!(read.inputs().len(), 1);
+        let hooks = session.get_hooks();
+        assert_eq!((hooks[0].name.as_str(), hooks[0].origin), ("path-guard", HookOrigin::Code));
+    });
 }
 
 struct Watcher {
@@ -372,26 +405,28 @@ impl CodeHook for Watcher {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_06_hooks_before_and_after_the_model() {
-    for (refuse, says) in
-        [(None, "Hi."), (Some("call"), "too expensive"), (Some("answer"), "too rude")]
-    {
-        let (builder, model) = builder(Script::new().text("Hi."));
-        let watcher = Arc::new(Watcher { refuse, seen: Mutex::default() });
-        let session = builder.create(memory(), None).await.unwrap();
-        session.use_hooks(watcher.clone());
-        let reply = session.reply("Hello").await.unwrap();
-        assert!(reply.text.contains(says), "{}", reply.text);
-        match refuse {
-            Some("call") => assert!(model.requests().is_empty()),
-            _ => {
-                assert_eq!(model.requests()[0].temperature, Some(0.5));
-                assert_eq!(*watcher.seen.lock().unwrap(), ["Hi."]);
+#[test]
+fn kode_06_hooks_before_and_after_the_model() {
+    both_runtimes(async || {
+        for (refuse, says) in
+            [(None, "Hi."), (Some("call"), "too expensive"), (Some("answer"), "too rude")]
+        {
+            let (builder, model) = builder(Script::new().text("Hi."));
+            let watcher = Arc::new(Watcher { refuse, seen: Mutex::default() });
+            let session = builder.create(memory(), None).await.unwrap();
+            session.use_hooks(watcher.clone());
+            let reply = session.reply("Hello").await.unwrap();
+            assert!(reply.text.contains(says), "{}", reply.text);
+            match refuse {
+                Some("call") => assert!(model.requests().is_empty()),
+                _ => {
+                    assert_eq!(model.requests()[0].temperature, Some(0.5));
+                    assert_eq!(*watcher.seen.lock().unwrap(), ["Hi."]);
+                }
             }
+            assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
         }
-        assert_eq!(session.status().await.unwrap().state, SessionState::Ready);
-    }
+    });
 }
 
 /// Hooks as settings would have them.
@@ -409,114 +444,128 @@ impl Hooks for Settings {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_06_hooks_of_settings_see_what_hooks_in_code_changed() {
-    let (builder, _) = builder(yaml("- tools: [{tool: act, input: {n: 1}}]\n- text: Done."));
-    let input = json!({"n": 2});
-    let code = Says {
-        pre: PreToolDecision::Change { input: input.clone(), then: AfterChange::Judge },
-        post: PostToolDecision::Continue,
-    };
-    let reply = HookReply {
-        answer: HookAnswer::PreToolUse(PreToolDecision::Continue),
-        context: Some("mind the gap".to_owned()),
-        stop: None,
-    };
-    let settings = Arc::new(Settings(Mutex::default(), reply));
-    let act = echo("act", Class::Execute);
-    let session = builder
-        .tools(tool(act.clone()))
-        .gate(allow())
-        .code_hook(Arc::new(code))
-        .hooks(settings.clone())
-        .create(memory(), None)
-        .await
-        .unwrap();
-    session.run("Go").await.unwrap();
-    let HookInput::PreToolUse { tool_use, .. } = settings.0.lock().unwrap()[0].clone() else {
-        panic!()
-    };
-    assert_eq!(tool_use.input.json(), Some(&input));
-    assert_eq!(act.inputs(), [input]);
-    let messages = session.context().messages().await.unwrap();
-    let text = messages[2].tool_results().next().unwrap().as_text();
-    assert_eq!(text, "{\"n\":2}mind the gap");
+#[test]
+fn kode_06_hooks_of_settings_see_what_hooks_in_code_changed() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [{tool: act, input: {n: 1}}]\n- text: Done."));
+        let input = json!({"n": 2});
+        let code = Says {
+            pre: PreToolDecision::Change { input: input.clone(), then: AfterChange::Judge },
+            post: PostToolDecision::Continue,
+        };
+        let reply = HookReply {
+            answer: HookAnswer::PreToolUse(PreToolDecision::Continue),
+            context: Some("mind the gap".to_owned()),
+            stop: None,
+        };
+        let settings = Arc::new(Settings(Mutex::default(), reply));
+        let act = echo("act", Class::Execute);
+        let session = builder
+            .tools(tool(act.clone()))
+            .gate(allow())
+            .code_hook(Arc::new(code))
+            .hooks(settings.clone())
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let HookInput::PreToolUse { tool_use, .. } = settings.0.lock().unwrap()[0].clone() else {
+            panic!()
+        };
+        assert_eq!(tool_use.input.json(), Some(&input));
+        assert_eq!(act.inputs(), [input]);
+        let messages = session.context().messages().await.unwrap();
+        let text = messages[2].tool_results().next().unwrap().as_text();
+        assert_eq!(text, "{\"n\":2}mind the gap");
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_15_a_hook_that_wants_all_work_to_stop_ends_the_turn() {
-    let (builder, _) = builder(yaml("- tools: [act]\n- text: Never."));
-    let reply = HookReply {
-        answer: HookAnswer::PreToolUse(PreToolDecision::Continue),
-        context: None,
-        stop: Some("lunch".to_owned()),
-    };
-    let act = echo("act", Class::Execute);
-    let session = builder
-        .tools(tool(act.clone()))
-        .gate(allow())
-        .hooks(Arc::new(Settings(Mutex::default(), reply)))
-        .create(memory(), None)
-        .await
-        .unwrap();
-    let reply = session.reply("Go").await.unwrap();
-    assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::Stopped, error: None });
-    assert!(act.inputs().is_empty());
+#[test]
+fn sess_15_a_hook_that_wants_all_work_to_stop_ends_the_turn() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [act]\n- text: Never."));
+        let reply = HookReply {
+            answer: HookAnswer::PreToolUse(PreToolDecision::Continue),
+            context: None,
+            stop: Some("lunch".to_owned()),
+        };
+        let act = echo("act", Class::Execute);
+        let session = builder
+            .tools(tool(act.clone()))
+            .gate(allow())
+            .hooks(Arc::new(Settings(Mutex::default(), reply)))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let reply = session.reply("Go").await.unwrap();
+        assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::Stopped, error: None });
+        assert!(act.inputs().is_empty());
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_17_tools_that_are_not_there_reach_the_same_callback_once() {
-    let (builder, _) = builder(yaml("- tools: [look, nowhere, act]\n- text: Done."));
-    let shown: Arc<Mutex<Vec<ToolExecution>>> = Arc::default();
-    let sink = shown.clone();
-    let callbacks =
-        robota_session::Callbacks::new().on_tool(move |event| sink.lock().unwrap().push(event));
-    let session = builder
-        .tools(tool(echo("look", Class::Inspect)))
-        .tools(tool(echo("act", Class::Execute)))
-        .callbacks(callbacks)
-        .create(memory(), None)
-        .await
-        .unwrap();
-    session.run("Go").await.unwrap();
-    let shown = shown.lock().unwrap();
-    let ends: Vec<_> = shown
-        .iter()
-        .filter_map(|event| match event {
-            ToolExecution::End { tool, success, denied, error_code, .. } => {
-                Some((tool.as_str(), *success, *denied, error_code.as_deref()))
-            }
-            ToolExecution::Start { .. } => None,
-        })
-        .collect();
-    assert_eq!(shown.len(), 4, "only what runs begins: {shown:?}");
-    assert!(ends.contains(&("look", true, false, None)));
-    assert!(ends.contains(&("nowhere", false, false, Some("unknown_tool"))));
-    assert!(ends.contains(&("act", false, true, Some("denied"))));
+#[test]
+fn sess_17_tools_that_are_not_there_reach_the_same_callback_once() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [look, nowhere, act]\n- text: Done."));
+        let shown: Arc<Mutex<Vec<ToolExecution>>> = Arc::default();
+        let sink = shown.clone();
+        let callbacks =
+            robota_session::Callbacks::new().on_tool(move |event| sink.lock().unwrap().push(event));
+        let session = builder
+            .tools(tool(echo("look", Class::Inspect)))
+            .tools(tool(echo("act", Class::Execute)))
+            .callbacks(callbacks)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let shown = shown.lock().unwrap();
+        let ends: Vec<_> = shown
+            .iter()
+            .filter_map(|event| match event {
+                ToolExecution::End { tool, success, denied, error_code, .. } => {
+                    Some((tool.as_str(), *success, *denied, error_code.as_deref()))
+                }
+                ToolExecution::Start { .. } => None,
+            })
+            .collect();
+        assert_eq!(shown.len(), 4, "only what runs begins: {shown:?}");
+        assert!(ends.contains(&("look", true, false, None)));
+        assert!(ends.contains(&("nowhere", false, false, Some("unknown_tool"))));
+        assert!(ends.contains(&("act", false, true, Some("denied"))));
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn sess_03_long_output_reaches_the_model_cut_and_readable() {
-    let (builder, model) = builder(yaml("- tools: [big]\n- text: Done."));
-    let big = fn_tool("big", Class::Inspect, |_| async { "line\n".repeat(20_000) });
-    let session =
-        builder.tools(tool(big)).output_limit(Some(1_000)).create(memory(), None).await.unwrap();
-    session.run("Go").await.unwrap();
-    let told = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
-    assert!(told.len() < 1_500 && told.contains("call ReadOutput"), "{}", told.len());
-    assert!(model.requests()[1].tools.iter().any(|tool| tool.name == "ReadOutput"));
+#[test]
+fn sess_03_long_output_reaches_the_model_cut_and_readable() {
+    both_runtimes(async || {
+        let (builder, model) = builder(yaml("- tools: [big]\n- text: Done."));
+        let big = fn_tool("big", Class::Inspect, |_| async { "line\n".repeat(20_000) });
+        let session = builder
+            .tools(tool(big))
+            .output_limit(Some(1_000))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let told = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
+        assert!(told.len() < 1_500 && told.contains("call ReadOutput"), "{}", told.len());
+        assert!(model.requests()[1].tools.iter().any(|tool| tool.name == "ReadOutput"));
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_04_a_fork_has_a_gate_of_its_own() {
-    let gate = policy();
-    gate.remember(&["Bash(make all)".to_owned()]).unwrap();
-    let (builder, _) = builder(Script::new().text("Hi."));
-    let session = builder.gate(gate.clone()).create(memory(), None).await.unwrap();
-    session.run("Hello").await.unwrap();
-    let fork = session.fork(&robota_session::Selector::Latest, None).await.unwrap();
-    assert!(fork.permissions().session_allowed().is_empty());
-    fork.permissions().set_mode(Mode::Plan).await.unwrap();
-    assert_eq!(session.permissions().session_allowed(), ["Bash(make all)"]);
-    assert_eq!(session.permissions().mode(), Mode::Default);
+#[test]
+fn kode_04_a_fork_has_a_gate_of_its_own() {
+    both_runtimes(async || {
+        let gate = policy();
+        gate.remember(&["Bash(make all)".to_owned()]).unwrap();
+        let (builder, _) = builder(Script::new().text("Hi."));
+        let session = builder.gate(gate.clone()).create(memory(), None).await.unwrap();
+        session.run("Hello").await.unwrap();
+        let fork = session.fork(&robota_session::Selector::Latest, None).await.unwrap();
+        assert!(fork.permissions().session_allowed().is_empty());
+        fork.permissions().set_mode(Mode::Plan).await.unwrap();
+        assert_eq!(session.permissions().session_allowed(), ["Bash(make all)"]);
+        assert_eq!(session.permissions().mode(), Mode::Default);
+    });
 }

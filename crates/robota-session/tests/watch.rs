@@ -26,27 +26,30 @@ async fn all(session: &Session, since: Since) -> Vec<Arc<Envelope>> {
     seen
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_03_a_subscriber_from_any_cursor_sees_exactly_what_follows_it() {
-    let (first, _) = builder(Script::new().text("One.").text("Two."));
-    let store = memory();
-    let session = first.clone().create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.run("Hi").await.unwrap();
-    let length = journal(&*store, &id).await.len();
-    session.shutdown("end").await.unwrap();
-    for at in 0..=length {
-        let session = first.clone().resume(store.clone(), &id, Resume::default()).await.unwrap();
-        let events = journal(&*store, &id).await;
-        let since = match at {
-            0 => Since::Start,
-            at => Since::After(events[at - 1].cursor()),
-        };
-        let seen = all(&session, since).await;
-        let expected = journal(&*store, &id).await;
-        let seen: Vec<_> = seen.iter().map(|event| (**event).clone()).collect();
-        assert_eq!(seen, expected[at..], "from {at}");
-    }
+#[test]
+fn kode_03_a_subscriber_from_any_cursor_sees_exactly_what_follows_it() {
+    both_runtimes(async || {
+        let (first, _) = builder(Script::new().text("One.").text("Two."));
+        let store = memory();
+        let session = first.clone().create(store.clone(), None).await.unwrap();
+        let id = session.id().clone();
+        session.run("Hi").await.unwrap();
+        let length = journal(&*store, &id).await.len();
+        session.shutdown("end").await.unwrap();
+        for at in 0..=length {
+            let session =
+                first.clone().resume(store.clone(), &id, Resume::default()).await.unwrap();
+            let events = journal(&*store, &id).await;
+            let since = match at {
+                0 => Since::Start,
+                at => Since::After(events[at - 1].cursor()),
+            };
+            let seen = all(&session, since).await;
+            let expected = journal(&*store, &id).await;
+            let seen: Vec<_> = seen.iter().map(|event| (**event).clone()).collect();
+            assert_eq!(seen, expected[at..], "from {at}");
+        }
+    });
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,112 +75,125 @@ async fn kode_03_a_slow_reader_is_caught_up_from_the_journal() {
     assert_eq!(seen, journal(&*store, session.id()).await[start..]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_03_naming_kinds_takes_the_place_of_the_default() {
-    let (builder, _) = builder(yaml("- tools: [look]\n- text: Done."));
-    let session =
-        builder.tools(tool(echo("look", Class::Inspect))).create(memory(), None).await.unwrap();
-    let minimal = session.subscribe(Since::Start, Kinds::default()).await.unwrap();
-    let named =
-        session.subscribe(Since::Start, [EventKind::State, EventKind::Commit]).await.unwrap();
-    session.run("Go").await.unwrap();
-    session.shutdown("end").await.unwrap();
-    let kinds = |events: robota_session::Subscription| async {
-        let seen: Vec<_> = events.collect().await;
-        let kinds = seen.into_iter().flat_map(|observed| match observed.unwrap() {
-            Observed::Event(event) => event.kinds,
-            Observed::CursorReset { .. } => panic!(),
-        });
-        kinds.map(EventKind::name).collect::<Vec<_>>()
-    };
-    let minimal = kinds(minimal).await;
-    for kind in EventKind::MINIMAL.map(EventKind::name) {
-        assert_eq!(minimal.contains(&kind), kind != "error", "{kind} in {minimal:?}");
-    }
-    assert!(!minimal.contains(&"state"));
-    let named = kinds(named).await;
-    assert_eq!(named, ["state", "state", "commit", "commit", "state"], "begun, allowed, ended");
+#[test]
+fn kode_03_naming_kinds_takes_the_place_of_the_default() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [look]\n- text: Done."));
+        let session =
+            builder.tools(tool(echo("look", Class::Inspect))).create(memory(), None).await.unwrap();
+        let minimal = session.subscribe(Since::Start, Kinds::default()).await.unwrap();
+        let named =
+            session.subscribe(Since::Start, [EventKind::State, EventKind::Commit]).await.unwrap();
+        session.run("Go").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let kinds = |events: robota_session::Subscription| async {
+            let seen: Vec<_> = events.collect().await;
+            let kinds = seen.into_iter().flat_map(|observed| match observed.unwrap() {
+                Observed::Event(event) => event.kinds,
+                Observed::CursorReset { .. } => panic!(),
+            });
+            kinds.map(EventKind::name).collect::<Vec<_>>()
+        };
+        let minimal = kinds(minimal).await;
+        for kind in EventKind::MINIMAL.map(EventKind::name) {
+            assert_eq!(minimal.contains(&kind), kind != "error", "{kind} in {minimal:?}");
+        }
+        assert!(!minimal.contains(&"state"));
+        let named = kinds(named).await;
+        assert_eq!(named, ["state", "state", "commit", "commit", "state"], "begun, allowed, ended");
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
-    let (first, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
-    let store = memory();
-    let session = first.clone().create(store.clone(), None).await.unwrap();
-    let id = session.id().clone();
-    session.run("Hi").await.unwrap();
-    session.shutdown("end").await.unwrap();
-    let events = journal(&*store, &id).await;
-    let last = events.last().unwrap().cursor();
+#[test]
+fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
+    both_runtimes(async || {
+        let (first, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
+        let store = memory();
+        let session = first.clone().create(store.clone(), None).await.unwrap();
+        let id = session.id().clone();
+        session.run("Hi").await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let events = journal(&*store, &id).await;
+        let last = events.last().unwrap().cursor();
 
-    // Power was lost: the last five events are gone, and another writer went on.
-    let kept = &events[..events.len() - 5];
-    let store = crashed(&id, kept).await;
-    let session = first.clone().resume(store.clone(), &id, Resume::default()).await.unwrap();
-    session.run("Again").await.unwrap();
-    let valid = kept.last().unwrap().cursor();
-    let mut stream = session.subscribe(last, Kinds::Everything).await.unwrap();
-    let reset = stream.next().await.unwrap().unwrap();
-    assert_eq!(reset, Observed::CursorReset { asked: last, valid: Some(valid) });
-    let next = stream.next_event().await.unwrap().unwrap();
-    assert_eq!(next.cursor(), Cursor { epoch: 2, seq: valid.seq + 1 });
-    assert!(matches!(next.event(), Event::Opened(_)));
-
-    // Past the end, and of a writer that never was.
-    let end = journal(&*store, &id).await.last().unwrap().cursor();
-    for asked in
-        [Cursor { epoch: end.epoch, seq: end.seq + 100 }, Cursor { epoch: 9, seq: end.seq }]
-    {
-        let mut stream = session.subscribe(asked, Kinds::Everything).await.unwrap();
+        // Power was lost: the last five events are gone, and another writer went on.
+        let kept = &events[..events.len() - 5];
+        let store = crashed(&id, kept).await;
+        let session = first.clone().resume(store.clone(), &id, Resume::default()).await.unwrap();
+        session.run("Again").await.unwrap();
+        let valid = kept.last().unwrap().cursor();
+        let mut stream = session.subscribe(last, Kinds::Everything).await.unwrap();
         let reset = stream.next().await.unwrap().unwrap();
-        assert_eq!(reset, Observed::CursorReset { asked, valid: Some(end) });
-    }
+        assert_eq!(reset, Observed::CursorReset { asked: last, valid: Some(valid) });
+        let next = stream.next_event().await.unwrap().unwrap();
+        assert_eq!(next.cursor(), Cursor { epoch: 2, seq: valid.seq + 1 });
+        assert!(matches!(next.event(), Event::Opened(_)));
+
+        // Past the end, and of a writer that never was.
+        let end = journal(&*store, &id).await.last().unwrap().cursor();
+        for asked in
+            [Cursor { epoch: end.epoch, seq: end.seq + 100 }, Cursor { epoch: 9, seq: end.seq }]
+        {
+            let mut stream = session.subscribe(asked, Kinds::Everything).await.unwrap();
+            let reset = stream.next().await.unwrap().unwrap();
+            assert_eq!(reset, Observed::CursorReset { asked, valid: Some(end) });
+        }
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_03_subscribers_who_come_in_the_middle_of_a_turn_see_everything_once() {
-    let (builder, _) = builder(yaml("- tools: [slow]\n- text: Done."));
-    let slow = blocking_tool("slow", Class::Execute);
-    let store = memory();
-    let session =
-        builder.tools(tool(slow.clone())).gate(allow()).create(store.clone(), None).await.unwrap();
-    let input = session.send("Go").await.unwrap();
-    slow.started(1).await;
-    let early = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-    let cursor = session.status().await.unwrap().cursor.unwrap();
-    let late = session.subscribe(cursor, Kinds::Everything).await.unwrap();
-    slow.release("ok");
-    let mut wait = session.subscribe(cursor, [EventKind::State]).await.unwrap();
-    while !matches!(wait.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_)) {}
-    session.shutdown("end").await.unwrap();
-    let events = journal(&*store, session.id()).await;
-    let seen = |stream: robota_session::Subscription| async {
-        let seen: Vec<_> = stream.collect().await;
-        let seen = seen.into_iter().map(|observed| match observed.unwrap() {
-            Observed::Event(event) => (*event.envelope).clone(),
-            Observed::CursorReset { .. } => panic!(),
-        });
-        seen.collect::<Vec<_>>()
-    };
-    assert_eq!(seen(early).await, events);
-    let after = usize::try_from(cursor.seq).unwrap();
-    assert_eq!(seen(late).await, events[after..]);
-    drop(input);
+#[test]
+fn kode_03_subscribers_who_come_in_the_middle_of_a_turn_see_everything_once() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [slow]\n- text: Done."));
+        let slow = blocking_tool("slow", Class::Execute);
+        let store = memory();
+        let session = builder
+            .tools(tool(slow.clone()))
+            .gate(allow())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        let input = session.send("Go").await.unwrap();
+        slow.started(1).await;
+        let early = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        let cursor = session.status().await.unwrap().cursor.unwrap();
+        let late = session.subscribe(cursor, Kinds::Everything).await.unwrap();
+        slow.release("ok");
+        let mut wait = session.subscribe(cursor, [EventKind::State]).await.unwrap();
+        while !matches!(wait.next_event().await.unwrap().unwrap().event(), Event::TurnFinished(_)) {
+        }
+        session.shutdown("end").await.unwrap();
+        let events = journal(&*store, session.id()).await;
+        let seen = |stream: robota_session::Subscription| async {
+            let seen: Vec<_> = stream.collect().await;
+            let seen = seen.into_iter().map(|observed| match observed.unwrap() {
+                Observed::Event(event) => (*event.envelope).clone(),
+                Observed::CursorReset { .. } => panic!(),
+            });
+            seen.collect::<Vec<_>>()
+        };
+        assert_eq!(seen(early).await, events);
+        let after = usize::try_from(cursor.seq).unwrap();
+        assert_eq!(seen(late).await, events[after..]);
+        drop(input);
+    });
 }
 
-#[tokio::test(start_paused = true)]
-async fn kode_03_a_fork_keeps_the_numbers_up_to_its_point() {
-    let (builder, _) = builder(Script::new().text("One.").text("Two."));
-    let store = memory();
-    let session = builder.create(store.clone(), None).await.unwrap();
-    session.run("Hi").await.unwrap();
-    let at = session.status().await.unwrap().cursor.unwrap();
-    let child = session.fork(&robota_session::Selector::Latest, None).await.unwrap();
-    child.run("More").await.unwrap();
-    let mut stream = child.subscribe(at, Kinds::Everything).await.unwrap();
-    let first = stream.next_event().await.unwrap().unwrap();
-    assert!(matches!(first.event(), Event::SessionCreated(_)));
-    assert_eq!(first.cursor().seq, at.seq + 1);
-    let ids: [&SessionId; 2] = [session.id(), child.id()];
-    assert_ne!(ids[0], ids[1]);
+#[test]
+fn kode_03_a_fork_keeps_the_numbers_up_to_its_point() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two."));
+        let store = memory();
+        let session = builder.create(store.clone(), None).await.unwrap();
+        session.run("Hi").await.unwrap();
+        let at = session.status().await.unwrap().cursor.unwrap();
+        let child = session.fork(&robota_session::Selector::Latest, None).await.unwrap();
+        child.run("More").await.unwrap();
+        let mut stream = child.subscribe(at, Kinds::Everything).await.unwrap();
+        let first = stream.next_event().await.unwrap().unwrap();
+        assert!(matches!(first.event(), Event::SessionCreated(_)));
+        assert_eq!(first.cursor().seq, at.seq + 1);
+        let ids: [&SessionId; 2] = [session.id(), child.id()];
+        assert_ne!(ids[0], ids[1]);
+    });
 }

@@ -12,5 +12,7 @@ mod sessions;
 mod settings;
 mod sql_stores;
 mod stored;
+#[cfg(feature = "otel")]
+mod telemetry;
 #[cfg(target_os = "linux")]
 mod tools;

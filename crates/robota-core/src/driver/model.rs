@@ -8,11 +8,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+use tracing::{Instrument as _, Span};
 
 use super::side::SideQueue;
 use super::{Ports, SessionConfig};
 use crate::call::CallContext;
-use crate::error::ErrorKind;
+use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
 use crate::message::Message;
 use crate::provider::{
@@ -20,8 +22,8 @@ use crate::provider::{
 };
 use crate::redact::Redactor;
 use crate::state::State;
+use crate::telemetry;
 use crate::turn::{Input, ModelCall};
-use tokio_util::sync::DropGuard;
 
 /// Words (and arguments, which are words too) that have arrived are told in pieces of at most
 /// this size.
@@ -34,9 +36,18 @@ const WINDOW: Duration = Duration::from_millis(10);
 
 type Item = Option<Result<Delta, ProviderError>>;
 
+/// What a model call is given beside its request.
+pub(super) struct ModelScope<'a> {
+    pub(super) context: CallContext,
+    pub(super) side: &'a SideQueue,
+    /// The span of its round.
+    pub(super) round: &'a Span,
+}
+
 /// A model call in flight.
 pub(super) struct ModelRun {
     stage: Stage,
+    span: Span,
     idle_timeout: Duration,
     deadline: Instant,
     held: DeltaBuffer,
@@ -57,12 +68,13 @@ impl ModelRun {
         config: &SessionConfig,
         state: &State,
         call: ModelCall,
-        mut context: CallContext,
-        side: &SideQueue,
+        ModelScope { mut context, side, round: parent }: ModelScope<'_>,
     ) -> Self {
+        let (round, attempt) = (call.round, call.attempt);
         let request = request(ports, config, state, call);
         let provider = ports.provider.clone();
-        let round = state.turn.as_ref().map_or(0, |turn| turn.round);
+        let (session, name) = (context.session.as_ref(), provider.name());
+        let span = telemetry::model_call_span(parent, session, &request.model, name, attempt);
         if config.record_payloads {
             let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
             context.payloads = tap(round, name, side.clone(), redactor);
@@ -73,7 +85,8 @@ impl ModelRun {
             provider.stream(request, context).await
         };
         Self {
-            stage: Stage::Connecting(connecting.boxed()),
+            stage: Stage::Connecting(connecting.instrument(span.clone()).boxed()),
+            span,
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
             held: DeltaBuffer::default(),
@@ -91,7 +104,7 @@ impl ModelRun {
                 Ok(item) => item,
                 Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
             };
-            this.held.push(item);
+            this.hold(item);
         }
         this.hold_arrived();
         if let Some(told) = this.told
@@ -103,7 +116,7 @@ impl ModelRun {
             while this.held.may_wait() {
                 tokio::select! {
                     biased;
-                    item = this.item() => this.held.push(item),
+                    item = this.item() => this.hold(item),
                     () = &mut due => break,
                 }
                 this.hold_arrived();
@@ -131,8 +144,19 @@ impl ModelRun {
         while self.held.takes_more()
             && let Some(item) = self.item().now_or_never()
         {
-            self.held.push(item);
+            self.hold(item);
         }
+    }
+
+    fn hold(&mut self, item: Item) {
+        match &item {
+            Some(Ok(Delta::Usage(usage))) => telemetry::record_usage(&self.span, *usage),
+            Some(Ok(Delta::End(stop))) => telemetry::record_finish(&self.span, stop),
+            Some(Err(error)) => telemetry::record_error(&self.span, error.kind().code()),
+            None => telemetry::record_error(&self.span, ErrorKind::Network.code()),
+            Some(Ok(_)) => {}
+        }
+        self.held.push(item);
     }
 
     /// Cancel safe: what was not returned is still in the stream.
@@ -147,7 +171,7 @@ impl ModelRun {
                     }
                 }
                 Stage::Streaming(stream) => {
-                    return AssertUnwindSafe(stream.next())
+                    return AssertUnwindSafe(stream.next().instrument(self.span.clone()))
                         .catch_unwind()
                         .await
                         .unwrap_or_else(|_panic| Some(Err(panicked())));

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use crate::clock::Clock;
 use crate::error::Diagnose as _;
@@ -17,6 +18,7 @@ use crate::event::{Closed, Cursor, Durability, Envelope, Event};
 use crate::ids::TurnId;
 use crate::journal::{Journal, JournalError};
 use crate::state::State;
+use crate::telemetry::{append_span, record_error};
 
 /// Is shown every event, in order, after it was written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
@@ -177,7 +179,13 @@ impl Recorder {
         let mut delays = self.retries.clone().into_iter();
         while !self.unwritten.is_empty() {
             let durability = self.durability();
-            match self.journal.append(&self.unwritten, durability).await {
+            let span = append_span(&Span::current(), self.unwritten.len(), durability);
+            let append = self.journal.append(&self.unwritten, durability);
+            let appended = append.instrument(span.clone()).await;
+            if let Err(error) = &appended {
+                record_error(&span, error.kind().code());
+            }
+            match appended {
                 Ok(()) => self.written(durability),
                 Err(JournalError::OutOfOrder { last, .. }) if self.restore_after(last) => {
                     tracing::warn!(%last, "the journal forgot unsynced events; writing them again");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
 use super::checkpoints::JournalCheckpoints;
 use super::side::SideQueue;
@@ -28,6 +29,7 @@ use crate::message::{ToolInput, ToolUse};
 use crate::permission::{Class, Verdict};
 use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::state::State;
+use crate::telemetry;
 use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, Judged, Target};
 
@@ -64,11 +66,13 @@ impl Tasks {
         ports: &Ports,
         config: &SessionConfig,
         state: &State,
+        round: &Span,
     ) {
         match effect {
             Effect::Judge(tool_use) => self.judge(tool_use, ports),
             Effect::RunTool { tool_use, class } => {
-                self.run_tool(tool_use, class, ports, config);
+                let span = telemetry::tool_span(round, &tool_use, class);
+                self.run_tool(tool_use, ports, config, span);
             }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
@@ -165,7 +169,7 @@ impl Tasks {
         });
     }
 
-    fn run_tool(&mut self, tool_use: ToolUse, class: Class, ports: &Ports, config: &SessionConfig) {
+    fn run_tool(&mut self, tool_use: ToolUse, ports: &Ports, config: &SessionConfig, span: Span) {
         let call = tool_use.call.clone();
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let scope = self.context.child();
@@ -207,12 +211,11 @@ impl Tasks {
             outcome: panicked(&tool_use.name, "its task died"),
             duration: Duration::ZERO,
         };
-        let span = tracing::info_span!("tool", call = %call, name = %tool_use.name, ?class);
         self.spawn(None, fallback, async move {
             let started = Instant::now();
-            let outcome =
-                tracing::Instrument::instrument(run_tool(tool, tool_use, context, limits), span)
-                    .await;
+            let running = run_tool(tool, tool_use, context, limits);
+            let outcome = running.instrument(span.clone()).await;
+            telemetry::record_outcome(&span, &outcome);
             let rest = output.lock().unwrap_or_else(PoisonError::into_inner).finish();
             side.push_output(&call, rest);
             Input::ToolFinished { call, outcome, duration: started.elapsed() }

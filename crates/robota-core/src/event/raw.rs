@@ -8,7 +8,7 @@ pub struct RawJson(Box<str>);
 
 impl RawJson {
     /// Checks that the text is JSON and keeps it as it is.
-    pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<IgnoredAny>(text)?;
         Ok(Self(text.into()))
     }

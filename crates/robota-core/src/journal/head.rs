@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Cursor, Envelope, Event};
+use crate::event::{Cursor, Envelope, Event, SpawnedBy};
 use crate::ids::SessionId;
 use crate::message::Block;
 use crate::state::Origin;
@@ -20,6 +20,9 @@ pub struct SessionHead {
     /// Where it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Origin>,
+    /// The call of another session that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spawned_by: Option<SpawnedBy>,
     /// Where it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -53,6 +56,7 @@ impl SessionHead {
         let mut head = Self {
             session,
             parent: None,
+            spawned_by: None,
             cwd: None,
             name: None,
             title: None,
@@ -83,6 +87,7 @@ impl SessionHead {
         match &envelope.event {
             Event::SessionCreated(data) => {
                 self.cwd.clone_from(&data.cwd);
+                self.spawned_by.clone_from(&data.spawned_by);
                 self.parent = data
                     .parent
                     .as_ref()

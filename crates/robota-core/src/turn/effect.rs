@@ -142,6 +142,10 @@ pub enum Effect {
 /// A model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
+    /// Which round of the turn.
+    pub round: u32,
+    /// Which attempt of the round, from one.
+    pub attempt: u32,
     /// What for; only [`Purpose::Answer`] is offered tools.
     pub purpose: Purpose,
     /// An instruction for this call alone.

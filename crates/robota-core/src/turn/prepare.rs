@@ -111,7 +111,12 @@ impl Turn {
             },
             instruction: instruction.clone(),
         });
-        out.push(Effect::CallModel(ModelCall { purpose: self.purpose, instruction }));
+        out.push(Effect::CallModel(ModelCall {
+            round: self.round,
+            attempt: self.attempt,
+            purpose: self.purpose,
+            instruction,
+        }));
     }
 
     fn instruction(&self) -> Option<String> {

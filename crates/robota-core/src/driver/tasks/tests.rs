@@ -66,17 +66,23 @@ async fn nothing_is_kept_of_tasks_that_ended() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));
         let tool_use = ToolUse::new(call.clone(), "id", "fragile", input);
-        tasks.start(Effect::Judge(tool_use.clone()), &ports, &config, &state);
+        tasks.start(Effect::Judge(tool_use.clone()), &ports, &config, &state, &Span::none());
         let question = Question {
             call: tool_use.clone(),
             class: Class::Inspect,
             reason: String::new(),
             rules: Vec::new(),
         };
-        tasks.start(Effect::AskPermission(question), &ports, &config, &state);
-        tasks.start(Effect::Wait(Duration::ZERO), &ports, &config, &state);
-        tasks.start(Effect::RunTool { tool_use, class: Class::Inspect }, &ports, &config, &state);
-        tasks.start(Effect::Compact, &ports, &config, &state);
+        tasks.start(Effect::AskPermission(question), &ports, &config, &state, &Span::none());
+        tasks.start(Effect::Wait(Duration::ZERO), &ports, &config, &state, &Span::none());
+        tasks.start(
+            Effect::RunTool { tool_use, class: Class::Inspect },
+            &ports,
+            &config,
+            &state,
+            &Span::none(),
+        );
+        tasks.start(Effect::Compact, &ports, &config, &state, &Span::none());
         tasks.cancel(&Target::Compaction);
         let mut ended = 0;
         while tasks.next().await.is_some() {

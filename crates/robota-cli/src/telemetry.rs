@@ -1,0 +1,98 @@
+//! The export to OpenTelemetry, when the standard variables ask for it. Without the feature `otel`
+//! there is none, and the variables mean nothing.
+
+use robota_config::Environment;
+use robota_session::{Session, Since};
+use tokio::task::JoinHandle;
+use tracing_subscriber::layer::Layer;
+use tracing_subscriber::registry::LookupSpan;
+
+/// The export of one run.
+pub(crate) struct Telemetry {
+    #[cfg(feature = "otel")]
+    guard: Option<robota_telemetry::OtelGuard>,
+}
+
+#[cfg(feature = "otel")]
+impl Telemetry {
+    /// Starts the export, if there is to be one. One that cannot start is a note: the run does not
+    /// depend on it.
+    pub(crate) fn start(environment: &Environment) -> Self {
+        use robota_telemetry::{OtelOptions, install};
+
+        let options = OtelOptions::from_variables(|name| environment.get(name));
+        let guard = options.and_then(|options| options.as_ref().map(install).transpose());
+        let guard = guard.unwrap_or_else(|error| {
+            crate::output::note(&format!("robota: {error}"));
+            None
+        });
+        Self { guard }
+    }
+
+    /// What collects the spans.
+    pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
+    where
+        S: tracing::Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
+    {
+        self.guard.as_ref().map(robota_telemetry::OtelGuard::layer)
+    }
+
+    /// Counts what happens in the session, until it ends.
+    pub(crate) async fn count(
+        &self,
+        session: &Session,
+        since: Since,
+    ) -> anyhow::Result<Option<JoinHandle<()>>> {
+        use futures::StreamExt as _;
+        use robota_session::{Kinds, Observed};
+
+        let Some(guard) = &self.guard else { return Ok(None) };
+        let observer = guard.observer();
+        let mut events = session.subscribe(since, Kinds::Everything).await?;
+        Ok(Some(tokio::spawn(async move {
+            while let Some(Ok(observed)) = events.next().await {
+                if let Observed::Event(event) = observed {
+                    observer(&event.envelope);
+                }
+            }
+        })))
+    }
+
+    /// Sends the rest. A collector that does not take it within two seconds goes without.
+    pub(crate) async fn finish(self) {
+        let Some(guard) = self.guard else { return };
+        let timeout = std::time::Duration::from_secs(2);
+        let sent = tokio::task::spawn_blocking(move || guard.shutdown(timeout)).await;
+        if let Ok(Err(error)) = sent {
+            crate::output::note(&format!("robota: {error}"));
+        }
+    }
+}
+
+#[cfg(not(feature = "otel"))]
+impl Telemetry {
+    /// There is no export.
+    pub(crate) fn start(_environment: &Environment) -> Self {
+        Self {}
+    }
+
+    /// Nothing collects spans.
+    pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
+    where
+        S: tracing::Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
+    {
+        None::<tracing_subscriber::layer::Identity>
+    }
+
+    /// Nothing is counted.
+    pub(crate) async fn count(
+        &self,
+        _session: &Session,
+        _since: Since,
+    ) -> anyhow::Result<Option<JoinHandle<()>>> {
+        Ok(None)
+    }
+
+    /// There is nothing to send.
+    pub(crate) async fn finish(self) {}
+}

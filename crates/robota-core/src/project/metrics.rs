@@ -1,0 +1,330 @@
+//! Metrics: counts and durations of what the events say. The same fold works on a live session
+//! (as an observer) and on a stored journal.
+
+mod instrument;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+pub use instrument::{Histogram, Instrument, Value};
+
+use crate::event::{Envelope, Event, ToolFinished, TurnFinished};
+use crate::ids::CallId;
+use crate::telemetry::{OTHER, code, word};
+use crate::tool::Ran;
+use crate::usage::Usage;
+
+/// Attributes of a measurement: keys and values, in the order of the conventions.
+pub type Attributes = Vec<(&'static str, Cow<'static, str>)>;
+
+/// The metrics of one session, folded from its events. Several sessions are added up with
+/// [`Metrics::merge`].
+///
+/// Durations are differences of event times within one epoch: what a crash left open has none.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Metrics {
+    series: BTreeMap<(Instrument, Attributes), Value>,
+    open: Open,
+}
+
+/// One time series of an instrument.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement<'a> {
+    /// What is measured.
+    pub instrument: Instrument,
+    /// What tells it apart from the other series of the instrument.
+    pub attributes: &'a [(&'static str, Cow<'static, str>)],
+    /// The total since the first event.
+    pub value: &'a Value,
+}
+
+/// What has begun and not ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Open {
+    epoch: u32,
+    provider: String,
+    model: String,
+    turn: Option<Timestamp>,
+    call: Option<Timestamp>,
+    compaction: Option<String>,
+    tools: BTreeMap<CallId, OpenTool>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct OpenTool {
+    name: String,
+    started: Option<Timestamp>,
+}
+
+impl Metrics {
+    /// Folds a whole journal.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Self {
+        let mut metrics = Self::default();
+        for event in events {
+            metrics.apply(event);
+        }
+        metrics
+    }
+
+    /// Every time series, sorted by instrument and attributes.
+    pub fn measurements(&self) -> impl Iterator<Item = Measurement<'_>> {
+        self.series.iter().map(|((instrument, attributes), value)| Measurement {
+            instrument: *instrument,
+            attributes,
+            value,
+        })
+    }
+
+    /// The sum over all series of an instrument: the total of a counter, the number of values of
+    /// a histogram.
+    #[must_use]
+    pub fn count(&self, instrument: Instrument) -> u64 {
+        self.measurements()
+            .filter(|measurement| measurement.instrument == instrument)
+            .map(|measurement| measurement.value.count())
+            .sum()
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// Adds what `other` counted. What is open in `other` stays there.
+    pub fn merge(&mut self, other: Self) {
+        for (key, value) in other.series {
+            match self.series.entry(key) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                std::collections::btree_map::Entry::Occupied(entry) => {
+                    entry.into_mut().merge(&value);
+                }
+            }
+        }
+    }
+
+    /// Takes what was counted so far, to be merged elsewhere. What is open stays here, so the
+    /// fold can continue.
+    #[must_use]
+    pub fn take(&mut self) -> Self {
+        Self { series: std::mem::take(&mut self.series), open: Open::default() }
+    }
+
+    /// Folds one more event.
+    pub fn apply(&mut self, envelope: &Envelope) {
+        let ts = envelope.ts;
+        if envelope.epoch != self.open.epoch {
+            // The process that had these open is gone, and when it ended is not known.
+            self.end_call(None, Some("lost"));
+            self.open.epoch = envelope.epoch;
+            self.open.turn = None;
+            for tool in self.open.tools.values_mut() {
+                tool.started = None;
+            }
+        }
+        match &envelope.event {
+            Event::SessionCreated(_) => self.add(Instrument::Sessions, Vec::new(), 1),
+            Event::TurnStarted(data) => {
+                self.end_call(None, Some("lost"));
+                self.open.provider.clone_from(&data.provider);
+                self.open.model.clone_from(&data.model);
+                self.open.turn = Some(ts);
+                self.open.tools.clear();
+            }
+            Event::ModelRequested(data) => {
+                self.end_call(None, Some("lost"));
+                if data.attempt == 1 {
+                    self.add(Instrument::Rounds, Vec::new(), 1);
+                }
+                self.open.call = Some(ts);
+            }
+            Event::ModelResponded(_) => self.end_call(Some(ts), None),
+            Event::ModelRetry(data) => {
+                let error = data.error.kind.code();
+                self.end_call(Some(ts), Some(error));
+                let attributes = self.model(Some(error.into()));
+                self.add(Instrument::ModelRetries, attributes, 1);
+            }
+            Event::ModelFailed(data) => self.end_call(Some(ts), Some(data.error.kind.code())),
+            Event::Interrupted(_) => self.end_call(Some(ts), Some("interrupted")),
+            Event::AssistantMessage(data) => self.used(data.message.usage),
+            Event::ModelAsked(data) => self.used(data.usage),
+            Event::CompactionStarted(data) => {
+                self.open.compaction = Some(word(&data.trigger));
+            }
+            Event::CompactionFinished(data) => {
+                self.used(data.summary.usage);
+                self.compacted(None);
+            }
+            Event::CompactionFailed(data) => self.compacted(Some(data.error.kind.code())),
+            Event::ToolCalled(data) => {
+                let name = data.tool_use.name.clone();
+                self.open
+                    .tools
+                    .insert(data.tool_use.call.clone(), OpenTool { name, started: None });
+            }
+            Event::ToolStarted(data) => {
+                if let Some(tool) = self.open.tools.get_mut(&data.call) {
+                    tool.started = Some(ts);
+                }
+            }
+            Event::ToolFinished(data) => self.tool_finished(data, ts),
+            Event::PermissionAsked(_) => self.add(Instrument::PermissionsAsked, Vec::new(), 1),
+            Event::PermissionDecided(data) => {
+                let verdict = ("robota.permission.verdict", word(&data.verdict).into());
+                let by = ("robota.permission.decided_by", word(&data.by).into());
+                self.add(Instrument::PermissionsDecided, vec![verdict, by], 1);
+            }
+            Event::TurnFinished(data) => self.turn_finished(data, ts),
+            // Not counted.
+            Event::Opened(_)
+            | Event::Closed(_)
+            | Event::Renamed(_)
+            | Event::ModeChanged(_)
+            | Event::PromptSet(_)
+            | Event::ToolsSet(_)
+            | Event::EntryAdded(_)
+            | Event::MessageInjected(_)
+            | Event::InputAccepted(_)
+            | Event::InputBlocked(_)
+            | Event::InputCancelled(_)
+            | Event::UserMessage(_)
+            | Event::ContextMeasured(_)
+            | Event::PrefixChanged(_)
+            | Event::ContentLeftOut(_)
+            | Event::TextChunk(_)
+            | Event::ThinkingChunk(_)
+            | Event::ToolInputChunk(_)
+            | Event::ProviderPayload(_)
+            | Event::StreamReset(_)
+            | Event::ToolBatchStarted(_)
+            | Event::HookStarted(_)
+            | Event::HookFinished(_)
+            | Event::FilesChanging(_)
+            | Event::ProcessStarted(_)
+            | Event::ToolOutput(_)
+            | Event::ToolResultAdded(_)
+            | Event::ToolBatchFinished(_)
+            | Event::Rewound(_)
+            | Event::ViewRestored(_)
+            | Event::LabelSet(_)
+            | Event::Forked(_)
+            | Event::StateSnapshot(_)
+            | Event::Recovered(_)
+            | Event::Failed(_)
+            | Event::Unknown { .. } => {}
+        }
+    }
+
+    /// Counts the open model call, if there is one; `at` is when it ended, if that is known.
+    fn end_call(&mut self, at: Option<Timestamp>, error: Option<&'static str>) {
+        let Some(started) = self.open.call.take() else { return };
+        let attributes = self.model(error.map(Cow::Borrowed));
+        if let Some(at) = at {
+            self.record(Instrument::ModelCallDuration, attributes.clone(), seconds(started, at));
+        }
+        self.add(Instrument::ModelCalls, attributes, 1);
+    }
+
+    fn used(&mut self, usage: Option<Usage>) {
+        let Some(usage) = usage else { return };
+        for (kind, tokens) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
+            let mut attributes = self.model(None);
+            attributes.push(("gen_ai.token.type", kind.into()));
+            #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens")]
+            self.record(Instrument::Tokens, attributes, tokens as f64);
+        }
+        for (kind, tokens) in [
+            ("cache_read", usage.cache_read_tokens),
+            ("cache_write", usage.cache_write_tokens),
+            ("reasoning", usage.reasoning_tokens),
+        ] {
+            if tokens > 0 {
+                let mut attributes = self.model(None);
+                attributes.push(("robota.token.kind", kind.into()));
+                self.add(Instrument::TokenDetails, attributes, tokens);
+            }
+        }
+    }
+
+    fn compacted(&mut self, error: Option<&'static str>) {
+        let trigger = self.open.compaction.take().unwrap_or_else(|| OTHER.to_owned());
+        let mut attributes: Attributes = vec![("robota.compaction.trigger", trigger.into())];
+        attributes.extend(error.map(|error| ("error.type", error.into())));
+        self.add(Instrument::Compactions, attributes, 1);
+    }
+
+    fn tool_finished(&mut self, data: &ToolFinished, ts: Timestamp) {
+        let outcome = &data.outcome;
+        let error = (!outcome.ok).then(|| outcome.error_code.as_deref().map_or(OTHER, code));
+        let error = error.map(|error| ("error.type", error.to_owned().into()));
+        let tool = self.open.tools.remove(&data.call);
+        let started = tool.as_ref().and_then(|tool| tool.started);
+        // The model made up the name of a tool that does not exist.
+        let known = outcome.error_code.as_deref() != Some("unknown_tool");
+        let name = tool.filter(|_| known).map_or(OTHER.into(), |tool| tool.name.into());
+        let name = ("gen_ai.tool.name", name);
+        if let Some(started) = started {
+            let mut attributes: Attributes =
+                vec![name.clone(), ("gen_ai.tool.type", "function".into())];
+            attributes.extend(error.clone());
+            self.record(Instrument::ToolDuration, attributes, seconds(started, ts));
+        }
+        let word_of_outcome = match (outcome.ok, outcome.ran) {
+            (true, _) => "ok",
+            (false, Ran::Yes) => "failed",
+            (false, Ran::No) => "not_run",
+            (false, Ran::Maybe) => "unknown",
+        };
+        let mut attributes: Attributes =
+            vec![name, ("robota.tool.outcome", word_of_outcome.into())];
+        attributes.extend(data.class.map(|class| ("robota.tool.class", word(&class).into())));
+        attributes.extend(error);
+        self.add(Instrument::ToolCalls, attributes, 1);
+    }
+
+    fn turn_finished(&mut self, data: &TurnFinished, ts: Timestamp) {
+        self.end_call(None, Some("lost"));
+        self.open.tools.clear();
+        let error = data.error.as_ref().map(|error| ("error.type", error.kind.code().into()));
+        if let Some(started) = self.open.turn.take() {
+            let attributes = error.into_iter().collect();
+            self.record(Instrument::TurnDuration, attributes, seconds(started, ts));
+        }
+        self.add(Instrument::Turns, vec![("robota.turn.end", word(&data.end).into())], 1);
+    }
+
+    /// What tells model calls apart.
+    fn model(&self, error: Option<Cow<'static, str>>) -> Attributes {
+        let known =
+            |text: &str| if text.is_empty() { OTHER.into() } else { text.to_owned().into() };
+        let mut attributes: Attributes = vec![
+            ("gen_ai.operation.name", "chat".into()),
+            ("gen_ai.provider.name", known(&self.open.provider)),
+            ("gen_ai.request.model", known(&self.open.model)),
+        ];
+        attributes.extend(error.map(|error| ("error.type", error)));
+        attributes
+    }
+
+    fn add(&mut self, instrument: Instrument, attributes: Attributes, count: u64) {
+        self.series.entry((instrument, attributes)).or_insert_with(|| instrument.zero()).add(count);
+    }
+
+    fn record(&mut self, instrument: Instrument, attributes: Attributes, value: f64) {
+        let series = self.series.entry((instrument, attributes));
+        series.or_insert_with(|| instrument.zero()).record(value);
+    }
+}
+
+/// From one event to a later one; the wall clock may have been set back in between.
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64().max(0.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! Stores that fail: a commit whose answer is lost, a database that forgets what it had not
+//! synced. The session heals by itself, or ends with an error that says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::*;
+use robota_core::event::{Durability, Envelope, Event};
+use robota_core::ids::SessionId;
+use robota_core::journal::{Journal, JournalError, MemoryStore};
+use robota_core::permission::Class;
+use robota_core::resume::load_whole;
+use robota_session::{Kinds, Session, SessionBuilder, SessionState, Since};
+
+fn busy() -> (SessionBuilder, Vec<&'static str>) {
+    let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
+    let (builder, _) = builder(yaml(script));
+    let builder = builder
+        .tools(tool(echo("look", Class::Inspect)))
+        .tools(tool(echo("act", Class::Execute)))
+        .gate(allow());
+    (builder, vec!["One.", "Two.", "Three."])
+}
+
+async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>> {
+    let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+    tokio::spawn(async move {
+        let mut seen = Vec::new();
+        while let Some(event) = events.next_event().await {
+            seen.push(event.unwrap().envelope);
+        }
+        seen
+    })
+}
+
+/// Whichever append loses its answer, the same events are written once, and nobody notices.
+#[test]
+fn sess_08_a_lost_commit_answer_is_repaired_whichever_append_it_was() {
+    both_runtimes(async || {
+        let mut tried = 0;
+        for nth in 1.. {
+            let (builder, answers) = busy();
+            let store = Failing::new();
+            store.lose_answer(nth);
+            let retries = vec![std::time::Duration::from_millis(1)];
+            let builder = builder.configure(|config| config.append_retries = retries.clone());
+            let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+            let watcher = watch(&session).await;
+            for answer in answers {
+                assert_eq!(session.run("Go").await.unwrap(), answer, "append {nth}");
+            }
+            let messages = session.context().messages().await.unwrap();
+            session.shutdown("end").await.unwrap();
+            let events = journal(&store, session.id()).await;
+            check(&events, &messages);
+            let seen: Vec<_> =
+                watcher.await.unwrap().iter().map(|event| (**event).clone()).collect();
+            assert_eq!(seen, events, "append {nth}: watchers saw each event once");
+            tried = nth;
+            if store.appends() < nth {
+                break;
+            }
+        }
+        assert!(tried > 20, "{tried} appends");
+    });
+}
+
+/// Without any retry the turn fails and says so; the next send writes what is missing, once.
+#[test]
+fn sess_08_a_lost_commit_answer_never_wedges_a_session() {
+    both_runtimes(async || {
+        for nth in 1.. {
+            let (builder, _) = busy();
+            let store = Failing::new();
+            let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+            let nth = store.appends() + nth;
+            store.lose_answer(nth);
+            let mut failed = 0;
+            for _ in 0..3 {
+                failed += usize::from(session.run("Go").await.is_err());
+            }
+            assert!(failed <= 1, "append {nth}: one failure, not a wedge");
+            let messages = session.context().messages().await.unwrap();
+            session.shutdown("end").await.unwrap();
+            check(&journal(&store, session.id()).await, &messages);
+            if store.appends() < nth {
+                break;
+            }
+        }
+    });
+}
+
+/// A database that keeps only what was synced when it crashes.
+#[derive(Clone)]
+struct Forgetful {
+    inner: MemoryStore,
+    unsynced: Arc<Mutex<Vec<Arc<Envelope>>>>,
+}
+
+struct ForgetfulWriter {
+    inner: Box<dyn Journal>,
+    store: Forgetful,
+    /// What the database would say that it has.
+    last: u64,
+}
+
+impl Forgetful {
+    fn crash(&self) -> usize {
+        self.unsynced.lock().unwrap().drain(..).count()
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for ForgetfulWriter {
+    async fn append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let unsynced: Vec<_> = self.store.unsynced.lock().unwrap().clone();
+        let next = unsynced.last().map_or(self.last + 1, |last| last.seq + 1);
+        if events[0].seq > next {
+            // The store's own check finds the gap and says what is there.
+            return self.inner.append(events, durability).await;
+        }
+        let all: Vec<_> = unsynced.into_iter().chain(events.iter().cloned()).collect();
+        match durability {
+            Durability::Written => *self.store.unsynced.lock().unwrap() = all,
+            Durability::Synced => {
+                self.inner.append(&all, durability).await?;
+                self.last = all.last().map_or(self.last, |last| last.seq);
+                self.store.unsynced.lock().unwrap().clear();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl robota_core::journal::JournalStore for Forgetful {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        let inner = self.inner.create(session).await?;
+        Ok(Box::new(ForgetfulWriter { inner, store: self.clone(), last: 0 }))
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        self.inner.open(session).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        self.inner.read(session, after, limit).await
+    }
+
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        self.inner.pick(session, seqs).await
+    }
+
+    async fn head(
+        &self,
+        session: &SessionId,
+    ) -> Result<robota_core::journal::SessionHead, JournalError> {
+        self.inner.head(session).await
+    }
+
+    async fn list(
+        &self,
+        filter: &robota_core::journal::SessionFilter,
+    ) -> Result<robota_core::journal::SessionPage, JournalError> {
+        self.inner.list(filter).await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: robota_core::event::Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        self.inner.fork(parent, at, child, first).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.inner.delete(session).await
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn robota_core::blob::Blobs> {
+        self.inner.blobs(session)
+    }
+}
+
+/// The database restarts in the middle of an answer and has forgotten what it had only written.
+/// The session has not: it writes it again.
+#[test]
+fn sess_08_what_a_database_forgot_is_written_again() {
+    both_runtimes(async || {
+        let script = robota_testkit::Script::new()
+            .answer(robota_testkit::Answer::new().text("Half").gate("restart").text(" whole."))
+            .text("After.");
+        let (builder, model) = builder(script);
+        let store = Forgetful { inner: MemoryStore::new(), unsynced: Arc::default() };
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        let running = session.clone();
+        let run = tokio::spawn(async move { running.run("Go").await });
+        model.reached("restart").await;
+        while store.unsynced.lock().unwrap().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        assert!(store.crash() > 0, "something was forgotten");
+        model.release("restart");
+        assert_eq!(run.await.unwrap().unwrap(), "Half whole.");
+        assert_eq!(session.run("And then?").await.unwrap(), "After.");
+        let messages = session.context().messages().await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let events = journal(&store, session.id()).await;
+        check(&events, &messages);
+        let state = load_whole(&store, session.id()).await.unwrap();
+        assert_eq!(state.view.messages, messages, "nothing is missing");
+        let chunk = |event: &&Envelope| matches!(event.event, Event::TextChunk(_));
+        assert!(events.iter().find(chunk).is_some(), "what streamed before the crash too");
+    });
+}
+
+/// A journal that somebody else continued cannot be repaired: the session ends and says why.
+#[test]
+fn sess_08_a_journal_that_diverged_ends_the_session() {
+    both_runtimes(async || {
+        let (builder, _) = busy();
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        session.run("Go").await.unwrap();
+        store.diverge();
+        let error = session.run("Go").await.unwrap_err();
+        assert!(error.to_string().contains("cannot follow"), "{error}");
+        let error = session.run("Go").await.unwrap_err();
+        assert!(error.to_string().contains("cannot follow"), "every later call says it: {error}");
+        assert!(!matches!(
+            session.status().await.map(|status| status.state),
+            Ok(SessionState::Ready)
+        ));
+    });
+}

@@ -1,0 +1,420 @@
+//! Races: whatever the order in which tasks run, answers count once, output keeps its order, and
+//! a panic ends nothing but itself. These run on several threads.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use common::*;
+use robota_core::approve::{RuleSink, Scope};
+use robota_core::error::ErrorData;
+use robota_core::event::Event;
+use robota_core::gate::{Gate, Judgement, Source};
+use robota_core::hook::{HookInput, HookPoint, HookReply, Hooks, PostToolDecision};
+use robota_core::ids::{CountingIds, Ids};
+use robota_core::message::ToolUse;
+use robota_core::permission::{Class, Verdict};
+use robota_core::provider::RetryPolicy;
+use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_session::{
+    Approvals, Callbacks, CodeHook, Decision, EventKind, HookScope, Kinds, Session, SessionError,
+    Since,
+};
+use robota_testkit::{Answer, Script, fn_tool};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+/// Asks about every call, and keeps rules.
+struct Asks;
+
+#[async_trait::async_trait]
+impl Gate for Asks {
+    async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
+        Judgement {
+            verdict: Verdict::Ask,
+            class: tool.class,
+            reason: "the test asks".to_owned(),
+            source: Source::Rule,
+            rules: vec!["act(*)".to_owned()],
+        }
+    }
+
+    fn remember(&self, _rules: &[String]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fn asks() -> Arc<Asks> {
+    Arc::new(Asks)
+}
+
+/// A client that answers as soon as the journal says that a call is asked about.
+#[test]
+fn sess_04_a_question_can_be_answered_the_moment_it_is_asked() {
+    on_threads(async || {
+        for _ in 0..100 {
+            let (builder, _) = builder(yaml("- tools: [act, act, act]\n- text: Done."));
+            let act = echo("act", Class::Execute);
+            let session = builder
+                .tools(tool(act.clone()))
+                .gate(asks())
+                .approvals(Approvals::Decide)
+                .create(memory(), None)
+                .await
+                .unwrap();
+            let mut asked =
+                session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+            let client = session.clone();
+            let answers = tokio::spawn(async move {
+                for _ in 0..3 {
+                    let event = asked.next_event().await.unwrap().unwrap();
+                    let Event::PermissionAsked(data) = event.event() else { panic!() };
+                    let allow = Decision::Allow(Scope::Once);
+                    client.permissions().decide(&data.call, allow, None).await.unwrap();
+                }
+            });
+            assert_eq!(session.run("Go").await.unwrap(), "Done.");
+            answers.await.unwrap();
+            assert_eq!(act.inputs().len(), 3);
+        }
+    });
+}
+
+/// Saves rules when it is released.
+#[derive(Default)]
+struct SlowSink {
+    saving: Notify,
+    release: Notify,
+    saved: Mutex<Vec<String>>,
+}
+
+#[async_trait::async_trait]
+impl RuleSink for SlowSink {
+    async fn save(&self, rules: &[String]) -> Result<(), ErrorData> {
+        self.saving.notify_one();
+        self.release.notified().await;
+        self.saved.lock().unwrap().extend_from_slice(rules);
+        Ok(())
+    }
+}
+
+/// An HTTP client that disconnects while its "always" is being saved has still said yes.
+#[test]
+fn sess_04_an_answer_counts_although_its_caller_goes_away() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [act]\n- text: Done."));
+        let (act, sink) = (echo("act", Class::Execute), Arc::new(SlowSink::default()));
+        let session = builder
+            .tools(tool(act.clone()))
+            .gate(asks())
+            .approvals(Approvals::Decide)
+            .rule_sink(sink.clone())
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let mut asked = session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+        let waiting = session.clone();
+        let run = tokio::spawn(async move { waiting.run("Go").await });
+        let event = asked.next_event().await.unwrap().unwrap();
+        let Event::PermissionAsked(data) = event.event() else { panic!() };
+        let permissions = session.permissions();
+        let always = Decision::Allow(Scope::Always);
+        tokio::select! {
+            biased;
+            _ = permissions.decide(&data.call, always, None) => panic!("it waits for the sink"),
+            () = sink.saving.notified() => {}
+        }
+        sink.release.notify_one();
+        assert_eq!(run.await.unwrap().unwrap(), "Done.");
+        assert_eq!(act.inputs().len(), 1, "it ran");
+        assert_eq!(*sink.saved.lock().unwrap(), ["act(*)"]);
+    });
+}
+
+/// Prints faster than any journal writes, from two threads in turn.
+struct Printer(ToolSpec);
+
+const LINES: usize = 4_000;
+
+#[async_trait::async_trait]
+impl Tool for Printer {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        let id = input["id"].as_u64().unwrap();
+        for half in 0..2 {
+            let progress = context.progress.clone();
+            let printing = tokio::task::spawn_blocking(move || {
+                for n in 0..LINES / 2 {
+                    progress.show(format!("{id}:{}\n", half * (LINES / 2) + n));
+                }
+            });
+            printing.await.unwrap();
+        }
+        ToolOutcome::ok("printed")
+    }
+}
+
+#[test]
+fn core_26_output_is_recorded_in_the_order_in_which_it_was_printed() {
+    both_runtimes(async || {
+        let calls: Vec<String> =
+            (0..3).map(|id| format!("{{tool: print, input: {{id: {id}}}}}")).collect();
+        let (builder, _) =
+            builder(yaml(&format!("- tools: [{}]\n- text: Done.", calls.join(", "))));
+        let spec = ToolSpec { name: "print".to_owned(), ..spec_of(Class::Inspect) };
+        let store = memory();
+        let session = builder
+            .tools(tool(Printer(spec)))
+            .gate(allow())
+            .create(store.clone(), None)
+            .await
+            .unwrap();
+        session.run("Go").await.unwrap();
+        let events = journal(&*store, session.id()).await;
+        let mut output = std::collections::HashMap::<_, String>::new();
+        let mut finished = std::collections::HashSet::new();
+        for event in &events {
+            match &event.event {
+                Event::ToolOutput(data) => {
+                    assert!(!finished.contains(&data.call), "output after its call has ended");
+                    output.entry(data.call.clone()).or_default().push_str(&data.text);
+                }
+                Event::ToolFinished(data) => {
+                    finished.insert(data.call.clone());
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(output.len(), 3);
+        for text in output.values() {
+            let id = text.split(':').next().unwrap();
+            let printed: String = (0..LINES).map(|n| format!("{id}:{n}\n")).collect();
+            assert_eq!(*text, printed);
+        }
+    });
+}
+
+fn spec_of(class: Class) -> ToolSpec {
+    fn_tool("any", class, |_| async { ToolOutcome::ok("") }).spec().clone()
+}
+
+fn failing_once() -> Script {
+    let cut = Answer::new().text("Half").cut_off();
+    Script::new().answer(cut).text("Whole.")
+}
+
+/// Ordinary watchers and callbacks are told that the text of an attempt that failed is void.
+#[test]
+fn core_19_a_retried_stream_takes_its_text_back_everywhere() {
+    both_runtimes(async || {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (text, reset) = (shown.clone(), shown.clone());
+        let callbacks = Callbacks::new()
+            .on_text(move |piece| text.lock().unwrap().push(piece))
+            .on_text_reset(move || reset.lock().unwrap().clear());
+        let (builder, _) = builder(failing_once());
+        let retry = RetryPolicy { base: std::time::Duration::from_millis(1), ..Default::default() };
+        let session = builder
+            .callbacks(callbacks)
+            .configure(|config| config.turn.retry = retry)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let mut events = session.subscribe(Since::Now, Kinds::default()).await.unwrap();
+        assert_eq!(session.run("Hi").await.unwrap(), "Whole.");
+        session.shutdown("end").await.unwrap();
+        let mut watched = String::new();
+        while let Some(event) = events.next_event().await {
+            match event.unwrap().event() {
+                Event::TextChunk(data) => watched.push_str(&data.text),
+                Event::StreamReset(_) => watched.clear(),
+                _ => {}
+            }
+        }
+        assert_eq!(watched, "Whole.", "a default subscriber");
+        assert_eq!(shown.lock().unwrap().concat(), "Whole.", "a callback");
+    });
+}
+
+/// Where nothing can be taken back, a line says what happened.
+#[test]
+fn core_19_without_a_reset_handler_the_text_says_that_it_starts_again() {
+    both_runtimes(async || {
+        let shown = Arc::new(Mutex::new(String::new()));
+        let text = shown.clone();
+        let callbacks =
+            Callbacks::new().on_text(move |piece| text.lock().unwrap().push_str(&piece));
+        let (builder, _) = builder(failing_once());
+        let retry = RetryPolicy { base: std::time::Duration::from_millis(1), ..Default::default() };
+        let session = builder
+            .callbacks(callbacks)
+            .configure(|config| config.turn.retry = retry)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Hi").await.unwrap();
+        let shown = shown.lock().unwrap().clone();
+        assert_eq!(shown, "Half\n\n[the answer was cut off and starts again]\n\nWhole.");
+    });
+}
+
+/// Panics wherever it is called.
+struct Bomb(Vec<HookPoint>);
+
+#[async_trait::async_trait]
+impl Hooks for Bomb {
+    fn has(&self, point: HookPoint) -> bool {
+        self.0.contains(&point)
+    }
+
+    async fn run(&self, _input: HookInput) -> HookReply {
+        panic!("the hook panics, as the test wants")
+    }
+}
+
+struct CodeBomb;
+
+#[async_trait::async_trait]
+impl CodeHook for CodeBomb {
+    fn name(&self) -> &str {
+        "bomb"
+    }
+
+    async fn post_tool(
+        &self,
+        _call: &ToolUse,
+        _outcome: &ToolOutcome,
+        _scope: &HookScope,
+    ) -> PostToolDecision {
+        panic!("the hook panics, as the test wants")
+    }
+}
+
+#[test]
+fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_ends_nothing_but_itself() {
+    both_runtimes(async || {
+        let (builder, _) = builder(yaml("- tools: [bang]\n- text: Still here.\n- text: Again."));
+        let bang = robota_testkit::panicking_tool("bang", Class::Inspect);
+        let callbacks = Callbacks::new()
+            .on_text(|_| panic!("a callback panics"))
+            .on_tool(|_| panic!("a callback panics"));
+        let session = builder
+            .tools(tool(bang))
+            .gate(allow())
+            .code_hook(Arc::new(CodeBomb))
+            .callbacks(callbacks)
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.on(EventKind::Text, |_| panic!("a handler panics")).await.unwrap();
+        assert_eq!(session.run("Hi").await.unwrap(), "Still here.");
+        assert_eq!(session.run("And now?").await.unwrap(), "Again.");
+        session.shutdown("end").await.unwrap();
+    });
+}
+
+#[test]
+fn sess_15_a_prompt_hook_that_panics_blocks_its_prompt_alone() {
+    both_runtimes(async || {
+        let (builder, model) = builder(Script::new().text("Never."));
+        let session = builder
+            .hooks(Arc::new(Bomb(vec![HookPoint::UserPromptSubmit])))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        for _ in 0..2 {
+            let error = session.run("Hi").await.unwrap_err();
+            assert!(matches!(error, SessionError::Blocked(_)), "{error}");
+        }
+        assert!(model.requests().is_empty());
+    });
+}
+
+/// Mints ids until it is told to panic: the way to a panic in the session's own task.
+#[derive(Default)]
+struct PanickingIds {
+    inner: CountingIds,
+    panics: AtomicBool,
+}
+
+impl Ids for PanickingIds {
+    fn next(&self) -> uuid::Uuid {
+        assert!(!self.panics.load(Ordering::SeqCst), "as the test wants");
+        self.inner.next()
+    }
+}
+
+#[test]
+fn sess_15_a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("Hi."));
+        let ids = Arc::new(PanickingIds::default());
+        let session = builder.ids(ids.clone()).create(memory(), None).await.unwrap();
+        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        ids.panics.store(true, Ordering::SeqCst);
+        let error = session.run("Hi").await.unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+        while let Some(event) = events.next_event().await {
+            event.unwrap();
+        }
+        let error = session.status().await.unwrap_err();
+        assert!(error.to_string().contains("panicked"), "{error}");
+    });
+}
+
+/// Two chats wait; the turn of the first ends with a failed journal. The second is no part of
+/// it: its input is delivered when the journal can be written again.
+#[test]
+fn sess_08_a_store_failure_ends_the_chat_of_its_turn_alone() {
+    both_runtimes(async || {
+        let script = Script::new().answer(Answer::new().text("One").gate("hold")).text("Two.");
+        let (builder, model) = builder(script);
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        let (first, second) = (session.clone(), session.clone());
+        let first = tokio::spawn(async move { first.run("First").await });
+        model.reached("hold").await;
+        let second = tokio::spawn(async move { second.run("Second").await });
+        while session.status().await.unwrap().queued == 0 {
+            tokio::task::yield_now().await;
+        }
+        store.fail(1, usize::MAX);
+        model.release("hold");
+        let error = first.await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("append to"), "{error}");
+        assert!(!second.is_finished());
+        store.fail(0, 0);
+        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session goes on by itself");
+        let messages = session.context().messages().await.unwrap();
+        check(&journal(&store, session.id()).await, &messages);
+    });
+}
+
+/// Sessions of one process that are dropped in the middle of anything leave no task behind.
+#[test]
+fn kode_01_a_dropped_session_leaves_no_task() {
+    on_threads(async || {
+        let metrics = tokio::runtime::Handle::current().metrics();
+        let before = metrics.num_alive_tasks();
+        for _ in 0..50 {
+            let script = Script::new().answer(Answer::new().text("Half").gate("never"));
+            let (builder, model) = builder(script);
+            let session: Session = builder.create(memory(), None).await.unwrap();
+            let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+            session.send("Hi").await.unwrap();
+            model.reached("never").await;
+            drop(session);
+            while let Some(event) = events.next_event().await {
+                event.unwrap();
+            }
+        }
+        while metrics.num_alive_tasks() > before {
+            tokio::task::yield_now().await;
+        }
+    });
+}

@@ -1,0 +1,50 @@
+//! What can go wrong with an export.
+
+use std::time::Duration;
+
+use robota_core::error::{Diagnose, ErrorKind};
+
+/// A failure of the export. The agent never depends on one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OtelError {
+    /// An option cannot be used.
+    #[error("{name} cannot be used: {reason}")]
+    Option {
+        /// The option or the environment variable.
+        name: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The exporter could not be started.
+    #[error("the OpenTelemetry exporter could not be started: {0}")]
+    Start(String),
+    /// The collector could not be reached or refused the data.
+    #[error("the OpenTelemetry collector did not take the data: {0}")]
+    Collector(String),
+    /// The time was up.
+    #[error("the OpenTelemetry collector did not answer within {} s", .0.as_secs_f64())]
+    Timeout(Duration),
+    /// The exporter has ended.
+    #[error("the OpenTelemetry exporter has ended")]
+    Stopped,
+}
+
+impl Diagnose for OtelError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Option { .. } => ErrorKind::Configuration,
+            Self::Start(_) | Self::Stopped => ErrorKind::Plugin,
+            Self::Collector(_) | Self::Timeout(_) => ErrorKind::Network,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Collector(_) | Self::Timeout(_) => Some(
+                "check OTEL_EXPORTER_OTLP_ENDPOINT; OTLP over HTTP usually listens on port 4318"
+                    .to_owned(),
+            ),
+            Self::Option { .. } | Self::Start(_) | Self::Stopped => None,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Where the export goes and how much of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::OtelError;
+
+/// Where spans and metrics are exported to.
+#[derive(Clone)]
+pub struct OtelOptions {
+    /// The collector's base address. `/v1/traces` and `/v1/metrics` are appended to its path.
+    pub endpoint: Url,
+    /// Headers of every request; keys of hosted collectors are given here.
+    pub headers: Vec<(String, String)>,
+    /// The resource's `service.name`.
+    pub service_name: String,
+    /// More attributes of the resource.
+    pub resource: Vec<(String, String)>,
+    /// Which share of the traces is exported, from 0 to 1. A turn within another trace follows
+    /// that trace's decision.
+    pub sample_ratio: f64,
+    /// Spans above this level are not exported. INFO leaves out the appends of streamed pieces.
+    pub level: tracing::Level,
+    /// How long one request to the collector may take.
+    pub timeout: Duration,
+    /// How often what there is is exported.
+    pub interval: Duration,
+    /// How many finished spans may wait; more are dropped.
+    pub queue: usize,
+}
+
+impl OtelOptions {
+    /// Everything to that collector.
+    #[must_use]
+    pub fn new(endpoint: Url) -> Self {
+        Self {
+            endpoint,
+            headers: Vec::new(),
+            service_name: "robota".to_owned(),
+            resource: Vec::new(),
+            sample_ratio: 1.0,
+            level: tracing::Level::INFO,
+            timeout: Duration::from_secs(10),
+            interval: Duration::from_secs(5),
+            queue: 2048,
+        }
+    }
+
+    /// The options that OpenTelemetry's standard variables ask for, as `variable` gives them; none
+    /// when they ask for no export. An empty value counts as none.
+    ///
+    /// # Errors
+    /// When a variable has a value that cannot be used.
+    pub fn from_variables<'a>(
+        variable: impl Fn(&str) -> Option<&'a str>,
+    ) -> Result<Option<Self>, OtelError> {
+        let given = |name: &str| variable(name).map(str::trim).filter(|value| !value.is_empty());
+        if given("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Ok(None);
+        }
+        let Some(endpoint) = given(ENDPOINT) else { return Ok(None) };
+        let endpoint = Url::parse(endpoint).map_err(|error| wrong(ENDPOINT, error.to_string()))?;
+        let mut options = Self::new(endpoint);
+        if let Some(protocol) = given(PROTOCOL).filter(|protocol| *protocol != "http/protobuf") {
+            let reason = format!("{protocol:?} is not supported, only \"http/protobuf\" is");
+            return Err(wrong(PROTOCOL, reason));
+        }
+        if let Some(headers) = given(HEADERS) {
+            options.headers = pairs(HEADERS, headers)?;
+        }
+        if let Some(resource) = given(RESOURCE) {
+            options.resource = pairs(RESOURCE, resource)?;
+            if let Some(at) = options.resource.iter().position(|(key, _)| key == "service.name") {
+                options.service_name = options.resource.remove(at).1;
+            }
+        }
+        if let Some(name) = given("OTEL_SERVICE_NAME") {
+            name.clone_into(&mut options.service_name);
+        }
+        match given("OTEL_TRACES_SAMPLER").unwrap_or_default() {
+            "always_off" | "parentbased_always_off" => options.sample_ratio = 0.0,
+            "traceidratio" | "parentbased_traceidratio" => {
+                options.sample_ratio = number(SAMPLER_ARG, given(SAMPLER_ARG).unwrap_or("1"))?;
+            }
+            _ => {}
+        }
+        if let Some(timeout) = given(TIMEOUT) {
+            options.timeout = Duration::from_millis(number(TIMEOUT, timeout)?);
+        }
+        Ok(Some(options))
+    }
+}
+
+/// Headers often hold keys, so their values are not shown.
+impl fmt::Debug for OtelOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("OtelOptions")
+            .field("endpoint", &self.endpoint.as_str())
+            .field("headers", &headers)
+            .field("service_name", &self.service_name)
+            .field("resource", &self.resource)
+            .field("sample_ratio", &self.sample_ratio)
+            .field("level", &self.level)
+            .field("timeout", &self.timeout)
+            .field("interval", &self.interval)
+            .field("queue", &self.queue)
+            .finish()
+    }
+}
+
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
+const SAMPLER_ARG: &str = "OTEL_TRACES_SAMPLER_ARG";
+const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
+
+fn wrong(name: &'static str, reason: String) -> OtelError {
+    OtelError::Option { name, reason }
+}
+
+fn number<T: std::str::FromStr>(name: &'static str, text: &str) -> Result<T, OtelError> {
+    text.parse().map_err(|_| wrong(name, format!("{text:?} is not a number it can be")))
+}
+
+/// `key=value,key=value`, the values percent-encoded. A value is never part of an error.
+fn pairs(name: &'static str, text: &str) -> Result<Vec<(String, String)>, OtelError> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| wrong(name, "an entry is not of the form key=value".to_owned()))?;
+            let value = decode(value.trim())
+                .ok_or_else(|| wrong(name, format!("the value of {key:?} is not UTF-8")))?;
+            Ok((key.trim().to_owned(), value))
+        })
+        .collect()
+}
+
+/// Percent-decodes; none when the result is not UTF-8.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
+        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests;

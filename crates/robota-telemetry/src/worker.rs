@@ -1,0 +1,276 @@
+//! The thread that exports: it batches spans, posts them and the metrics, and waits for nobody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_sdk::trace::SpanData;
+use prost::Message as _;
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use robota_core::clock::{Clock as _, SystemClock};
+use robota_core::project::Metrics;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use crate::{OtelError, OtelOptions, encode, lock};
+
+/// At most this many spans go into one request.
+const BATCH: usize = 512;
+
+/// Asks for an export of everything there is.
+pub(crate) struct Flush {
+    /// Receives the result.
+    pub(crate) done: std::sync::mpsc::SyncSender<Result<(), OtelError>>,
+}
+
+/// What the guard, its observers and the thread share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// The totals of every session.
+    pub(crate) metrics: Mutex<Metrics>,
+    /// Spans that were not exported and never will be.
+    pub(crate) dropped: AtomicU64,
+}
+
+pub(crate) struct Worker {
+    collector: Collector,
+    resource: Resource,
+    interval: Duration,
+    /// How many spans may wait here and in the queue, each.
+    capacity: usize,
+    queue: mpsc::Receiver<SpanData>,
+    pending: Vec<Span>,
+    flushes: mpsc::UnboundedReceiver<Flush>,
+    shared: Arc<Shared>,
+    /// What was last exported; the same totals are not sent twice.
+    exported: Metrics,
+    started: Timestamp,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        options: &OtelOptions,
+        queue: mpsc::Receiver<SpanData>,
+        flushes: mpsc::UnboundedReceiver<Flush>,
+        shared: Arc<Shared>,
+        started: Timestamp,
+    ) -> Result<Self, OtelError> {
+        Ok(Self {
+            resource: encode::resource(options),
+            interval: options.interval,
+            capacity: options.queue.max(1),
+            collector: Collector::new(options)?,
+            queue,
+            pending: Vec::new(),
+            flushes,
+            shared,
+            exported: Metrics::default(),
+            started,
+        })
+    }
+
+    /// Starts the thread. It ends when `stop` is cancelled.
+    pub(crate) fn start(self, stop: CancellationToken) -> Result<(), OtelError> {
+        let start = |error: std::io::Error| OtelError::Start(error.to_string());
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start)?;
+        std::thread::Builder::new()
+            .name("robota-otel".to_owned())
+            .spawn(move || runtime.block_on(stop.run_until_cancelled(self.run())))
+            .map_err(start)?;
+        Ok(())
+    }
+
+    async fn run(mut self) {
+        let mut ticks = tokio::time::interval(self.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.reset();
+        let mut failing = false;
+        loop {
+            let result = tokio::select! {
+                biased;
+                Some(Flush { done }) = self.flushes.recv() => {
+                    let result = self.export().await;
+                    // The caller may have stopped waiting.
+                    let _ = done.try_send(result.clone());
+                    result
+                }
+                _ = ticks.tick() => self.export().await,
+                Some(data) = self.queue.recv(), if self.pending.len() < self.capacity => {
+                    self.pending.push(encode::span(data));
+                    if !self.pending.len().is_multiple_of(BATCH) {
+                        continue;
+                    }
+                    self.export_spans().await
+                }
+            };
+            if let Err(error) = &result
+                && !failing
+            {
+                tracing::warn!(%error, "telemetry is not exported");
+            }
+            failing = result.is_err();
+        }
+    }
+
+    async fn export(&mut self) -> Result<(), OtelError> {
+        while let Ok(data) = self.queue.try_recv() {
+            self.pending.push(encode::span(data));
+        }
+        let spans = self.export_spans().await;
+        self.export_metrics().await.and(spans)
+    }
+
+    /// Sends the spans, the oldest first. Those that may succeed later are kept, up to the
+    /// capacity.
+    async fn export_spans(&mut self) -> Result<(), OtelError> {
+        while !self.pending.is_empty() {
+            let batch = self.pending[..self.pending.len().min(BATCH)].to_vec();
+            let sent = batch.len();
+            let body = encode::traces(&self.resource, batch).encode_to_vec();
+            match self.collector.post(Signal::Traces, body).await {
+                Ok(()) => drop(self.pending.drain(..sent)),
+                Err(Refused { later: true, error }) => {
+                    let surplus = self.pending.len().saturating_sub(self.capacity);
+                    self.drop_spans(surplus);
+                    return Err(error);
+                }
+                Err(Refused { later: false, error }) => {
+                    self.drop_spans(sent);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_spans(&mut self, count: usize) {
+        self.pending.drain(..count);
+        self.shared.dropped.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    async fn export_metrics(&mut self) -> Result<(), OtelError> {
+        let metrics = lock(&self.shared.metrics).clone();
+        if metrics == self.exported {
+            return Ok(());
+        }
+        let request = encode::metrics(&self.resource, &metrics, self.started, SystemClock.now());
+        let result = self.collector.post(Signal::Metrics, request.encode_to_vec()).await;
+        result.map_err(|refused| refused.error)?;
+        self.exported = metrics;
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Signal {
+    Traces,
+    Metrics,
+}
+
+/// A request that the collector did not take.
+struct Refused {
+    /// Whether it may take the same later.
+    later: bool,
+    error: OtelError,
+}
+
+/// The collector, over HTTP.
+struct Collector {
+    client: Option<reqwest::Client>,
+    traces: Url,
+    metrics: Url,
+    headers: HeaderMap,
+    timeout: Duration,
+}
+
+impl Collector {
+    fn new(options: &OtelOptions) -> Result<Self, OtelError> {
+        let wrong =
+            |reason: &str| OtelError::Option { name: "the endpoint", reason: reason.to_owned() };
+        if !matches!(options.endpoint.scheme(), "http" | "https") {
+            return Err(wrong("it must begin with http:// or https://"));
+        }
+        let place = |signal: &str| {
+            let mut url = options.endpoint.clone();
+            url.path_segments_mut()
+                .map_err(|()| wrong("it has no path"))?
+                .pop_if_empty()
+                .extend(["v1", signal]);
+            Ok(url)
+        };
+        let (traces, metrics) = (place("traces")?, place("metrics")?);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &options.headers {
+            let wrong = |reason: String| OtelError::Option { name: "a header", reason };
+            let value = HeaderValue::from_str(value);
+            let mut value = value.map_err(|_| wrong(format!("the value of {name:?}")))?;
+            value.set_sensitive(true);
+            let name: HeaderName = name.parse().map_err(|_| wrong(format!("{name:?}")))?;
+            headers.insert(name, value);
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        Ok(Self { client: None, traces, metrics, headers, timeout: options.timeout })
+    }
+
+    async fn post(&mut self, signal: Signal, body: Vec<u8>) -> Result<(), Refused> {
+        let url = match signal {
+            Signal::Traces => self.traces.clone(),
+            Signal::Metrics => self.metrics.clone(),
+        };
+        let client = self.client().map_err(|error| Refused { later: false, error })?;
+        let request = client.post(url).headers(self.headers.clone()).body(body);
+        let refused =
+            |later, reason: String| Refused { later, error: OtelError::Collector(reason) };
+        match request.timeout(self.timeout).send().await {
+            Ok(response) if response.status().is_success() => Ok(()),
+            Ok(response) => {
+                let status = response.status();
+                let later = matches!(
+                    status,
+                    StatusCode::TOO_MANY_REQUESTS
+                        | StatusCode::BAD_GATEWAY
+                        | StatusCode::SERVICE_UNAVAILABLE
+                        | StatusCode::GATEWAY_TIMEOUT
+                );
+                Err(refused(later, format!("it answered {status}")))
+            }
+            Err(error) => Err(refused(true, chain(&error.without_url()))),
+        }
+    }
+
+    /// Made by the thread that exports: reading the system's certificates takes a while.
+    fn client(&mut self) -> Result<reqwest::Client, OtelError> {
+        if let Some(client) = &self.client {
+            return Ok(client.clone());
+        }
+        // Fails when the program has chosen a TLS backend already; that one is used then.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            // A redirect would carry the headers, and keys among them, to another server.
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("robota/", env!("CARGO_PKG_VERSION")))
+            .no_proxy();
+        if self.traces.scheme() == "http" {
+            // No certificates are needed.
+            let none = rustls::ClientConfig::builder()
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            builder = builder.tls_backend_preconfigured(none);
+        }
+        let client = builder.build().map_err(|error| OtelError::Start(chain(&error)))?;
+        Ok(self.client.insert(client).clone())
+    }
+}
+
+/// The message of an error and of its causes.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    std::iter::successors(error.source(), |error| error.source())
+        .fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
