@@ -304,6 +304,9 @@ fn kill_server(
     } else {
         child.kill();
         server.restart()?;
+        // It may have failed because the server was gone before it was killed itself.
+        drop(child.end());
+        return Ok(());
     }
     child.end().map(drop)
 }

@@ -25,6 +25,9 @@ use super::connection::{failed, now};
 /// At most 20 notifications a second.
 const BETWEEN: Duration = Duration::from_millis(50);
 
+/// How long a hint may take.
+const HINT: Duration = Duration::from_secs(2);
+
 /// The longest payload; the server allows a little more. More journals than fit are all.
 const PAYLOAD: usize = 7_000;
 
@@ -194,12 +197,11 @@ impl Side {
                 }
                 payload.push_str(&journal.to_string());
             }
-            // Only a hint: those who wait look now and then anyway.
-            let _ = self
-                .with(async |open| {
-                    open.client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await
-                })
-                .await;
+            // Only a hint, and renewals wait for it: it must not take long.
+            let notify = self.with(async |open| {
+                open.client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await
+            });
+            let _ = tokio::time::timeout(HINT, notify).await;
             tokio::time::sleep(BETWEEN).await;
         }
     }
@@ -212,7 +214,9 @@ impl Side {
         let heard = self.heard.subscribe();
         if !self.listening.swap(true, Ordering::SeqCst) {
             let this = Arc::clone(self);
-            tokio::spawn(async move { this.with(async |_| Ok(())).await });
+            tokio::spawn(async move {
+                let _ = tokio::time::timeout(HINT, this.with(async |_| Ok(()))).await;
+            });
         }
         Hints(Some(heard))
     }
