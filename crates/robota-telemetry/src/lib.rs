@@ -108,6 +108,7 @@ impl OtelGuard {
             .with_tracked_inactivity(false)
             .with_target(false)
             .with_level(false)
+            .with_context_activation(false)
             .with_filter(ours.with_max_level_hint(level))
     }
 

@@ -21,11 +21,11 @@ pub struct OtelOptions {
     /// Which share of the traces is exported, from 0 to 1. A turn within another trace follows
     /// that trace's decision.
     pub sample_ratio: f64,
-    /// Spans above this level are not exported. INFO leaves out the appends of streamed pieces.
+    /// The most detailed level that is exported. INFO leaves out the appends of streamed pieces.
     pub level: tracing::Level,
     /// How long one request to the collector may take.
     pub timeout: Duration,
-    /// How often what there is is exported.
+    /// The time between two exports.
     pub interval: Duration,
     /// How many finished spans may wait; more are dropped.
     pub queue: usize,

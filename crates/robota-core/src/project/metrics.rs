@@ -93,7 +93,7 @@ impl Metrics {
         self.series.is_empty()
     }
 
-    /// Adds what `other` counted. What is open in `other` stays there.
+    /// Adds what `other` counted. What is open in `other` is not taken over.
     pub fn merge(&mut self, other: Self) {
         for (key, value) in other.series {
             match self.series.entry(key) {
