@@ -195,8 +195,11 @@ impl Drive {
                 }
                 Effect::Finish(report) => self.report = Some(report),
                 Effect::Cancel(target) => {
-                    if target == Target::Model {
-                        self.model = None;
+                    match &target {
+                        Target::Model => self.model = None,
+                        // At once: its task may end later.
+                        Target::Question(call) => self.ports.approver.withdraw(call),
+                        _ => {}
                     }
                     self.tasks.cancel(&target);
                 }

@@ -2,18 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use robota_core::agent::{Agent, AgentFactory, AgentTemplate, RunOptions, TemplateError};
 use robota_core::event::TurnEnd;
+use robota_core::gate::AllowEverything;
 use robota_core::history::HistoryEntry;
 use robota_core::ids::{CountingIds, RandomIds};
 use robota_core::message::{Message, Role};
 use robota_core::named::{EventHistory, EventSink as _};
 use robota_core::permission::Class;
-use robota_core::project::TextUpdate;
-use robota_core::project::{NamedProjection, ReplayProjection};
+use robota_core::project::{NamedProjection, ReplayProjection, TextUpdate};
 use robota_core::provider::{CachedProvider, MemoryCache};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
+use robota_core::state::State;
 use robota_core::tool::{Tool, ToolOutcome};
 use robota_testkit::{FakeClock, fn_tool};
 use serde_json::json;
@@ -267,4 +269,68 @@ async fn whole(
     let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
     let context = robota_core::call::CallContext::detached();
     Ok(ask(provider, request, &context, limits, &RandomIds).await?.0)
+}
+
+/// A run may be dropped at any await, as a timeout does. The next run first closes what it left
+/// open, so that every call in the conversation has its result.
+#[tokio::test(start_paused = true)]
+async fn core_12_a_run_can_be_dropped_at_any_await() {
+    use futures::FutureExt as _;
+
+    let mut dropped_in_a_tool = 0;
+    for polls in 0..200 {
+        let script = Script::from_yaml(
+            "- {steps: [{text: I look.}, {stall: {ms: 5}}, {tool: look}, {tool: act}]}\n\
+             - text: Done.\n- text: Done.",
+        )
+        .unwrap();
+        let slow = |name: &str, class| {
+            fn_tool(name, class, |_| async {
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                ToolOutcome::ok("done")
+            })
+        };
+        let (look, act) = (slow("look", Class::Inspect), slow("act", Class::Execute));
+        let model = ScriptedProvider::new(script);
+        let tools: [Arc<dyn Tool>; 2] = [Arc::new(look), Arc::new(act)];
+        let mut agent =
+            Agent::builder(model, "m").tools(tools).unwrap().gate(AllowEverything).build();
+        let finished = {
+            let mut run = agent.run("Go").boxed();
+            let mut finished = None;
+            for _ in 0..polls {
+                finished = (&mut run).now_or_never();
+                if finished.is_some() {
+                    break;
+                }
+                // What the run waits for happens before it is asked again.
+                tokio::time::advance(Duration::from_millis(1)).await;
+                tokio::task::yield_now().await;
+            }
+            finished
+        };
+        let open = agent.state().turn.as_ref().is_some_and(|turn| !turn.calls.is_empty());
+        dropped_in_a_tool += usize::from(open);
+        let report = agent.run("Again").await;
+        assert_eq!(report.end, TurnEnd::Complete, "{polls} polls: {:?}", report.error);
+        let mut owed = Vec::new();
+        for message in agent.messages().iter() {
+            let results: Vec<_> =
+                message.tool_results().map(|result| result.call.clone()).collect();
+            assert_eq!(results, owed, "{polls} polls: one result for each call, right after it");
+            owed = message.tool_uses().map(|call| call.call.clone()).collect();
+        }
+        assert!(owed.is_empty());
+        let events = agent.events();
+        let folded = State::fold(events.iter().map(AsRef::as_ref)).unwrap();
+        assert_eq!(&folded, agent.state(), "{polls} polls");
+        if finished.is_some() {
+            assert!(dropped_in_a_tool > 3, "{dropped_in_a_tool} of {polls} runs");
+            return;
+        }
+    }
+    panic!("the run never ends by itself");
 }

@@ -384,3 +384,67 @@ async fn core_13_fast_words_are_told_together_and_an_abort_loses_none() {
         assert!((at_least..=at_most).contains(&told), "{told} pieces, one every {millis} ms");
     }
 }
+
+/// A tool that prints faster than one append: nothing is reordered, and all of it comes before
+/// the outcome.
+#[tokio::test]
+async fn core_26_output_keeps_its_order_however_fast_it_comes() {
+    struct Printer(robota_core::tool::ToolSpec);
+
+    #[async_trait::async_trait]
+    impl robota_core::tool::Tool for Printer {
+        fn spec(&self) -> &robota_core::tool::ToolSpec {
+            &self.0
+        }
+
+        async fn run(
+            &self,
+            _input: serde_json::Value,
+            context: robota_core::tool::ToolContext,
+        ) -> ToolOutcome {
+            for n in 0..1_000 {
+                context.progress.show(format!("{n},"));
+                if n % 100 == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            ToolOutcome::ok("printed")
+        }
+    }
+
+    let spec = fn_tool("print", Class::Inspect, |_| async { ToolOutcome::ok("") });
+    let spec = robota_core::tool::Tool::spec(&spec).clone();
+    let ran = Run::script("- tools: [print]\n- Done.").tool(Printer(spec)).prompt("Hi").await;
+    let mut printed = String::new();
+    for event in &ran.events {
+        match &event.event {
+            Event::ToolOutput(data) => printed.push_str(&data.text),
+            Event::ToolFinished(_) => break,
+            _ => {}
+        }
+    }
+    let expected: String = (0..1_000).map(|n| format!("{n},")).collect();
+    assert_eq!(printed, expected);
+}
+
+/// An append that fails once is repeated with the same envelopes: the turn does not notice.
+#[tokio::test(start_paused = true)]
+async fn core_03_a_single_failed_append_is_repeated_with_the_same_envelopes() {
+    for nth in 1..40 {
+        let journal = FailingJournal::new().fail_once(nth);
+        let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
+        let ran = Run::script("- tools: [act]\n- Done.")
+            .tool(act.clone())
+            .gate(AllowEverything)
+            .journal(journal.clone())
+            .prompt("Hi")
+            .await;
+        assert_eq!(ran.report.end, TurnEnd::Complete, "append {nth}");
+        assert_eq!(act.inputs().len(), 1);
+        let appends = journal.appends();
+        let Some(failed) = appends.iter().position(|append| append.failed) else { return };
+        let (first, again) = (&appends[failed].events, &appends[failed + 1].events);
+        assert_eq!(first, again, "numbered and stamped once");
+    }
+    panic!("fewer appends were expected");
+}

@@ -511,10 +511,15 @@ impl Session {
         &self,
         request: impl FnOnce(crate::actor::Reply<T>) -> Request,
     ) -> Result<T, SessionError> {
-        let why = || self.shared.hub.why_ended(self.id());
         let (reply, answer) = oneshot::channel();
-        self.requests.send(request(reply)).await.map_err(|_| why())?;
-        answer.await.map_err(|_| why())?
+        if self.requests.send(request(reply)).await.is_ok()
+            && let Ok(answer) = answer.await
+        {
+            return answer;
+        }
+        // The task is ending: it says why once its journal is released.
+        self.shared.hub.ended.cancelled().await;
+        Err(self.shared.hub.why_ended(self.id()))
     }
 
     async fn append(&self, events: Vec<Event>) -> Result<(), SessionError> {

@@ -187,7 +187,8 @@ fn kode_05_going_on_asks_again_without_the_half_answer() {
         let session = first.create(store.clone(), None).await.unwrap();
         let id = session.id().clone();
         session.send("Hi").await.unwrap();
-        model.reached("never").await;
+        let mut watch = session.watch();
+        while watch.next().await.unwrap().turn.is_none_or(|turn| turn.text != "Half an") {}
         let events = journal(&*store, &id).await;
         let store = crashed(&id, &events).await;
         let (second, again) = builder(Script::new().text("A whole answer."));

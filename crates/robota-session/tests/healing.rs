@@ -83,7 +83,9 @@ fn sess_08_a_lost_commit_answer_never_wedges_a_session() {
             }
             assert!(failed <= 1, "append {nth}: one failure, not a wedge");
             let messages = session.context().messages().await.unwrap();
-            session.shutdown("end").await.unwrap();
+            // The answer to the last append of all may be the one that is lost.
+            let closed = session.shutdown("end").await;
+            assert!(closed.is_ok() || (failed == 0 && store.appends() == nth), "append {nth}");
             check(&journal(&store, session.id()).await, &messages);
             if store.appends() < nth {
                 break;
