@@ -118,12 +118,18 @@ async fn from_snapshot(
     wanted.extend(&snapshot.inputs);
     wanted.sort_unstable();
     wanted.dedup();
-    let found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
+    let mut found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
         Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match State::restore(&envelope, &snapshot, &needed, |seq| found.get(&seq).cloned()) {
+    // Each event is used once, unless the conversation before the last summary shares it.
+    let shared = !needed.before.is_empty();
+    let mut take = |seq: u64| match shared {
+        true => found.get(&seq).cloned(),
+        false => found.remove(&seq),
+    };
+    match State::restore(&envelope, &snapshot, &needed, &mut take) {
         Ok(state) => Ok(Some(state)),
         Err(error) => {
             tracing::warn!(%session, %error, "the whole journal is read instead");

@@ -69,6 +69,9 @@ pub struct State {
     /// Whether a compaction began and has not ended.
     #[serde(default)]
     pub compacting: bool,
+    /// Whether the last writer closed the session.
+    #[serde(default)]
+    pub closed: bool,
     /// Turns that ended with an answer.
     pub turns_completed: u64,
     /// What everything cost.
@@ -272,15 +275,18 @@ impl State {
             }
             Event::ProcessStarted(data) if data.background => self.add_background(data),
             // A writer that closed the session has ended them.
-            Event::Closed(_) => self.background.clear(),
+            Event::Closed(_) => {
+                self.closed = true;
+                self.background.clear();
+            }
+            Event::Opened(_) => self.closed = false,
             Event::ModelAsked(data) => {
                 if let Some(usage) = data.usage {
                     self.usage += usage;
                 }
             }
             // For people, audit and recovery; the fold of the open turn reads some.
-            Event::Opened(_)
-            | Event::EntryAdded(_)
+            Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
             | Event::PrefixChanged(_)

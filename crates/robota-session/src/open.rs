@@ -91,8 +91,7 @@ pub(crate) async fn resume(
     let journal = store.open(id).await?;
     let state = load_state(&*store, id).await?;
     let after_seq = state.cursor.map_or(0, |cursor| cursor.seq);
-    let last = store.read(id, after_seq.saturating_sub(1), 1).await?;
-    let closed = last.iter().any(|last| matches!(last.event, Event::Closed(_)));
+    let closed = state.closed;
     let recorder = Recorder::new(journal, turn_setup.setup.clock.clone(), state);
     let pid = Some(std::process::id());
     let opened = Opened { epoch: recorder.epoch(), after_seq, pid };

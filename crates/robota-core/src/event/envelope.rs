@@ -147,16 +147,32 @@ impl Envelope {
             .and_then(|rest| rest.strip_suffix(b"\"}"))
             .and_then(|digits| std::str::from_utf8(digits).ok())
             .ok_or(DecodeError::Torn)?;
-        let expected = format!("{:08x}", crc32fast::hash(body));
-        if found != expected {
+        let expected = crc32fast::hash(body);
+        let digits = |digit: u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit);
+        if !found.bytes().all(digits) || u32::from_str_radix(found, 16) != Ok(expected) {
+            let expected = format!("{expected:08x}");
             return Err(DecodeError::Checksum { found: found.to_owned(), expected });
         }
         let text =
             std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        if let Some(envelope) = Self::decode_ours(text) {
+            return Ok(envelope);
+        }
         let line = Line::read(text).map_err(DecodeError::Malformed)?;
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }
+        Self::of_line(line)
+    }
+
+    /// A line as this version writes it: the data is the last field before the checksum, so
+    /// nothing has to look for its end. Any other line is read the longer way.
+    fn decode_ours(text: &str) -> Option<Self> {
+        let head = Line::read_head(text, TAIL)?;
+        (head.min_reader.is_none()).then(|| Self::of_line(head).ok())?
+    }
+
+    fn of_line(line: Line<'_>) -> Result<Self, DecodeError> {
         let missing = |field| DecodeError::Malformed(format!("missing field `{field}`"));
         let kind = line.kind.ok_or_else(|| missing("type"))?;
         let event = Event::decode(&kind, line.data.ok_or_else(|| missing("data"))?)

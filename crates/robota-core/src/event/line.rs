@@ -45,6 +45,22 @@ impl<'a> Line<'a> {
         if skip(end).is_empty() { Ok(line) } else { Err("something follows it".to_owned()) }
     }
 
+    /// Reads the fields up to the data, and takes as data all that stands before the last `tail`
+    /// bytes. Whether that is one value shows when it is read.
+    pub(super) fn read_head(text: &'a str, tail: usize) -> Option<Self> {
+        let mut line = Self::default();
+        let mut rest = after(text, '{').ok()?;
+        loop {
+            if let Some(data) = rest.strip_prefix("\"data\":") {
+                line.data = data.len().checked_sub(tail).and_then(|end| data.get(..end));
+                return line.data.is_some().then_some(line);
+            }
+            let (Borrowed(key), colon) = value(rest).ok()?;
+            rest = line.field(&key, skip(after(colon, ':').ok()?)).ok()?;
+            rest = after(rest, ',').ok()?;
+        }
+    }
+
     /// Reads the value of a field; returns what follows it.
     fn field(&mut self, key: &str, text: &'a str) -> Result<&'a str, String> {
         Ok(match key {

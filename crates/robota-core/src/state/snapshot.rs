@@ -96,10 +96,11 @@ impl State {
         at: &Envelope,
         snapshot: &StateSnapshot,
         needed: &Needed,
-        find: impl Fn(u64) -> Option<Event>,
+        find: &mut dyn FnMut(u64) -> Option<Event>,
     ) -> Result<Self, RestoreError> {
         let misfit = |reason: String| RestoreError { snapshot: at.seq, reason };
-        let event = |seq: u64| find(seq).ok_or_else(|| misfit(format!("event {seq} is missing")));
+        let mut event =
+            |seq: u64| find(seq).ok_or_else(|| misfit(format!("event {seq} is missing")));
         let mut state = Self::default();
         // The fold itself makes what one event tells whole.
         let told = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
@@ -107,9 +108,9 @@ impl State {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
         }
-        state.view = view(&snapshot.view, &needed.view, &event).map_err(misfit)?;
+        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(misfit)?;
         if let Some(refs) = &snapshot.before {
-            let view = view(&refs.view, &needed.before, &event).map_err(misfit)?;
+            let view = view(&refs.view, &needed.before, &mut event).map_err(misfit)?;
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
@@ -142,7 +143,7 @@ impl State {
 fn view(
     refs: &ViewRefs,
     events: &[u64],
-    event: &impl Fn(u64) -> Result<Event, RestoreError>,
+    event: &mut impl FnMut(u64) -> Result<Event, RestoreError>,
 ) -> Result<ModelView, String> {
     let mut view = ModelView::default();
     for seq in events {

@@ -133,7 +133,7 @@ impl Actor {
         match self.start_compaction(instructions).await {
             Ok((compactor, request, context)) => {
                 let compaction = ManualCompaction::start(compactor, request, context, reply);
-                self.work = Some(Work::Compaction(compaction));
+                self.work = Some(Work::Compaction(Box::new(compaction)));
             }
             Err(error) => {
                 let _ = reply.send(Err(error));
