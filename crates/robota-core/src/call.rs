@@ -1,4 +1,4 @@
-//! What a session hands to everything it calls: tools, models, compactors.
+//! The context of a call: what a session passes to the tools, providers and compactors it calls.
 
 use std::sync::Arc;
 use std::time::Duration;

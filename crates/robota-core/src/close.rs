@@ -1,5 +1,5 @@
-//! Closing a turn that did not run to its end. An abort, recovery after a crash, a fork, an
-//! import and a dropped [`Agent::run`](crate::agent::Agent::run) all close it here.
+//! Closing a turn that did not run to its end. An abort, a failed store, recovery after a crash, a
+//! fork and a dropped [`Agent::run`](crate::agent::Agent::run) all close it here.
 //!
 //! [`close_turn`] is pure: the events that close the turn follow from the state and from what
 //! the caller knows. First the answer that was streaming is committed, then every call that is
@@ -34,11 +34,11 @@ pub struct Closing {
     pub end: TurnEnd,
     /// The failure, if one ended it.
     pub error: Option<ErrorData>,
-    /// Whether the journal is to say that the turn was interrupted, unless it does already.
+    /// Whether to record `interrupted`, unless the journal has it already.
     pub announce: bool,
     /// What is known of calls that were running.
     pub hints: Vec<RecoveryHint>,
-    /// What the caller chose for calls that have no outcome; others are sealed.
+    /// What the caller chose for calls that have no outcome; the other calls are sealed.
     pub choices: HashMap<CallId, Choice>,
     /// The replies of PostToolUse hooks that were run again. A call that waits for its hook and is
     /// not here has its result withheld.
@@ -85,9 +85,9 @@ impl RecoveryHint {
 /// What becomes of a call that has no outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
-    /// It is sealed: its result says whether it ran, as far as is known.
+    /// Its result says that it did not run, or that it may have had effects.
     Seal,
-    /// The caller knows what it came to.
+    /// The caller knows its outcome.
     Outcome(ToolOutcome),
 }
 
@@ -110,8 +110,8 @@ pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOut
         .collect()
 }
 
-/// The events that close what is open: a compaction, a turn. None when nothing is. They belong to
-/// the turn that was open.
+/// The events that close an open compaction and an open turn; none when nothing is open. Append
+/// them with the id of the turn that was open.
 #[must_use]
 pub fn close_turn(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
     close(state, closing, ids).0
@@ -321,7 +321,7 @@ fn seal_running(call: &OpenCall, cause: Cause, hint: Option<&RecoveryHint>) -> T
     ToolOutcome { ran: Ran::Maybe, ..outcome }.with_metadata("sealed", "started")
 }
 
-/// What the model is told of files that a call was about to change.
+/// What the result says about files that the call was about to change.
 fn describe_files(files: &[(String, FoundFile)]) -> Vec<String> {
     let groups = [
         (FoundFile::Old, "Not changed"),

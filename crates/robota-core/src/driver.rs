@@ -2,8 +2,8 @@
 //! ephemeral agent and the durable session both step it; neither has a second match over
 //! effects.
 //!
-//! Each effect is a task that ends in an [`Input`]. The driver starts effects in order, each only
-//! when the append before it is durable; it decides nothing.
+//! Each effect is a task that ends in an [`Input`] for the machine. The driver starts effects in
+//! order, each only when the append before it is durable. It decides nothing.
 
 mod checkpoints;
 mod config;
@@ -38,9 +38,10 @@ use crate::message::Cause;
 use crate::telemetry;
 use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
 
-/// A turn in progress. Whoever owns the recorder waits until it is [`ready`](Drive::ready) and
-/// then lets it [`step`](Drive::step). Dropping it ends everything the turn started; what it
-/// recorded stays, and [`close_turn`](crate::close::close_turn) closes it.
+/// A turn in progress. The owner of the recorder waits until it is [`ready`](Drive::ready), then
+/// calls [`step`](Drive::step), until there is a report. Between two steps the owner may append
+/// events of its own. Dropping the drive ends everything the turn started; the turn stays open in
+/// the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
 pub struct Drive {
     ports: Ports,
     config: SessionConfig,
@@ -50,7 +51,7 @@ pub struct Drive {
     model: Option<ModelRun>,
     tasks: Tasks,
     side: SideQueue,
-    /// What calls are given; cancelled when the drive is dropped.
+    /// The context of every call; cancelled when the drive is dropped.
     context: CallContext,
     span: Span,
     /// The span of the round, and its number.
@@ -125,8 +126,8 @@ impl Drive {
         }
     }
 
-    /// Does one thing the turn has to do; the report once it is over. Not cancel safe: let it
-    /// finish, or drop the drive.
+    /// Does one thing the turn has to do; returns the report once the turn is over. Not cancel
+    /// safe: let it finish, or drop the drive.
     pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
         let span = self.span.clone();
         self.work(recorder).instrument(span).await;

@@ -3,30 +3,30 @@
 //! Three promises start here: nothing acknowledged is ever lost, nothing runs that was not
 //! allowed, and it costs almost nothing to run.
 //!
-//! **The journal is the session.** Every fact is one [`event::Event`], appended before anybody
-//! is shown it. [`state::State`] is a fold over the events; the same fold is used live, at
+//! **The journal is the session.** Every fact is one [`event::Event`], appended before it is
+//! shown to anyone. [`state::State`] is a fold over the events; the same fold is used live, at
 //! resume, in replay and in tests. What others want to see ([`project`]) is made from events.
 //!
-//! **The machine decides, the driver drives.** [`turn::Turn`] is plain data and pure: it is told
-//! what happened and answers what is to be done. [`driver::run_turn`] does it, against the ports:
+//! **The machine decides, the driver acts.** [`turn::Turn`] is plain data and pure: it takes what
+//! happened and returns what is to be done. [`driver::Drive`] does it, against the ports:
 //!
 //! | port | for |
 //! |---|---|
 //! | [`provider::Provider`] | a model's service; streaming first |
 //! | [`tool::Tool`] | something a model can call |
 //! | [`gate::Gate`] | judges every call; there is no driver without one |
-//! | [`approve::Approver`] | is asked when the gate says so |
+//! | [`approve::Approver`] | answers when the gate wants a call approved |
 //! | [`hook::Hooks`] | the user's own code at points of a turn |
 //! | [`compact::Compactor`] | summarises a conversation that grows too long |
 //! | [`journal::Journal`], [`journal::JournalStore`] | where events go |
 //! | [`blob::Blobs`] | where large things go |
-//! | [`checkpoint::Checkpoints`] | is handed every file before a tool changes it |
+//! | [`checkpoint::Checkpoints`] | gets every file before a tool changes it |
 //! | [`sandbox::Sandbox`] | where tools work: files and commands within boundaries |
-//! | [`paths::Paths`] | what files are called, for those who may not look |
+//! | [`paths::Paths`] | resolves paths, for crates that do no I/O |
 //! | [`clock::Clock`], [`ids::Ids`] | time and chance, given and never taken |
 //!
 //! This crate opens no file, socket or process, reads no environment, prints nothing, and knows
-//! no vendor's name. Whoever needs one of these is above it.
+//! no vendor's name. Crates that need one of these are above it.
 //!
 //! # A whole run
 //!

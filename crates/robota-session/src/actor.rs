@@ -1,7 +1,7 @@
 //! The task that owns a session: its journal, its mailbox, and the turn that runs.
 //!
-//! The task waits for a request or for the running turn to have something to do, and does one
-//! thing at a time. The recorder never leaves it.
+//! The task waits until a request arrives, the running turn has something to do, or the journal
+//! is to be tried again. It does one thing at a time. The recorder never leaves it.
 
 mod compaction;
 mod handle;
@@ -42,8 +42,8 @@ const FLUSH_FIRST: Duration = Duration::from_secs(1);
 /// The longest of those delays.
 const FLUSH_MOST: Duration = Duration::from_secs(30);
 
-/// What the task and the handles of a session share. It holds no way to speak to the task:
-/// dropping the last handle ends the session.
+/// What the task and the handles of a session share. It holds no sender of requests, so that the
+/// session ends when the last handle is dropped.
 pub(crate) struct Shared {
     pub(crate) id: SessionId,
     pub(crate) store: Arc<dyn JournalStore>,
@@ -85,13 +85,13 @@ pub(crate) struct StartOptions {
     /// What becomes of what a crash left open.
     pub(crate) recovery: Option<Strategy>,
     pub(crate) hints: Vec<RecoveryHint>,
-    /// The writer before closed the session and left nothing open.
+    /// The previous writer closed the session and left nothing open.
     pub(crate) closed: bool,
     /// Something is open and waits for the caller's choice.
     pub(crate) needs_recovery: bool,
-    /// Inputs wait until another one comes.
+    /// Inputs that wait are delivered with the next one that is sent.
     pub(crate) defer_inputs: bool,
-    /// A turn that was interrupted is continued.
+    /// Whether a turn that was interrupted is continued.
     pub(crate) continue_turn: bool,
 }
 
@@ -139,11 +139,11 @@ pub(crate) struct Actor {
     /// The journal cannot be written: no turn starts until it can.
     blocked: Option<Backoff>,
     lost: CancellationToken,
-    /// Hooks that only the end of the session waits for.
+    /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
 }
 
-/// When the journal is tried again.
+/// When the journal is tried again, and the delay before that.
 struct Backoff {
     at: Instant,
     delay: Duration,
@@ -156,7 +156,7 @@ enum Flow {
         reason: String,
         reply: Option<Reply<()>>,
     },
-    /// The session is over; its hub says why.
+    /// The session has ended; the hub says why.
     End,
 }
 
@@ -182,8 +182,8 @@ impl Actor {
         }
     }
 
-    /// Runs until the session is shut down, dropped or lost. A panic ends the session with an
-    /// error; nobody waits for a task that is gone.
+    /// Runs until the session is shut down, dropped or lost, or its journal fails for good. A panic
+    /// ends the session with an error, so that no caller waits for a task that is gone.
     pub(crate) async fn run(self) {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
@@ -259,7 +259,7 @@ impl Actor {
         }
     }
 
-    /// Starts what can start; otherwise the session is at rest.
+    /// Starts the turn of the next input, unless something runs or no turn may start.
     async fn start_next(&mut self) {
         while self.work.is_none() {
             self.interrupting.drain(..).for_each(|reply| {
@@ -297,7 +297,7 @@ impl Actor {
         }
     }
 
-    /// Does one thing of what runs.
+    /// Lets what runs do one thing.
     async fn step(&mut self) {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
@@ -328,7 +328,7 @@ impl Actor {
         self.run_failure_hooks(report);
     }
 
-    /// The journal could not be written a while ago: tries again, and goes on if it can.
+    /// Tries again to write the journal; if that works, turns may start again.
     async fn retry_flush(&mut self) {
         let Some(backoff) = self.blocked.take() else { return };
         if self.recorder.flush().await.is_err() {
@@ -356,7 +356,7 @@ impl Actor {
         });
     }
 
-    /// A journal that no retry can write ends the session; what runs ends with it.
+    /// Ends the session, and what runs, when no retry can help its journal.
     fn check_journal(&mut self) -> Flow {
         let Some(error) = self.recorder.failure().filter(|error| !error.retryable()) else {
             return Flow::Continue;
@@ -365,7 +365,7 @@ impl Actor {
         Flow::End
     }
 
-    /// Another writer has the session: what runs here ends now.
+    /// This writer lost the session: what runs here ends now.
     fn on_lease_lost(&mut self) -> Flow {
         self.work = None;
         let session = self.shared.id.clone();

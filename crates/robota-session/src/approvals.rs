@@ -1,4 +1,5 @@
-//! Approvals: questions about calls wait here until a handler or a client answers.
+//! Approvals: questions about calls wait here until a handler or a client answers them. A question
+//! is queued before the journal says that it is asked, so that no answer comes too early.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use crate::error::SessionError;
 /// Who answers when a call needs approval (SESS-04).
 #[derive(Clone, Default)]
 pub enum Approvals {
-    /// Nobody: what would be asked is denied. The default.
+    /// Nobody: every question is denied. The default.
     #[default]
     Deny,
     /// Clients, through [`crate::Permissions::decide`]; the session is paused meanwhile.
@@ -64,7 +65,7 @@ pub(crate) struct ApprovalQueue {
 struct Pending {
     /// Questions nobody has answered.
     questions: IndexMap<CallId, (Question, oneshot::Sender<Answer>)>,
-    /// Where the answers arrive to questions that were announced and are not asked yet.
+    /// Receivers of the answers to questions that were announced and are not asked yet.
     answers: HashMap<CallId, oneshot::Receiver<Answer>>,
 }
 
@@ -113,8 +114,8 @@ impl ApprovalQueue {
         }
     }
 
-    /// Approves with a wider scope: the narrow rules that were shown are kept, as far as they can
-    /// be. The note says what could not be kept; the call itself may run.
+    /// Approves with a wider scope: remembers, and for [`Scope::Always`] saves, the narrow rules that
+    /// were shown. If that fails the call may still run, and the note says what was not kept.
     async fn remember(&self, question: &Question, scope: Scope, note: Option<String>) -> Answer {
         let add =
             |why: String| Some(note.as_ref().map_or(why.clone(), |note| format!("{note} ({why})")));

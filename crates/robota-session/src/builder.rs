@@ -28,8 +28,8 @@ use crate::session::Session;
 use crate::setup::{Setup, Summaries};
 use crate::spill::DEFAULT_LIMIT;
 
-/// Builds a [`Session`]. Without a gate only tools that look may run; without somebody to ask,
-/// what would be asked is denied.
+/// Builds a [`Session`]. Without a gate only read-only tools may run. Without anyone to answer,
+/// questions are denied.
 #[derive(Clone)]
 pub struct SessionBuilder {
     setup: Setup,
@@ -104,14 +104,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Who answers when a call needs somebody's word.
+    /// Who answers when a call needs approval.
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.setup.approvals = approvals;
         self
     }
 
-    /// Where the rules go that somebody said "always" to.
+    /// Saves the rules that a user answered "always" to.
     #[must_use]
     pub fn rule_sink(mut self, sink: Arc<dyn RuleSink>) -> Self {
         self.setup.rule_sink = Some(sink);
@@ -154,7 +154,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Is shown what happens.
+    /// Functions that are called as things happen.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.setup.callbacks = callbacks;
@@ -204,17 +204,16 @@ impl SessionBuilder {
         self
     }
 
-    /// Output of one call longer than this many bytes is cut to its head and tail; none tells
-    /// everything.
+    /// Output of one call longer than this many bytes is cut to its head and tail; none never cuts.
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
         self.setup.spill = bytes;
         self
     }
 
-    /// Who tidies up when a session is gone on with whose writer died: ends what its calls left
-    /// running, and makes half-made changes of files whole. Without one, the model is told that
-    /// calls may have had effects, and no more.
+    /// Cleans up after a crash, when the session is resumed: ends processes that its calls left
+    /// running, and puts back files that a call changed only in part. Without one, the model only
+    /// learns that calls may have had effects.
     #[must_use]
     pub fn aftermath(mut self, aftermath: Arc<dyn Aftermath>) -> Self {
         self.setup.aftermath = Some(aftermath);
@@ -242,7 +241,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Begins a session; without an id it gets a fresh one.
+    /// Creates a session; without an id it gets a fresh one.
     ///
     /// # Errors
     /// When there is one of that id, a setting makes no sense, or the store fails.
@@ -254,11 +253,10 @@ impl SessionBuilder {
         open::create(store, id, self.setup).await
     }
 
-    /// Goes on with a session. What a dead writer left open is sealed, or reported and left to
-    /// the caller.
+    /// Resumes a session. What a crash left open is sealed, or reported and left to the caller.
     ///
     /// # Errors
-    /// When there is none, somebody else writes to it, or the store fails.
+    /// When there is none, another process has it open, or the store fails.
     pub async fn resume(
         self,
         store: Arc<dyn JournalStore>,

@@ -1,4 +1,4 @@
-//! Callbacks (SESS-02): functions of one session that are shown what happens in it. They see no
+//! Callbacks (SESS-02): functions that are called with what happens in one session. They see no
 //! other session, also when both use one provider (SESS-16).
 
 use std::collections::HashMap;
@@ -55,8 +55,8 @@ pub struct CompactionReport {
     pub after: ContextState,
 }
 
-/// Functions that are shown what happens. They are called while the session works and must not
-/// block.
+/// Functions that are called as things happen. They run while the session works and must not
+/// block. A panic in one is logged and ends nothing else.
 #[derive(Clone, Default)]
 pub struct Callbacks {
     text: Option<Shown<String>>,
@@ -73,38 +73,38 @@ impl Callbacks {
         Self::default()
     }
 
-    /// Is shown text as it streams, rounds separated by a blank line. Where a model call fails and
-    /// is tried again, a line says that the answer starts again, unless
-    /// [`Callbacks::on_text_reset`] takes it back.
+    /// Called with text as it streams, rounds separated by a blank line. When a model call fails and
+    /// is tried again, it is called with a line that says that the answer starts again, unless
+    /// [`Callbacks::on_text_reset`] is set.
     #[must_use]
     pub fn on_text(mut self, show: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.text = Some(Arc::new(show));
         self
     }
 
-    /// Is told that the text since the last whole answer is void: its model call failed and is
-    /// tried again.
+    /// Called when the text since the last whole answer is void: its model call failed and is tried
+    /// again.
     #[must_use]
     pub fn on_text_reset(mut self, reset: impl Fn() + Send + Sync + 'static) -> Self {
         self.text_reset = Some(Arc::new(move |()| reset()));
         self
     }
 
-    /// Is shown tool calls: those that begin twice, those that may not or cannot once.
+    /// Called with tool calls: twice with one that runs, once with one that does not.
     #[must_use]
     pub fn on_tool(mut self, show: impl Fn(ToolExecution) + Send + Sync + 'static) -> Self {
         self.tool = Some(Arc::new(show));
         self
     }
 
-    /// Is shown how full the window is: an estimate before each request, the count after.
+    /// Called with how full the window is: an estimate before each request, the count after.
     #[must_use]
     pub fn on_context(mut self, show: impl Fn(ContextState) + Send + Sync + 'static) -> Self {
         self.context = Some(Arc::new(show));
         self
     }
 
-    /// Is shown compactions.
+    /// Called with compactions.
     #[must_use]
     pub fn on_compaction(
         mut self,

@@ -1,5 +1,5 @@
-//! Where a session can be forked, and the beginning of a fork: the same for a session that is
-//! open and for one that lies in a store.
+//! Where a session can be forked, and creating the fork: the same for a session that is open and
+//! for one that is only stored.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What a session's task publishes to its handles: events as they are written, and the status.
+//! What a session's task publishes to its handles: events once they are written, the status, store
+//! failures, and why the session ended.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
 
-/// Events that a reader may be behind before it is caught up from the journal.
+/// A reader that is more than this many events behind is caught up from the journal.
 const QUEUE: usize = 1024;
 
 /// How a session stands (KODE-01).
@@ -79,7 +80,7 @@ pub(crate) struct SessionHub {
     status: watch::Sender<LiveStatus>,
     /// The last turn that ended because the journal could not be written.
     failed: watch::Sender<Option<StoreFailure>>,
-    /// Is cancelled when the session's task is over.
+    /// Cancelled when the session's task is over.
     pub(crate) ended: CancellationToken,
     reason: OnceLock<SessionError>,
 }
@@ -145,7 +146,7 @@ impl SessionHub {
         self.status.subscribe()
     }
 
-    /// Why nobody answers any more.
+    /// Why the session has ended.
     pub(crate) fn why_ended(&self, session: &SessionId) -> SessionError {
         self.reason.get().cloned().unwrap_or_else(|| SessionError::Closed {
             session: session.clone(),

@@ -1,8 +1,8 @@
 //! Durable sessions: one task owns one session, and its journal is the truth.
 //!
 //! A [`Session`] is a conversation that outlives its process. What [`Session::send`] has
-//! accepted is safe; what the model and its tools do is in the journal before anybody sees it;
-//! a session that a crash left in the middle of anything goes on where it was.
+//! accepted is safe; what the model and its tools do is in the journal before anyone sees it;
+//! a session that a crash interrupted can be resumed.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -29,8 +29,9 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | talking | [`Session::send`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
+//! | talking | [`Session::send`], [`Session::cancel`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
 //! | watching | [`Session::subscribe`], [`follow`], [`Session::watch`], [`Kinds`], [`Callbacks`] |
+//! | changing | [`Session::set_model`], [`Session::set_system`], [`Session::set_tools`], [`Session::record`] |
 //! | stopping | [`Session::interrupt`], [`Session::shutdown`] |
 //! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
@@ -38,10 +39,11 @@
 //! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`](robota_core::ids::SessionName) |
 //! | after a crash | [`Resume`], [`RecoveryHint`], [`Recovery`] |
 //!
-//! There is one driver, the core's; the session adds a mailbox, subscriptions and recovery.
-//! `docs/embedding.md` shows a whole program, `docs/recovery.md` what becomes of what.
+//! One task owns a session: it owns the recorder, steps the driver of the core, and answers
+//! requests between two steps. `docs/embedding.md` shows whole programs, `docs/recovery.md` says
+//! what happens after a crash and when the store fails.
 
-/// The program of `docs/embedding.md` compiles and runs.
+/// The programs of `docs/embedding.md` compile and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
 struct Embedding;

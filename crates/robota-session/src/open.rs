@@ -41,8 +41,8 @@ pub struct Resume {
     pub strategy: Strategy,
     /// What is known of calls that were running.
     pub hints: Vec<RecoveryHint>,
-    /// Whether inputs that were accepted and not delivered are delivered at once. Otherwise
-    /// they go before the next input. They are never lost.
+    /// Whether inputs that were accepted and not delivered are delivered at once. Otherwise they
+    /// wait and go before the next input that is sent. They are never lost.
     pub deliver: bool,
     /// Whether a turn that was interrupted is continued.
     pub continue_turn: bool,
@@ -200,7 +200,7 @@ pub(crate) async fn load_state(
     })
 }
 
-/// A share of the window is more than none of it and at most all of it.
+/// Checks that a threshold is a share of the window: above 0 and at most 1.
 pub(crate) fn check_threshold(threshold: Option<f64>) -> Result<(), SessionError> {
     match threshold {
         Some(share) if !(share > 0.0 && share <= 1.0) => Err(SessionError::Setting(format!(

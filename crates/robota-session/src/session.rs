@@ -101,7 +101,7 @@ pub struct SessionInfo {
 pub struct SendOptions {
     /// When it is delivered: after the turn that runs, or before its next model call.
     pub delivery: Delivery,
-    /// Goes with the input into the journal.
+    /// Recorded with the input.
     pub metadata: Map<String, Value>,
 }
 
@@ -159,8 +159,7 @@ impl Session {
         &self.shared.id
     }
 
-    /// Says something. Returns as soon as it is safe; it is worked on after the turn that is
-    /// running.
+    /// Sends an input. Returns as soon as it is safe. A turn works on it after the running one.
     ///
     /// # Errors
     /// When it could not be made safe: it was then not accepted.
@@ -168,8 +167,8 @@ impl Session {
         self.send_with(content, SendOptions::default()).await
     }
 
-    /// Says something, with options: when it is delivered, and metadata that goes with it into
-    /// the journal. It never lands between a call and its result.
+    /// Sends an input with options: when it is delivered, and metadata that goes with it into the
+    /// journal. It never lands between a call and its result.
     ///
     /// # Errors
     /// As [`Session::send`].
@@ -199,8 +198,8 @@ impl Session {
         self.ask(|reply| Request::Cancel { input, reply }).await
     }
 
-    /// Follows the session: what is in its journal after `since`, then what happens, with no gap
-    /// and no duplicate.
+    /// Follows the session: the events in its journal after `since`, then new ones, with no gap and
+    /// no duplicate.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -213,8 +212,8 @@ impl Session {
         subscribe(store.clone(), id, hub, since.into(), kinds.into()).await
     }
 
-    /// Says something and follows what becomes of it, to the end of its turn, or until somebody
-    /// has to approve a call.
+    /// Sends an input and follows it to the end of its turn, or until a client has to approve a
+    /// call.
     ///
     /// # Errors
     /// As [`Session::send`].
@@ -226,7 +225,7 @@ impl Session {
         Chat::begin(self.clone(), content.into(), kinds.into()).await
     }
 
-    /// Says something and waits for the answer, or until somebody has to approve a call.
+    /// Sends an input and waits for the answer, or until a client has to approve a call.
     ///
     /// # Errors
     /// As [`Session::send`], and when the session ends first.
@@ -234,8 +233,7 @@ impl Session {
         self.chat(content, Kinds::default()).await?.finish().await
     }
 
-    /// Says something and waits for the answer, whatever has to be approved on the way
-    /// (SESS-01).
+    /// Sends an input and waits for the answer, also while calls wait for approval (SESS-01).
     ///
     /// # Errors
     /// When the run was aborted, a hook refused it, or it failed. The session can be used as
@@ -246,9 +244,9 @@ impl Session {
         chat.finish().await?.into_text()
     }
 
-    /// Asks the model something outside the conversation. The answer is not kept; what it cost
-    /// counts. The call has the session's hooks, idle timer and retries, and ends with the
-    /// session.
+    /// Asks the model something outside the conversation. The answer is not kept; its cost counts
+    /// and is recorded as `model_asked`. The call has the session's hooks, idle timeout and retries,
+    /// and ends with the session.
     ///
     /// # Errors
     /// When the model could not answer.
@@ -298,7 +296,7 @@ impl Session {
         Ok(Asked { text: answer.text(), usage, session: self.id().clone() })
     }
 
-    /// Stops what runs and cancels what waits behind it; returns when that has ended. Says
+    /// Stops what runs and cancels the inputs that wait behind it. Returns when it has ended, and
     /// whether anything ran.
     ///
     /// # Errors
@@ -307,8 +305,8 @@ impl Session {
         self.ask(|reply| Request::Interrupt { note, reply }).await
     }
 
-    /// Shuts the session down: what runs is stopped, everything is safe, SessionEnd hooks are
-    /// told the reason, and others may write.
+    /// Shuts the session down: stops what runs, writes everything, runs SessionEnd hooks with the
+    /// reason, and lets other processes open it. Inputs that wait are kept for the next resume.
     ///
     /// # Errors
     /// When the end could not be written.
@@ -343,7 +341,7 @@ impl Session {
         self.shared.hub.status().state() != SessionState::Ready
     }
 
-    /// What it is, with the sessions it was forked from.
+    /// Id, name, model, times, and the sessions it was forked from.
     ///
     /// # Errors
     /// When the session has ended or its store cannot be read.
@@ -501,7 +499,7 @@ impl Session {
         ContextHandle(self.clone())
     }
 
-    /// What a crash left open, and how to continue.
+    /// What a crash left open, and continuing after it.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         Recovery(self.clone())

@@ -43,13 +43,13 @@ pub(crate) struct Setup {
     pub(crate) name: Option<String>,
     pub(crate) spawned_by: Option<SpawnedBy>,
     pub(crate) callbacks: Callbacks,
-    /// Output longer than this is cut; none tells everything.
+    /// Output longer than this is cut for the model; none never cuts.
     pub(crate) spill: Option<usize>,
     /// Cleans up what a crash left on the machine.
     pub(crate) aftermath: Option<Arc<dyn Aftermath>>,
 }
 
-/// What summarises.
+/// What summarises long conversations.
 #[derive(Clone)]
 pub(crate) enum Summaries {
     /// Nothing.

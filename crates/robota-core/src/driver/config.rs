@@ -26,7 +26,7 @@ pub struct Ports {
     pub tools: ToolSet,
     /// Judges every call.
     pub gate: Arc<dyn Gate>,
-    /// Is asked when the gate says so.
+    /// Answers when the gate wants a call approved.
     pub approver: Arc<dyn Approver>,
     /// The user's hooks.
     pub hooks: Arc<dyn Hooks>,

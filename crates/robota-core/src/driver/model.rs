@@ -1,4 +1,4 @@
-//! One model call: connecting, streaming, falling silent.
+//! One model call: connecting, streaming, the idle timeout.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -25,18 +25,18 @@ use crate::state::State;
 use crate::telemetry;
 use crate::turn::{Input, ModelCall};
 
-/// Words (and arguments, which are words too) that have arrived are told in pieces of at most
-/// this size.
+/// Text that has arrived is passed to the machine in pieces of at most this size. Reasoning and
+/// arguments of calls count as text.
 const CHUNK: usize = 4 * 1024;
-/// At most this many pieces are taken from a stream before anything else is looked at.
+/// At most this many deltas are taken from a stream before the turn does something else.
 const BATCH: usize = 1024;
-/// Words that come faster than this are told together. The first are told at once, so that a
-/// slow stream pays no delay.
+/// Text that arrives within this time is passed on together. The first piece is passed on at once,
+/// so that a slow stream is not delayed.
 const WINDOW: Duration = Duration::from_millis(10);
 
 type Item = Option<Result<Delta, ProviderError>>;
 
-/// What a model call is given beside its request.
+/// What a model call gets beside its request.
 pub(super) struct ModelScope<'a> {
     pub(super) context: CallContext,
     pub(super) side: &'a SideQueue,
@@ -51,7 +51,7 @@ pub(super) struct ModelRun {
     idle_timeout: Duration,
     deadline: Instant,
     held: DeltaBuffer,
-    /// When words were last told.
+    /// When text was last passed on.
     told: Option<Instant>,
     /// Cancels the call's context when the call is dropped.
     _cancel: DropGuard,
@@ -95,8 +95,8 @@ impl ModelRun {
         }
     }
 
-    /// What the call says next; never returns while there is no call. Cancel safe: what was not
-    /// returned is still held.
+    /// The next inputs from the call; never returns while there is no call. Cancel safe: what was
+    /// not returned is still held.
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
         if this.held.is_empty() {
@@ -186,15 +186,15 @@ fn panicked() -> ProviderError {
         .with_hint("this is a bug of the provider's adapter; please report it")
 }
 
-/// What has arrived and is not told yet: neighbouring words are joined as they come.
+/// What has arrived and is not passed on yet. Neighbouring pieces of text are joined.
 #[derive(Default)]
 struct DeltaBuffer {
     inputs: VecDeque<Input>,
     /// How many pieces these are made of.
     pieces: usize,
-    /// How many bytes of words are among them.
+    /// How many bytes of text are among them.
     bytes: usize,
-    /// Whether anything but words is among them: that waits for nothing.
+    /// Whether anything but text is among them: that is passed on without delay.
     urgent: bool,
     /// Whether nothing can follow.
     ended: bool,
@@ -265,7 +265,7 @@ impl DeltaBuffer {
         self.pieces < BATCH && !self.ended
     }
 
-    /// Whether all that is held are words, and few: those can wait for more of them.
+    /// Whether only a little text is held, which can wait for more.
     fn may_wait(&self) -> bool {
         self.pieces < BATCH && self.bytes < CHUNK && !self.urgent
     }

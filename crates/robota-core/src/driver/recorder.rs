@@ -20,10 +20,11 @@ use crate::journal::{Journal, JournalError};
 use crate::state::State;
 use crate::telemetry::{append_span, record_error};
 
-/// Is shown every event, in order, after it was written.
+/// Receives every event, in order, once it is written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
 
-/// A snapshot of the state follows about every so many events: a resume reads no more.
+/// A snapshot of the state is recorded about every so many events, so that a resume reads no more
+/// than these.
 pub const SNAPSHOT_EVERY: u64 = 2_000;
 
 /// By default an append that failed is tried again after each of these, then reported as failed.
@@ -46,11 +47,11 @@ pub struct Recorder {
     epoch: u32,
     next_seq: u64,
     observers: Vec<Observer>,
-    /// The last event that observers were shown.
+    /// The number of the last event that observers received.
     shown: u64,
     /// Events that the journal has not acknowledged.
     unwritten: Vec<Arc<Envelope>>,
-    /// Events that it has, but may forget if its machine fails.
+    /// Events that it has acknowledged, but may lose if its machine fails.
     unsynced: Vec<Arc<Envelope>>,
     /// Why the last append failed.
     failure: Option<JournalError>,
@@ -89,7 +90,8 @@ impl Recorder {
         Self { retries, ..self }
     }
 
-    /// Is cancelled when another writer took the session over.
+    /// Cancelled when this writer lost the session: another one took it over, it was deleted, or
+    /// its lease could not be renewed.
     #[must_use]
     pub fn lost(&self) -> CancellationToken {
         self.journal.lost()
@@ -124,7 +126,7 @@ impl Recorder {
         self.observers.push(observer);
     }
 
-    /// Shows further events to these observers and no others; returns those of before.
+    /// Shows further events to these observers and no others; returns the previous ones.
     pub fn swap_observers(&mut self, observers: Vec<Observer>) -> Vec<Observer> {
         std::mem::replace(&mut self.observers, observers)
     }
@@ -212,7 +214,7 @@ impl Recorder {
         self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
     }
 
-    /// Records which events the state is made of, where that can be said; says whether it did.
+    /// Records a snapshot, unless an answer or a compaction is unfinished; says whether it did.
     fn record_snapshot(&mut self) -> bool {
         let snapshot = self.state.snapshot();
         let taken = snapshot.is_some();

@@ -1,4 +1,4 @@
-//! Secrets are taken out of what tools, hooks and services say before the turn hears it.
+//! Removes secrets from what tools, hooks and providers return, before the machine takes it.
 
 use crate::hook::{
     AfterChange, HookAnswer, HookReply, PostToolDecision, PreToolDecision, PromptDecision,
@@ -7,7 +7,7 @@ use crate::hook::{
 use crate::redact::Redactor;
 use crate::turn::Input;
 
-/// Takes the secrets out of an input from outside. What the model streams is the model's.
+/// Removes secrets from an input. What the model streams is left as it is.
 pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
@@ -18,7 +18,7 @@ pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     }
 }
 
-/// Takes the secrets out of what hooks said, for those who run them outside a turn.
+/// Removes secrets from the reply of a hook that was run outside of a turn.
 pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
     hook(redactor, &mut reply.answer);
     maybe(redactor, &mut reply.context);

@@ -1,8 +1,8 @@
-//! What running calls report beside their results: output, processes, files about to change,
-//! raw payloads. One queue per turn, in the order in which it was reported.
+//! The side queue: what running calls report beside their results. That is output, processes, files
+//! about to change, raw payloads and retries. One queue per turn keeps them in order.
 //!
-//! Output that comes faster than the journal takes it is cut, and the journal says by how much.
-//! Nothing else is ever dropped.
+//! Output that comes faster than the journal can be written is cut, and the journal says by how
+//! much. Nothing else is dropped while the turn runs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Everything but the model call: each effect is a task that ends in one input. A task that
-//! panics ends in the input that is safe for it.
+//! All effects but the model call. Each is a task that ends in one input. A task that panics ends
+//! in the safe input for it: a denial, a failure.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,12 +38,12 @@ pub(super) struct Tasks {
     running: JoinSet<Input>,
     /// What each task ends in if it panics.
     fallback: HashMap<Id, Input>,
-    /// Everything but tools is silenced by aborting it.
+    /// Tasks that are not tools: cancelling one aborts it, and it ends in no input.
     silent: HashMap<Id, (Target, AbortHandle)>,
-    /// Tools are told to stop and still report.
+    /// Tools: cancelling one tells it to stop, and it still reports its outcome.
     tools: HashMap<CallId, CancellationToken>,
     side: SideQueue,
-    /// What every call is given a child of.
+    /// Each call gets a child of this context.
     context: CallContext,
 }
 
@@ -109,7 +109,7 @@ impl Tasks {
         }
     }
 
-    /// Keeps nothing of a task that ended: a turn may have any number of them.
+    /// Forgets a task that ended: a turn may have any number of them.
     fn forget(&mut self, id: Id, input: Option<&Input>) {
         self.fallback.remove(&id);
         self.silent.remove(&id);
@@ -302,13 +302,13 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
 struct Limits {
     /// To run; none lets it run for as long as it wants.
     time: Option<Duration>,
-    /// To say how it ended once it is told to stop.
+    /// To report an outcome after it was told to stop.
     grace: Duration,
 }
 
-/// Runs a tool in a task of its own, so that its panic is its own too. Told to stop, it has
-/// a grace period to say how it ended; after that it is abandoned. When its time is up it is told
-/// to stop.
+/// Runs a tool in a task of its own, so that a panic ends only this call. The tool is told to stop
+/// when the call is cancelled or its time is up. Then it has a grace period to report an outcome;
+/// after that it is abandoned.
 async fn run_tool(
     tool: Arc<dyn Tool>,
     tool_use: ToolUse,
@@ -352,7 +352,7 @@ async fn run_tool(
     }
 }
 
-/// What a call came to whose time was up; `said` is what it had to say when it was stopped.
+/// The outcome of a call whose time was up; `said` is the outcome it reported when it was stopped.
 fn timed_out(name: &str, time: Duration, said: Option<ToolOutcome>) -> ToolOutcome {
     let ended = if said.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
     let text = format!(
@@ -389,7 +389,7 @@ fn panicked(name: &str, said: &str) -> ToolOutcome {
     ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({said})."))
 }
 
-/// What a hook that failed counts as: hooks never fail open.
+/// The answer that a failed hook counts as: hooks never fail open.
 fn refusal(point: HookPoint, why: &str) -> HookAnswer {
     let reason = format!("the {point:?} hook failed: {why}");
     match point {

@@ -1,4 +1,4 @@
-//! A compaction that was asked for, between turns.
+//! A compaction that a client asked for. It runs between turns.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) struct ManualCompaction {
 }
 
 impl ManualCompaction {
-    /// Starts it in a task of its own, so that its panic is its own too.
+    /// Starts it in a task of its own, so that a panic ends only the compaction.
     pub(super) fn start(
         compactor: Option<Arc<dyn Compactor>>,
         request: CompactionRequest,

@@ -1,4 +1,4 @@
-//! What the task does when it is asked.
+//! How the task answers requests.
 
 use robota_core::call::CallContext;
 use robota_core::close::{Choice, Closing};

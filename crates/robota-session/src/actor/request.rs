@@ -1,4 +1,4 @@
-//! What a session's task can be asked.
+//! The requests that handles send to a session's task.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(crate) enum Rewrite {
     Restore,
 }
 
-/// What a session's task can be asked.
+/// A request to a session's task.
 pub(crate) enum Request {
     /// Accept an input.
     Send { input: SendRequest, reply: Reply<Accepted> },

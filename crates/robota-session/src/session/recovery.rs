@@ -14,7 +14,7 @@ use crate::error::SessionError;
 pub struct Recovery(pub(super) Session);
 
 impl Recovery {
-    /// What is open, while nobody has said what becomes of it.
+    /// What is open, until [`Recovery::recover`] has closed it.
     ///
     /// # Errors
     /// When the session has ended.
@@ -25,7 +25,7 @@ impl Recovery {
         self.0.inspect(open_operations).await
     }
 
-    /// Closes what is open: what the caller chose, and everything else sealed.
+    /// Closes what is open: calls as the caller chose, and seals the other ones.
     ///
     /// # Errors
     /// When the journal cannot be written.
