@@ -72,8 +72,6 @@ pub mod driver;
 pub mod env_ref;
 pub mod error;
 pub mod event;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
 pub mod gate;
 pub mod history;
 pub mod hook;

@@ -1,8 +1,8 @@
 //! Lines of a journal.
 
-use crate::event::{Cursor, Envelope};
-use crate::project::{NamedProjection, ReplayProjection, StreamText, history};
-use crate::state::State;
+use robota_core::event::{Cursor, Envelope};
+use robota_core::project::{NamedProjection, ReplayProjection, StreamText, history};
+use robota_core::state::State;
 
 /// Lines of a journal, torn and damaged ones too: whatever decodes is written and read back as
 /// it was, and folds, as numbered and in the order it came.
