@@ -11,7 +11,8 @@ pub use robota_providers::fuzzing::{
     anthropic as wire_anthropic, chat as wire_chat, gemini as wire_gemini,
     responses as wire_responses, text_calls, tool_schemas,
 };
-pub use robota_testkit::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
+use robota_telemetry::{Metrics, named::NamedProjection};
+pub use robota_testkit::fuzzing::{hook_outputs, messages, schemas, scripts, turns};
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -35,6 +36,17 @@ pub const TARGETS: &[Target] = &[
     ("wire_gemini", wire_gemini),
     ("wire_responses", wire_responses),
 ];
+
+/// Lines of a journal: what [`robota_testkit::fuzzing::events`] checks, and every projection takes
+/// whatever decodes.
+pub fn events(data: &[u8]) {
+    let decoded = robota_testkit::fuzzing::events(data);
+    let names = NamedProjection::new("agent");
+    for envelope in &decoded {
+        let _ = names.project(envelope);
+    }
+    let _ = Metrics::fold(&decoded);
+}
 
 /// Reading a permission mode: any text is a mode or an error, and a mode reads back as itself.
 pub fn mode(data: &[u8]) {

@@ -78,7 +78,6 @@ pub mod hook;
 pub mod ids;
 pub mod journal;
 pub mod message;
-pub mod named;
 pub mod paths;
 pub mod permission;
 pub mod process;

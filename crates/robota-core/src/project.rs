@@ -2,11 +2,9 @@
 //! over the journal, made at the edge; none is stored.
 
 mod history;
-mod names;
 mod replay;
 mod text;
 
 pub use history::{History, history};
-pub use names::NamedProjection;
 pub use replay::{ReplayEvent, ReplayProjection};
 pub use text::{StreamText, TextUpdate};

@@ -1,10 +1,11 @@
-//! Telemetry of Robota: the metrics of a session, and the export of spans and metrics by
+//! Telemetry of Robota: events as metrics and by name, and the export of spans and metrics by
 //! OpenTelemetry.
 //!
-//! [`Metrics`] is a projection of events and needs nothing else. The export is the feature `otel`,
-//! on by default: `install` starts it.
+//! [`Metrics`] and [`named::NamedProjection`] are projections of events and need nothing else. The
+//! export is the feature `otel`, on by default: `install` starts it.
 
 mod metrics;
+pub mod named;
 #[cfg(feature = "otel")]
 mod otel;
 
