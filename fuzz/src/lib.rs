@@ -2,15 +2,17 @@
 //! something is wrong; it is listed in [`TARGETS`], so that a normal test can replay the corpus
 //! without the fuzzer (`xtask/tests/fuzz_corpus.rs` includes this file).
 
-// What needs the inside of a crate lives there, behind its feature `fuzzing`.
+// What needs the inside of a crate lives there, behind its feature `fuzzing`; the rest is here or in
+// the testkit.
 pub use robota_config::fuzzing::settings;
-pub use robota_core::fuzzing::{events, hook_outputs, messages, schemas, scripts, turns};
 use robota_core::permission::Mode;
 pub use robota_policy::fuzzing::{rules as policy_rules, shell as policy_shell};
 pub use robota_providers::fuzzing::{
     anthropic as wire_anthropic, chat as wire_chat, gemini as wire_gemini,
     responses as wire_responses, text_calls, tool_schemas,
 };
+use robota_telemetry::{Metrics, named::NamedProjection};
+pub use robota_testkit::fuzzing::{hook_outputs, messages, schemas, scripts, turns};
 
 /// A target: its name and what to do with the bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -34,6 +36,17 @@ pub const TARGETS: &[Target] = &[
     ("wire_gemini", wire_gemini),
     ("wire_responses", wire_responses),
 ];
+
+/// Lines of a journal: what [`robota_testkit::fuzzing::events`] checks, and every projection takes
+/// whatever decodes.
+pub fn events(data: &[u8]) {
+    let decoded = robota_testkit::fuzzing::events(data);
+    let names = NamedProjection::new("agent");
+    for envelope in &decoded {
+        let _ = names.project(envelope);
+    }
+    let _ = Metrics::fold(&decoded);
+}
 
 /// Reading a permission mode: any text is a mode or an error, and a mode reads back as itself.
 pub fn mode(data: &[u8]) {

@@ -14,10 +14,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use robota_config::ActiveProvider;
 use robota_core::env_ref::Secret;
-use robota_core::provider::Provider;
-use robota_core::provider::definition::{CredentialRequirement, ProviderConfig};
+use robota_core::provider::{Provider, ProviderConfig};
 use robota_core::scripted::{Script, ScriptedProvider};
-use robota_providers::{Host, HttpProvider, Profile, ProviderSettings, Vendors, build, find_local};
+use robota_providers::{
+    CredentialRequirement, Host, HttpProvider, Profile, ProviderSettings, Vendors, build,
+    find_local,
+};
 use serde_json::Value;
 
 use crate::Usage;

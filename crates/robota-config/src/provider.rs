@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use robota_core::env_ref::{Lookup, SecretSource};
-use robota_core::provider::definition::ProviderConfig;
+use robota_core::provider::ProviderConfig;
 
 use crate::error::ConfigError;
 use crate::model::{DEFAULT_TIMEOUT, ProviderProfile};

@@ -72,15 +72,12 @@ pub mod driver;
 pub mod env_ref;
 pub mod error;
 pub mod event;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
 pub mod gate;
 pub mod history;
 pub mod hook;
 pub mod ids;
 pub mod journal;
 pub mod message;
-pub mod named;
 pub mod paths;
 pub mod permission;
 pub mod process;

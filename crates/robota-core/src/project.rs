@@ -2,16 +2,9 @@
 //! over the journal, made at the edge; none is stored.
 
 mod history;
-mod metrics;
-mod names;
 mod replay;
 mod text;
 
 pub use history::{History, history};
-pub use metrics::{Attributes, Histogram, Instrument, Measurement, Metrics, Value};
-pub use names::NamedProjection;
 pub use replay::{ReplayEvent, ReplayProjection};
 pub use text::{StreamText, TextUpdate};
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@
 mod ask;
 mod cache;
 mod capabilities;
-pub mod definition;
+mod config;
 mod error;
 mod left_out;
 mod payload;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use ask::{AskLimits, ask};
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check_native_web};
+pub use config::ProviderConfig;
 pub use error::{FailureReason, ProviderError};
 pub use left_out::LeftOut;
 pub use payload::{NativePayload, PayloadKind, PayloadTap};

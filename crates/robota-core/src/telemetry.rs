@@ -218,13 +218,15 @@ fn finish_reason(stop: &StopReason) -> &str {
 
 /// The text if it looks like a stable code, else `_OTHER`: a free text could carry content, and
 /// its cardinality has no bound.
-pub(crate) fn code(text: &str) -> &str {
+#[must_use]
+pub fn code(text: &str) -> &str {
     let stable = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if !text.is_empty() && text.len() <= 64 && text.bytes().all(stable) { text } else { OTHER }
 }
 
 /// The journal's word for a variant without data.
-pub(crate) fn word<T: Serialize>(variant: &T) -> String {
+#[must_use]
+pub fn word<T: Serialize>(variant: &T) -> String {
     match serde_json::to_value(variant) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => OTHER.to_owned(),

@@ -10,9 +10,8 @@ use robota_core::gate::AllowEverything;
 use robota_core::history::HistoryEntry;
 use robota_core::ids::{CountingIds, RandomIds};
 use robota_core::message::{Message, Role};
-use robota_core::named::{EventHistory, EventSink as _};
 use robota_core::permission::Class;
-use robota_core::project::{NamedProjection, ReplayProjection, TextUpdate};
+use robota_core::project::{ReplayProjection, TextUpdate};
 use robota_core::provider::{CachedProvider, MemoryCache};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::state::State;
@@ -229,35 +228,6 @@ async fn core_20_replay_events_carry_what_replay_needs() {
         .collect();
     let messages: Vec<_> = agent.messages().iter().map(|message| (**message).clone()).collect();
     assert_eq!(rebuilt, messages);
-}
-
-#[tokio::test]
-async fn core_26_events_have_names_and_owners() {
-    let mut agent = agent(two_rounds());
-    agent.run("hi").await;
-    let (projection, history) = (NamedProjection::new("a1"), EventHistory::new(100));
-    for event in agent.events() {
-        if let Some(named) = projection.project(&event) {
-            history.emit(named);
-        }
-    }
-    let names: Vec<_> = history.snapshot().iter().map(|event| event.name.to_string()).collect();
-    for expected in [
-        "agent.created",
-        "user.input",
-        "execution.start",
-        "tool.execute_start",
-        "tool.execute_success",
-        "agent.completion",
-        "execution.complete",
-    ] {
-        assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
-    }
-    let started =
-        history.snapshot().into_iter().find(|event| event.name.local() == "execute_start");
-    let path = started.unwrap().owner_path;
-    assert_eq!(path.len(), 3, "agent, execution, tool: {path:?}");
-    assert_eq!(path[0].owner_id, "a1");
 }
 
 async fn whole(

@@ -1,15 +1,19 @@
 //! Vendors as definitions (CORE-05): for set-up, for lists of models, for tests of settings.
 
+mod kind;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use robota_core::catalogue::Catalogue;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
-use robota_core::provider::Provider;
-use robota_core::provider::definition::{
-    CatalogueStatus, ModelCatalogue, ModelEntry, ProbeReport, ProviderConfig, ProviderDefaults,
-    ProviderDefinition,
+use robota_core::provider::{Provider, ProviderConfig};
+
+pub use kind::{
+    CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, ModelCatalogue,
+    ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition, RefreshHook,
+    Refreshed, SetupField, SetupPrompt, find_definition, format_supported, require_definition,
 };
 
 use crate::error::BuildError;

@@ -62,7 +62,12 @@ mod settings;
 mod text_calls;
 mod wire;
 
-pub use definition::{LocalServer, definition, definitions, find_local, known_models};
+pub use definition::{
+    CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
+    ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,
+    RefreshHook, Refreshed, SetupField, SetupPrompt, definition, definitions, find_definition,
+    find_local, format_supported, known_models, require_definition,
+};
 pub use error::BuildError;
 pub use host::Host;
 pub use http::Transport;

@@ -7,9 +7,6 @@ mod vendors;
 
 use std::collections::BTreeMap;
 
-use robota_core::provider::definition::{
-    CredentialRequirement, HelpLink, HelpLinkKind, ModelCatalogue, SetupPrompt,
-};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -19,6 +16,10 @@ pub use quirks::{
     TextCallForm, ThinkMark, ToolIds,
 };
 pub use vendors::Vendors;
+
+use crate::definition::{
+    CredentialRequirement, HelpLink, HelpLinkKind, ModelCatalogue, SetupPrompt,
+};
 
 /// Which of the four wires a service speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use robota_core::env_ref::Secret;
-use robota_core::provider::definition::ProviderConfig;
+use robota_core::provider::ProviderConfig;
 use serde_json::{Map, Value};
 
 use crate::error::BuildError;

@@ -44,6 +44,8 @@
 
 mod approver;
 mod clock;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gate;
 mod journal;
 #[cfg(feature = "mock")]

@@ -29,7 +29,7 @@
 //! | `session` | durable sessions, and the permission rules of what may run in them |
 //! | `store` | sessions in files; `sqlite` and `postgres` add databases |
 //! | `providers` | models of any vendor, over four wires |
-//! | `otel` | spans and metrics, exported by OpenTelemetry |
+//! | `otel` | the export of spans and metrics by OpenTelemetry |
 //!
 //! Servers, subagents and MCP are not here yet; the README says what works today. Where to
 //! begin: [`Agent`], [`Tool`], [`Gate`], [`Event`], and [`core`] for everything else.
@@ -48,7 +48,6 @@ pub use robota_providers as providers;
 pub use robota_session as session;
 #[cfg(feature = "store")]
 pub use robota_store as store;
-#[cfg(feature = "otel")]
 pub use robota_telemetry as telemetry;
 #[cfg(feature = "tools")]
 pub use robota_tools as tools;

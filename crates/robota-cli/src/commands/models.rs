@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::catalogue::{Catalogue, format_tokens};
-use robota_core::provider::definition::{CatalogueStatus, ModelCatalogue};
-use robota_providers::{Profile, known_models};
+use robota_providers::{CatalogueStatus, ModelCatalogue, Profile, known_models};
 use serde_json::{Value, json};
 
 use crate::args::ModelsArgs;

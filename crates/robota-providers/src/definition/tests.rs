@@ -1,5 +1,4 @@
 use robota_core::env_ref::Secret;
-use robota_core::provider::definition::{find_definition, require_definition};
 use serde_json::json;
 
 use super::*;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use robota_core::provider::definition::CredentialRequirement;
 use serde_json::Value;
 use url::Url;
 
 use super::HttpProvider;
+use crate::definition::CredentialRequirement;
 use crate::error::BuildError;
 use crate::failure::About;
 use crate::host::Host;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use robota_core::catalogue::{Capability, Lifecycle};
 use robota_core::provider::ProviderError;
-use robota_core::provider::definition::{CatalogueStatus, ModelCatalogue, ModelEntry};
 use serde_json::Value;
 use url::Url;
 
 use super::{ANSWER_BODY, HttpProvider};
+use crate::definition::{CatalogueStatus, ModelCatalogue, ModelEntry};
 use crate::failure::Failure;
 use crate::http::Method;
 use crate::wire::encode::below;

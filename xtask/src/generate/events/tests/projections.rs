@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use robota_core::agent::Agent;
-use robota_core::project::{NamedProjection, ReplayProjection};
+use robota_core::project::ReplayProjection;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_telemetry::named::NamedProjection;
 
 use super::*;
 

@@ -1,12 +1,12 @@
 //! Lines of a journal.
 
-use crate::event::{Cursor, Envelope};
-use crate::project::{NamedProjection, ReplayProjection, StreamText, history};
-use crate::state::State;
+use robota_core::event::{Cursor, Envelope};
+use robota_core::project::{ReplayProjection, StreamText, history};
+use robota_core::state::State;
 
 /// Lines of a journal, torn and damaged ones too: whatever decodes is written and read back as
-/// it was, and folds, as numbered and in the order it came.
-pub fn events(data: &[u8]) {
+/// it was, and folds, as numbered and in the order it came. Returns what decoded.
+pub fn events(data: &[u8]) -> Vec<Envelope> {
     let mut decoded = Vec::new();
     for line in data.split(|byte| *byte == b'\n') {
         decoded.extend(read(line));
@@ -20,6 +20,7 @@ pub fn events(data: &[u8]) {
     let state = fold(&decoded);
     let folded = state.cursor.map_or(0, |cursor| cursor.seq);
     assert_eq!(folded, decoded.len() as u64, "events that follow on each other all fold");
+    decoded
 }
 
 /// Reads a line and checks that what was read can be written.
@@ -54,7 +55,6 @@ fn sealed(line: &[u8]) -> Vec<u8> {
 fn fold(envelopes: &[Envelope]) -> State {
     let mut state = State::default();
     let (mut replay, mut text) = (ReplayProjection::default(), StreamText::default());
-    let names = NamedProjection::new("agent");
     for envelope in envelopes {
         let before = state.cursor;
         if state.apply(envelope).is_err() {
@@ -62,7 +62,6 @@ fn fold(envelopes: &[Envelope]) -> State {
         }
         // Any of these may refuse; none may panic.
         let _ = replay.push(envelope);
-        let _ = names.project(envelope);
         text.push(&envelope.event);
     }
     let _ = history(envelopes);

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use robota_core::event::{Envelope, Event};
-use robota_core::project::{Instrument, Metrics, Value};
 use robota_core::state::State;
+use robota_telemetry::{Instrument, Metrics, Value};
 
 #[test]
 fn a_stored_journal_has_the_metrics_of_its_events() {

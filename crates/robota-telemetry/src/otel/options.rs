@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::OtelError;
+use super::OtelError;
 
 /// Where spans and metrics are exported to.
 #[derive(Clone)]

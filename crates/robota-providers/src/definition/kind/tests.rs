@@ -1,10 +1,10 @@
 use std::sync::Mutex;
 
+use robota_core::catalogue::Lifecycle;
+use robota_core::env_ref::Secret;
 use serde_json::json;
 
 use super::*;
-use crate::catalogue::Lifecycle;
-use crate::env_ref::Secret;
 
 /// Stands for a provider: not sized, neither `Clone` nor `Debug`.
 trait Product: Send + Sync {

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-use crate::event::{AssistantMessage, Envelope};
-use crate::ids::CountingIds;
-use crate::message::{Block, Message, MessageState, Role, ToolInput, ToolUse};
-use crate::usage::Usage;
+use robota_core::event::{AssistantMessage, Envelope};
+use robota_core::ids::CountingIds;
+use robota_core::message::{Block, Message, MessageState, Role, ToolInput, ToolUse};
+use robota_core::usage::Usage;
 
 /// A message as JSON: what reads as one is written back with nothing lost but what says the
 /// same as its absence. Bytes are also read as a tool call's arguments.

@@ -1,7 +1,7 @@
 //! Scripts of the scripted provider.
 
-use crate::error::Diagnose as _;
-use crate::scripted::Script;
+use robota_core::error::Diagnose as _;
+use robota_core::scripted::Script;
 
 /// Any text as a script: it is one, with answers that say something, or it is told where it is
 /// wrong and what to do.

@@ -1,18 +1,19 @@
 //! What the fuzzer and its corpora found, and the promises that came of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::error::ErrorKind;
-use crate::event::{Closed, DecodeError, Envelope, Event, ProviderPayload, ToolCalled};
-use crate::ids::CountingIds;
-use crate::message::{ToolInput, ToolUse};
-use crate::provider::{PayloadKind, ProviderError};
-use crate::state::State;
-use crate::tool::validate;
-use crate::turn::{Effect, Env, Input, Turn, TurnFacts, TurnInput, TurnRules};
+use robota_core::error::ErrorKind;
+use robota_core::event::{Closed, DecodeError, Envelope, Event, ProviderPayload, ToolCalled};
+use robota_core::ids::CountingIds;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::provider::{PayloadKind, ProviderError};
+use robota_core::state::State;
+use robota_core::tool::validate;
+use robota_core::turn::{Effect, Env, Input, Turn, TurnFacts, TurnInput, TurnRules};
 
 fn envelope(seq: u64, epoch: u32, event: impl Into<Event>) -> Envelope {
     let ts = Timestamp::UNIX_EPOCH;

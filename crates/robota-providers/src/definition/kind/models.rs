@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::Date;
+use robota_core::catalogue::{Capability, Lifecycle};
+use robota_core::error::ErrorData;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::catalogue::{Capability, Lifecycle};
-use crate::error::ErrorData;
 
 /// How fresh a list of models is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]

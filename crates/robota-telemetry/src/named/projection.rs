@@ -1,9 +1,9 @@
 //! The events as `owner.local` names with an owner path (CORE-26).
 
+use robota_core::event::{Envelope, Event, TurnEnd};
 use serde_json::Value;
 
-use crate::event::{Envelope, Event, TurnEnd};
-use crate::named::{EventName, NamedEvent, OwnerKind, OwnerSegment};
+use super::{EventName, NamedEvent, OwnerKind, OwnerSegment};
 
 /// Follows a run and names what happens. The owner path says where: agent, execution (the
 /// turn), tool (the call).

@@ -7,13 +7,13 @@ use jiff::Timestamp;
 
 use super::bytes::Bytes;
 use super::turns::{answer, compaction, delta, failure, hook_reply, judged, outcome};
-use crate::error::{ErrorData, ErrorKind};
-use crate::event::{Delivery, Envelope, Event, InputAccepted};
-use crate::ids::{CallId, CountingIds, Ids, MessageId};
-use crate::message::{Block, Role};
-use crate::provider::{Delta, StopReason};
-use crate::state::State;
-use crate::turn::{Effect, Env, Input, Target, Turn, TurnFacts, TurnInput, TurnRules};
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::event::{Delivery, Envelope, Event, InputAccepted};
+use robota_core::ids::{CallId, CountingIds, Ids, MessageId};
+use robota_core::message::{Block, Role};
+use robota_core::provider::{Delta, StopReason};
+use robota_core::state::State;
+use robota_core::turn::{Effect, Env, Input, Target, Turn, TurnFacts, TurnInput, TurnRules};
 
 /// More steps than a turn that ends can take once nobody talks nonsense.
 const PATIENCE: usize = 20_000;

@@ -7,14 +7,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use robota_core::event::{Envelope, Event, ToolFinished, TurnFinished};
+use robota_core::ids::CallId;
+use robota_core::telemetry::{OTHER, code, word};
+use robota_core::tool::Ran;
+use robota_core::usage::Usage;
 
 pub use instrument::{Histogram, Instrument, Value};
-
-use crate::event::{Envelope, Event, ToolFinished, TurnFinished};
-use crate::ids::CallId;
-use crate::telemetry::{OTHER, code, word};
-use crate::tool::Ran;
-use crate::usage::Usage;
 
 /// Attributes of a measurement: keys and values, in the order of the conventions.
 pub type Attributes = Vec<(&'static str, Cow<'static, str>)>;

@@ -7,14 +7,16 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use robota_core::named::{BoundSink, EventHistory, EventSink, NamedEvent, OwnerKind, OwnerSegment};
+//! use robota_telemetry::named::{
+//!     BoundSink, EventHistory, EventSink, NamedEvent, OwnerKind, OwnerSegment,
+//! };
 //!
 //! let history = Arc::new(EventHistory::new(100));
 //! let agent = BoundSink::new(history.clone(), vec![OwnerSegment::new(OwnerKind::Agent, "a1")]);
 //! let tool = agent.bind(OwnerSegment::new(OwnerKind::Tool, "call_0"));
 //! tool.emit(NamedEvent::new("tool.execute_start".parse()?, jiff::Timestamp::UNIX_EPOCH));
 //! assert_eq!(history.snapshot()[0].owner_path.len(), 2);
-//! # Ok::<(), robota_core::named::EventNameError>(())
+//! # Ok::<(), robota_telemetry::named::EventNameError>(())
 //! ```
 
 use std::fmt;
@@ -22,14 +24,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use robota_core::error::{Diagnose, ErrorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Diagnose, ErrorKind};
-
 mod history;
+mod projection;
 
 pub use history::EventHistory;
+pub use projection::NamedProjection;
 
 /// What kind of thing an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

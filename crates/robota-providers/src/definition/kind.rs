@@ -9,9 +9,8 @@
 //! ```
 //! use std::sync::Arc;
 //! use robota_core::env_ref::Secret;
-//! use robota_core::provider::definition::{
-//!     ProviderConfig, ProviderDefinition, find_definition, format_supported,
-//! };
+//! use robota_core::provider::ProviderConfig;
+//! use robota_providers::{ProviderDefinition, find_definition, format_supported};
 //!
 //! // What it builds is a text here, and `dyn Provider` in earnest.
 //! let echo = ProviderDefinition::<str>::new("echo", "Echo", |config| {
@@ -31,16 +30,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::provider::ProviderConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{ErrorData, ErrorKind};
-
-mod config;
 mod models;
 mod setup;
 
-pub use config::ProviderConfig;
 pub use models::{CatalogueStatus, ModelCatalogue, ModelEntry, Refreshed};
 pub use setup::{CredentialRequirement, HelpLink, HelpLinkKind, SetupField, SetupPrompt};
 

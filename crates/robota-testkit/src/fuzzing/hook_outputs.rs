@@ -1,6 +1,6 @@
 //! What a hook prints.
 
-use crate::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput, MAX_TEXT};
+use robota_core::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput, MAX_TEXT};
 
 /// How a hook ended (the first byte) and what it printed, twice over: both are read at every
 /// event, the same every time and within bounds; a failure refuses at a gate; and the two
@@ -45,8 +45,7 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must refuse");
     assert!(event.can_block() || output.block.is_none(), "{event}: nothing to block");
     if exit.end != HookEnd::Code(0) {
-        let allows =
-            matches!(&output.permission, Some(said) if said.says == crate::hook::HookSays::Allow);
+        let allows = matches!(&output.permission, Some(said) if said.says == robota_core::hook::HookSays::Allow);
         assert!(!allows, "only a hook that went well may allow");
     }
     // A reason may stand inside a sentence.

@@ -1,19 +1,19 @@
 use proptest::prelude::*;
-
-use super::*;
-use crate::error::{ErrorData, ErrorKind};
-use crate::event::{
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::event::{
     AssistantMessage, CompactionFailed, CompactionFinished, CompactionStarted, CompactionTrigger,
     DecidedBy, FORMAT, Interrupted, ModelFailed, ModelRequested, ModelResponded, ModelRetry,
     PermissionAsked, PermissionDecided, Purpose, SessionCreated, TextChunk, ToolCalled,
     ToolStarted, TurnEnd, TurnStarted,
 };
-use crate::ids::CountingIds;
-use crate::message::{Block, Cause, Message, MessageState, ToolInput, ToolUse};
-use crate::permission::{Class, Verdict};
-use crate::provider::StopReason;
-use crate::state::State;
-use crate::tool::ToolOutcome;
+use robota_core::ids::CountingIds;
+use robota_core::message::{Block, Cause, Message, MessageState, ToolInput, ToolUse};
+use robota_core::permission::{Class, Verdict};
+use robota_core::provider::StopReason;
+use robota_core::state::State;
+use robota_core::tool::ToolOutcome;
+
+use super::*;
 
 /// A journal that grows by hand: each event is `after` seconds later than the one before.
 #[derive(Default)]

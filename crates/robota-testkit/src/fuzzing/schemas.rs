@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::tool::{InvalidInput, validate};
+use robota_core::tool::{InvalidInput, validate};
 
 /// Two JSON values, a schema and arguments: checking ends, says the same every time, and never
 /// finds fault with what the schema says nothing about.

@@ -12,13 +12,13 @@ use prost::Message as _;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use robota_core::clock::{Clock as _, SystemClock};
-use robota_core::project::Metrics;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{OtelError, OtelOptions, encode, lock};
+use super::{OtelError, OtelOptions, encode, lock};
+use crate::Metrics;
 
 /// At most this many spans go into one request.
 const BATCH: usize = 512;

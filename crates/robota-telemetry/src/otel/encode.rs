@@ -13,9 +13,9 @@ use opentelemetry_proto::tonic::metrics::v1::{
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
 use opentelemetry_sdk::trace::SpanData;
-use robota_core::project::{Instrument, Measurement, Metrics, Value};
 
-use crate::{OtelOptions, SCOPE};
+use super::{OtelOptions, SCOPE};
+use crate::{Instrument, Measurement, Metrics, Value};
 
 /// Who exports.
 pub(crate) fn resource(options: &OtelOptions) -> Resource {

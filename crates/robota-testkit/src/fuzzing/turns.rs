@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 
 use super::bytes::Bytes;
 use super::world::World;
-use crate::approve::{Answer, Scope};
-use crate::compact::Compaction;
-use crate::error::{ErrorData, ErrorKind};
-use crate::gate::{Judgement, Source};
-use crate::hook::{
+use robota_core::approve::{Answer, Scope};
+use robota_core::compact::Compaction;
+use robota_core::error::{ErrorData, ErrorKind};
+use robota_core::gate::{Judgement, Source};
+use robota_core::hook::{
     AfterChange, HookAnswer, HookPoint, HookReply, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
 };
-use crate::ids::CallId;
-use crate::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
-use crate::permission::{Class, Verdict};
-use crate::provider::{Delta, LeftOut, ProviderError, RetryPolicy, StopReason};
-use crate::tool::{Ran, ToolOutcome};
-use crate::turn::{
+use robota_core::ids::CallId;
+use robota_core::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
+use robota_core::permission::{Class, Verdict};
+use robota_core::provider::{Delta, LeftOut, ProviderError, RetryPolicy, StopReason};
+use robota_core::tool::{Ran, ToolOutcome};
+use robota_core::turn::{
     Effect, HookPoints, Input, Judged, ToolConcurrency, TurnFacts, TurnInput, TurnRules,
 };
-use crate::usage::Usage;
+use robota_core::usage::Usage;
 
 /// The tools of the turn, sorted; the model also asks for one that does not exist.
 const TOOLS: [&str; 2] = ["act", "look"];
