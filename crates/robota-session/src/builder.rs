@@ -147,13 +147,6 @@ impl SessionBuilder {
         self
     }
 
-    /// What the user wants kept in every summary.
-    #[must_use]
-    pub fn compact_instructions(mut self, instructions: impl Into<String>) -> Self {
-        self.setup.config.compact_instructions = Some(instructions.into());
-        self
-    }
-
     /// Functions that are called as things happen.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {

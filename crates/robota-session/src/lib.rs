@@ -84,7 +84,7 @@ pub use kind::{EventKind, Kinds};
 pub use open::{Resume, Strategy};
 pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
-    Asked, Chat, ChatEnd, ContextHandle, LiveTurn, Permissions, Recovery, Reply, SendOptions,
-    Session, SessionInfo, Status, ToolChange, TurnWatch,
+    Asked, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
+    Recovery, Reply, SendOptions, Session, SessionInfo, Status, ToolChange, TurnWatch,
 };
 pub use subscribe::{Observed, SessionEvent, Since, Subscription, follow};

@@ -1,9 +1,11 @@
 //! The handle of a session.
 
 mod chat;
+mod config;
 mod context;
 mod follow;
 mod fork;
+mod journal;
 mod permissions;
 mod recovery;
 mod watch;
@@ -14,7 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use robota_core::call::{CallContext, RetryWatch};
-use robota_core::catalogue::Catalogue;
 use robota_core::driver::Recorder;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
@@ -22,13 +23,14 @@ use robota_core::ids::{CallId, InputId, SessionId};
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, Provider, ask};
 use robota_core::state::{Origin, State};
-use robota_core::tool::Tool;
 use robota_core::usage::Usage;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 pub use chat::{Chat, ChatEnd, Reply};
+pub use config::{ConfigHandle, ToolChange};
 pub use context::ContextHandle;
+pub use journal::JournalHandle;
 pub use permissions::Permissions;
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
@@ -36,7 +38,6 @@ pub use watch::{LiveTurn, TurnWatch};
 use crate::actor::{Accepted, Actor, Request, SendRequest, Shared, StartOptions};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
-use crate::hooks::{CodeHook, RegisteredHook};
 use crate::hub::SessionState;
 use crate::kind::{EventKind, Kinds};
 use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
@@ -115,16 +116,6 @@ impl From<Delivery> for SendOptions {
     fn from(delivery: Delivery) -> Self {
         Self { delivery, ..Self::default() }
     }
-}
-
-/// A change of a session's tools.
-pub enum ToolChange {
-    /// More tools.
-    Add(Vec<Arc<dyn Tool>>),
-    /// Without the tools of these names.
-    Remove(Vec<String>),
-    /// These tools and no others.
-    Replace(Vec<Arc<dyn Tool>>),
 }
 
 /// What a model said outside the conversation.
@@ -367,100 +358,12 @@ impl Session {
         })
     }
 
-    /// Events of the journal after a place, oldest first, at most so many.
-    ///
-    /// # Errors
-    /// When the journal cannot be read.
-    pub async fn history(
-        &self,
-        since: Option<Cursor>,
-        limit: usize,
-    ) -> Result<Vec<SessionEvent>, SessionError> {
-        let after = since.map_or(0, |cursor| cursor.seq);
-        let events = self.shared.store.read(self.id(), after, limit).await?;
-        Ok(events
-            .into_iter()
-            .map(|envelope| SessionEvent {
-                kinds: EventKind::of(&envelope.event).to_vec(),
-                envelope: Arc::new(envelope),
-            })
-            .collect())
-    }
-
-    /// Records an event for people or programs: an entry, a failure, or an event of a type this
-    /// version does not know. Others change what the session is and have methods of their own.
-    ///
-    /// # Errors
-    /// When it is none of these, or the journal cannot be written.
-    pub async fn record(&self, event: impl Into<Event>) -> Result<(), SessionError> {
-        let event = event.into();
-        match &event {
-            Event::EntryAdded(_) | Event::Failed(_) | Event::Unknown { .. } => {
-                self.append(vec![event]).await
-            }
-            other => {
-                let kind = other.kind().to_owned();
-                Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))
-            }
-        }
-    }
-
     /// Names the session.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub async fn rename(&self, name: impl Into<String>) -> Result<(), SessionError> {
         self.append(vec![Renamed { name: name.into() }.into()]).await
-    }
-
-    /// Calls another model from the next turn on, through another provider if one is given. The
-    /// limits of the model are those of the catalogue.
-    pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
-        let (model, catalogue) = (model.into(), Catalogue::builtin());
-        let setup = &mut self.shared.turn_setup_mut().setup;
-        setup.config.turn.context_window = catalogue.context_window(&model);
-        setup.config.turn.max_output = catalogue.max_output(&model);
-        setup.config.turn.model = model;
-        if let Some(provider) = provider {
-            setup.provider = provider;
-        }
-    }
-
-    /// Sends another system prompt from the next turn on; none sends none.
-    pub fn set_system(&self, prompt: Option<Arc<str>>) {
-        self.shared.turn_setup_mut().setup.config.system = prompt;
-    }
-
-    /// Changes the tools, from the next turn on.
-    ///
-    /// # Errors
-    /// When two have one name; the tools then stay as they were.
-    pub fn set_tools(&self, change: ToolChange) -> Result<(), SessionError> {
-        let change = |given: &mut Vec<Arc<dyn Tool>>, made: &mut Vec<Arc<dyn Tool>>| match change {
-            ToolChange::Add(tools) => given.extend(tools),
-            ToolChange::Remove(names) => {
-                for tools in [given, made] {
-                    tools.retain(|tool| !names.contains(&tool.spec().name));
-                }
-            }
-            ToolChange::Replace(tools) => {
-                made.clear();
-                *given = tools;
-            }
-        };
-        Ok(self.shared.turn_setup_mut().change_tools(change)?)
-    }
-
-    /// One more hook in code, from now on.
-    pub fn use_hooks(&self, hook: Arc<dyn CodeHook>) {
-        self.shared.hooks.add(hook.clone());
-        self.shared.turn_setup_mut().setup.code_hooks.push(hook);
-    }
-
-    /// The hooks there are.
-    #[must_use]
-    pub fn get_hooks(&self) -> Vec<RegisteredHook> {
-        self.shared.hooks.registered()
     }
 
     /// Calls `handler` with every further event of a kind, until the session ends.
@@ -485,6 +388,18 @@ impl Session {
             }
         }));
         Ok(())
+    }
+
+    /// What its next turns are made of: model, system prompt, tools, hooks.
+    #[must_use]
+    pub fn config(&self) -> ConfigHandle {
+        ConfigHandle(self.clone())
+    }
+
+    /// Its journal: reading events, and recording some of a program's own.
+    #[must_use]
+    pub fn journal(&self) -> JournalHandle {
+        JournalHandle(self.clone())
     }
 
     /// Its permissions: mode, questions, rules.

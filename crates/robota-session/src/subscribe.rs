@@ -156,6 +156,7 @@ async fn start(
         source,
         kinds,
         at,
+        epoch: None,
         behind: at < last,
         closing: false,
         reset,
@@ -221,6 +222,8 @@ struct Feed {
     kinds: Kinds,
     /// The last event that was looked at.
     at: u64,
+    /// Its epoch, once one was looked at.
+    epoch: Option<u32>,
     /// Whether the journal has more than what was looked at.
     behind: bool,
     /// Whether nothing more will be published.
@@ -230,19 +233,41 @@ struct Feed {
 }
 
 impl Feed {
+    /// Whether what follows belongs to another history: a writer begins its epoch with `opened`,
+    /// so that was among numbers this reader has seen as something else. A crash of the store took
+    /// those back.
+    fn was_replaced(&self, page: &[Envelope]) -> bool {
+        let (Some(epoch), Some(first)) = (self.epoch, page.first()) else { return false };
+        first.epoch > epoch && !matches!(first.event, Event::Opened(_) | Event::SessionCreated(_))
+    }
+
+    /// Goes back to the last event that is still there.
+    async fn rewind(&mut self) -> Result<Option<Observed>, JournalError> {
+        let epoch = self.epoch.take().unwrap_or_default();
+        let seen = Cursor { epoch, seq: self.at };
+        let (at, reset) = place(&*self.store, &self.session, seen).await?;
+        self.at = at;
+        Ok(reset)
+    }
+
     async fn next(&mut self) -> Option<Result<Observed, SessionError>> {
         if let Some(reset) = self.reset.take() {
             return Some(Ok(reset));
         }
         loop {
             while let Some(envelope) = self.ready.pop_front() {
-                self.at = envelope.seq;
+                (self.at, self.epoch) = (envelope.seq, Some(envelope.epoch));
                 if let Some(kinds) = self.kinds.wanted(&envelope.event) {
                     return Some(Ok(Observed::Event(SessionEvent { kinds, envelope })));
                 }
             }
             if self.behind {
                 match self.store.read(&self.session, self.at, PAGE).await {
+                    Ok(page) if self.was_replaced(&page) => match self.rewind().await {
+                        Ok(Some(reset)) => return Some(Ok(reset)),
+                        Ok(None) => {}
+                        Err(error) => return Some(Err(error.into())),
+                    },
                     Ok(page) => {
                         self.behind = page.len() == PAGE;
                         self.ready.extend(page.into_iter().map(Arc::new));

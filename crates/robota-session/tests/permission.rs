@@ -375,7 +375,7 @@ fn kode_06_the_context_gives_the_sandboxs_files() {
         assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
         assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
         assert_eq!(read.inputs().len(), 1);
-        let hooks = session.get_hooks();
+        let hooks = session.config().get_hooks();
         assert_eq!((hooks[0].name.as_str(), hooks[0].origin), ("path-guard", HookOrigin::Code));
     });
 }
@@ -418,7 +418,7 @@ fn kode_06_hooks_before_and_after_the_model() {
             let (builder, model) = builder(Script::new().text("Hi."));
             let watcher = Arc::new(Watcher { refuse, seen: Mutex::default() });
             let session = builder.create(memory(), None).await.unwrap();
-            session.use_hooks(watcher.clone());
+            session.config().use_hooks(watcher.clone());
             let reply = session.reply("Hello").await.unwrap();
             assert!(reply.text.contains(says), "{}", reply.text);
             match refuse {

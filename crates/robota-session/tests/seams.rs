@@ -34,8 +34,8 @@ fn sess_02_model_system_and_tools_change_between_turns() {
             .await
             .unwrap();
         session.run("Hi").await.unwrap();
-        session.set_system(Some("Be long.".into()));
-        session.set_tools(ToolChange::Add(tool(echo("new", Class::Inspect)))).unwrap();
+        session.config().set_system(Some("Be long.".into()));
+        session.config().set_tools(ToolChange::Add(tool(echo("new", Class::Inspect)))).unwrap();
         session.run("Hi").await.unwrap();
         let sent = first.requests();
         assert_eq!(sent[0].system.as_deref(), Some("Be brief."));
@@ -47,10 +47,10 @@ fn sess_02_model_system_and_tools_change_between_turns() {
         assert_eq!(names(1), ["ReadOutput", "new", "old"]);
 
         let second = ScriptedProvider::new(Script::new().text("Three.").text("Four."));
-        session.set_model("other-model", Some(Arc::new(second.clone())));
-        session.set_tools(ToolChange::Remove(vec!["old".to_owned()])).unwrap();
+        session.config().set_model("other-model", Some(Arc::new(second.clone())));
+        session.config().set_tools(ToolChange::Remove(vec!["old".to_owned()])).unwrap();
         session.run("Hi").await.unwrap();
-        session.set_tools(ToolChange::Replace(Vec::new())).unwrap();
+        session.config().set_tools(ToolChange::Replace(Vec::new())).unwrap();
         session.run("Hi").await.unwrap();
         let sent = second.requests();
         assert_eq!(sent[0].model, "other-model");
@@ -113,7 +113,7 @@ fn sess_01_others_append_and_look_while_a_turn_runs() {
         model.release("go");
         assert_eq!(run.await.unwrap().unwrap(), "Half done");
         while watch.next().await.unwrap().state != SessionState::Ready {}
-        assert_eq!(session.live().await.unwrap().turn, None);
+        assert_eq!(session.watch().current().await.unwrap().turn, None);
     });
 }
 
@@ -171,12 +171,16 @@ fn sess_02_events_for_people_and_programs_are_recorded_between_turns() {
         let ids = robota_testkit::CountingIds::default();
         let at = "2026-01-02T03:04:05Z".parse().unwrap();
         let entry = HistoryEntry::event(&ids, at, "note", json!("hello"));
-        session.record(EntryAdded { entry }).await.unwrap();
+        session.journal().record(EntryAdded { entry }).await.unwrap();
         let error = ErrorData::new(ErrorKind::Plugin, "a task failed");
-        session.record(Failed { error }).await.unwrap();
+        session.journal().record(Failed { error }).await.unwrap();
         let data = RawJson::parse(r#"{"task":"t1"}"#).unwrap();
-        session.record(Event::Unknown { kind: "task_started".to_owned(), data }).await.unwrap();
-        let refused = session.record(ModeChanged { mode: Mode::Plan }).await.unwrap_err();
+        session
+            .journal()
+            .record(Event::Unknown { kind: "task_started".to_owned(), data })
+            .await
+            .unwrap();
+        let refused = session.journal().record(ModeChanged { mode: Mode::Plan }).await.unwrap_err();
         assert!(refused.to_string().contains("mode_changed"), "{refused}");
         let events = journal(&*store, session.id()).await;
         assert_eq!(kinds(&events)[2..], ["entry_added", "failed", "task_started"]);
@@ -418,4 +422,34 @@ async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     assert!(error.to_string().contains("interrupted"), "{error}");
     let mut watch = session.watch();
     while watch.next().await.unwrap().state != SessionState::Ready {}
+}
+
+/// A follower that saw events which a crash of the store took back is told so, and continues with
+/// what the next writer wrote in their place.
+#[test]
+fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("One.").text("Two.").looped());
+        let store = memory();
+        let session = builder.clone().create(store.clone(), None).await.unwrap();
+        session.run("Hi").await.unwrap();
+        let id = session.id().clone();
+        let written = journal(&*store, &id).await;
+        // Another store: the same journal without its last events, continued by another writer.
+        let cut = written.len() - 3;
+        let lost = crashed(&id, &written[..cut]).await;
+        let again = builder.resume(lost.clone(), &id, Resume::default()).await.unwrap();
+        again.run("Again").await.unwrap();
+        again.shutdown("end").await.unwrap();
+        let last = written.last().unwrap().cursor();
+        let mut events = follow(lost.clone(), &id, last, Kinds::Everything).await.unwrap();
+        use futures::StreamExt as _;
+        let first = events.next().await.unwrap().unwrap();
+        let valid = Some(written[cut - 1].cursor());
+        assert_eq!(first, robota_session::Observed::CursorReset { asked: last, valid });
+        let rest = journal(&*lost, &id).await;
+        for event in &rest[cut..] {
+            assert_eq!(*events.next_event().await.unwrap().unwrap().envelope, *event);
+        }
+    });
 }

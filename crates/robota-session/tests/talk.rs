@@ -549,8 +549,8 @@ fn kode_02_tools_hooks_and_handlers_can_be_added_while_it_lives() {
         session.run("Hi").await.unwrap();
         assert_eq!(model.requests()[0].tools.len(), 0);
         let late = || ToolChange::Add(tool(echo("late", Class::Inspect)).into_iter().collect());
-        session.set_tools(late()).unwrap();
-        assert!(session.set_tools(late()).is_err());
+        session.config().set_tools(late()).unwrap();
+        assert!(session.config().set_tools(late()).is_err());
         assert_eq!(session.run("Use it").await.unwrap(), "Done.");
         let names: Vec<_> = model.requests()[1].tools.iter().map(|t| t.name.clone()).collect();
         assert_eq!(names, ["ReadOutput", "late"]);
@@ -576,8 +576,8 @@ fn kode_02_info_and_history_say_what_is() {
         assert_eq!((info.name.as_deref(), info.cwd.as_deref()), (Some("mine"), Some("/work")));
         assert_eq!((info.messages, info.safe_points, info.lineage.len()), (1, 1, 0));
         assert_eq!(session.permissions().mode(), Mode::Plan);
-        let all = session.history(None, usize::MAX).await.unwrap();
-        let some = session.history(Some(all[2].cursor()), 2).await.unwrap();
+        let all = session.journal().read(None, usize::MAX).await.unwrap();
+        let some = session.journal().read(Some(all[2].cursor()), 2).await.unwrap();
         assert_eq!(some, all[3..5]);
         session.rename("ours").await.unwrap();
         assert_eq!(session.info().await.unwrap().name.as_deref(), Some("ours"));

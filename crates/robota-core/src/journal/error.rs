@@ -89,6 +89,15 @@ pub enum JournalError {
         /// Why.
         reason: String,
     },
+    /// The writer cannot know what its disk holds, for instance after a failed sync. Trying again
+    /// does not help; opening the session again does.
+    #[error("the journal in {place} must be opened again: {reason}")]
+    MustReopen {
+        /// The folder.
+        place: String,
+        /// Why.
+        reason: String,
+    },
     /// The disk or the database failed.
     #[error("cannot {action} {place}: {reason}")]
     Io {
@@ -128,6 +137,7 @@ impl Diagnose for JournalError {
             | Self::Foreign { .. }
             | Self::Damaged { .. }
             | Self::Unsuitable { .. }
+            | Self::MustReopen { .. }
             | Self::Io { .. } => ErrorKind::Storage,
         }
     }
@@ -150,6 +160,9 @@ impl Diagnose for JournalError {
                 Self::TooLarge { .. } => "keep less of it, or a file of your own",
                 Self::Damaged { .. } => "restore it from a backup, or fork before the damage",
                 Self::Unsuitable { .. } => "choose another place for sessions",
+                Self::MustReopen { .. } => {
+                    "resume the session; nothing acknowledged as synced is lost"
+                }
                 Self::Io { .. } => {
                     "check that the disk has room and may be written; nothing acknowledged is lost"
                 }

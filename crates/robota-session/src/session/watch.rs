@@ -2,7 +2,7 @@
 
 use robota_core::event::Cursor;
 use robota_core::ids::{CallId, InputId};
-use robota_core::state::OpenTurn;
+use robota_core::state::{OpenTurn, State};
 use tokio::sync::watch;
 
 use super::Session;
@@ -31,26 +31,8 @@ pub struct TurnWatch {
 }
 
 impl Session {
-    /// The session as it is now.
-    ///
-    /// # Errors
-    /// When the session has ended.
-    pub async fn live(&self) -> Result<LiveTurn, SessionError> {
-        let hub = self.shared.hub.clone();
-        self.inspect(move |state| {
-            let status = hub.status();
-            LiveTurn {
-                state: status.state(),
-                cursor: state.cursor,
-                turn: state.turn.clone(),
-                pending: status.asked.into_iter().collect(),
-                queued: state.inputs.keys().cloned().collect(),
-            }
-        })
-        .await
-    }
-
-    /// Watches the session, beginning with how it is now.
+    /// Watches the session, beginning with how it is now. A watch keeps the session open, as any
+    /// handle does.
     #[must_use]
     pub fn watch(&self) -> TurnWatch {
         let mut status = self.shared.hub.watch();
@@ -60,14 +42,39 @@ impl Session {
 }
 
 impl TurnWatch {
+    /// The session as it is now.
+    ///
+    /// # Errors
+    /// When the session has ended.
+    pub async fn current(&self) -> Result<LiveTurn, SessionError> {
+        let hub = self.session.shared.hub.clone();
+        let look = move |state: &State| {
+            let status = hub.status();
+            LiveTurn {
+                state: status.state(),
+                cursor: state.cursor,
+                turn: state.turn.clone(),
+                pending: status.asked.into_iter().collect(),
+                queued: state.inputs.keys().cloned().collect(),
+            }
+        };
+        self.session.inspect(look).await
+    }
+
     /// The session after its next change; at once the first time.
     ///
     /// # Errors
     /// When the session has ended.
     pub async fn next(&mut self) -> Result<LiveTurn, SessionError> {
-        if self.status.changed().await.is_err() {
-            return Err(self.session.shared.hub.why_ended(self.session.id()));
+        let hub = &self.session.shared.hub;
+        tokio::select! {
+            biased;
+            () = hub.ended.cancelled() => return Err(hub.why_ended(self.session.id())),
+            changed = self.status.changed() => {
+                // The hub lives as long as the session's handle.
+                let _ = changed;
+            }
         }
-        self.session.live().await
+        self.current().await
     }
 }

@@ -326,11 +326,7 @@ impl Writer {
     }
 
     fn refuse(&self, reason: String) -> JournalError {
-        JournalError::Io {
-            action: "append to the journal in",
-            place: self.folder.display().to_string(),
-            reason,
-        }
+        JournalError::MustReopen { place: self.folder.display().to_string(), reason }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use robota_core::close::{Closing, close_turn};
 use robota_core::event::{
     AssistantMessage, Author, Closed, CompactionFinished, Delivery, EntryAdded, Envelope, Event,
     FORMAT, InputAccepted, MessageInjected, Opened, PromptSet, Renamed, RewindCause, Rewound,
@@ -11,7 +12,7 @@ use robota_core::event::{
 };
 use robota_core::history::{EntryKind, HistoryEntry};
 use robota_core::ids::{Ids, InputId, MessageId, SessionId, TurnId};
-use robota_core::message::{BlobRef, Message, MessageState, Role};
+use robota_core::message::{BlobRef, Cause, Message, MessageState, Role};
 use robota_core::permission::Class;
 use robota_core::state::{FoldError, State};
 use robota_core::tool::ToolSpec;
@@ -218,14 +219,18 @@ impl<'a> Builder<'a> {
     pub(super) fn close_turn(&mut self) -> Result<(), FoldError> {
         let Some(turn) = &self.turn else { return Ok(()) };
         let cut = turn.interrupted || turn.rounds == 0;
-        let finished = TurnFinished {
-            end: if cut { TurnEnd::Interrupted } else { TurnEnd::Complete },
-            rounds: turn.rounds,
-            tools_executed: turn.tools,
-            usage: turn.usage,
-            error: None,
-        };
-        self.push(finished)?;
+        let end = if cut { TurnEnd::Interrupted } else { TurnEnd::Complete };
+        let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
+        // A record tells rounds and costs by its messages, not by events of the turn.
+        let (rounds, tools_executed, usage) = (turn.rounds, turn.tools, turn.usage);
+        for event in close_turn(&self.state, &closing, self.ids) {
+            match event {
+                Event::TurnFinished(finished) => {
+                    self.push(TurnFinished { rounds, tools_executed, usage, ..finished })?;
+                }
+                other => self.push(other)?,
+            }
+        }
         self.turn = None;
         Ok(())
     }

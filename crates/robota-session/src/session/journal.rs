@@ -1,0 +1,54 @@
+//! The journal of a session, for clients.
+
+use std::sync::Arc;
+
+use robota_core::event::{Cursor, Event};
+
+use super::Session;
+use crate::error::SessionError;
+use crate::kind::EventKind;
+use crate::subscribe::SessionEvent;
+
+/// The journal of a session.
+#[derive(Clone)]
+pub struct JournalHandle(pub(super) Session);
+
+impl JournalHandle {
+    /// Events of the journal after a place, oldest first, at most so many.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn read(
+        &self,
+        since: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Vec<SessionEvent>, SessionError> {
+        let after = since.map_or(0, |cursor| cursor.seq);
+        let events = self.0.shared.store.read(self.0.id(), after, limit).await?;
+        Ok(events
+            .into_iter()
+            .map(|envelope| SessionEvent {
+                kinds: EventKind::of(&envelope.event).to_vec(),
+                envelope: Arc::new(envelope),
+            })
+            .collect())
+    }
+
+    /// Records an event for people or programs: an entry, a failure, or an event of a type this
+    /// version does not know. Others change what the session is and have methods of their own.
+    ///
+    /// # Errors
+    /// When it is none of these, or the journal cannot be written.
+    pub async fn record(&self, event: impl Into<Event>) -> Result<(), SessionError> {
+        let event = event.into();
+        match &event {
+            Event::EntryAdded(_) | Event::Failed(_) | Event::Unknown { .. } => {
+                self.0.append(vec![event]).await
+            }
+            other => {
+                let kind = other.kind().to_owned();
+                Err(SessionError::Setting(format!("a `{kind}` event cannot be recorded directly")))
+            }
+        }
+    }
+}
