@@ -8,17 +8,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use common::*;
+use futures::StreamExt as _;
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{EntryAdded, Event, Failed, ModeChanged, RawJson, SpawnedBy};
+use robota_core::event::{
+    Cursor, EntryAdded, Envelope, Event, Failed, ModeChanged, RawJson, SpawnedBy,
+};
 use robota_core::history::HistoryEntry;
-use robota_core::journal::JournalStore as _;
+use robota_core::ids::SessionId;
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, MemoryStore, SessionFilter, SessionHead, SessionPage,
+};
 use robota_core::permission::{Class, Mode};
 use robota_core::provider::ProviderError;
 use robota_core::resume::{load, load_whole};
 use robota_core::state::CallStage;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolScope, ToolSpec};
 use robota_session::{
-    Kinds, Resume, Selector, SendOptions, SessionState, Since, ToolChange, follow,
+    Kinds, Observed, Resume, Selector, SendOptions, SessionState, Since, ToolChange, follow,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
@@ -424,8 +430,69 @@ async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
-/// A follower that saw events which a crash of the store took back is told so, and continues with
-/// what the next writer wrote in their place.
+/// A store whose journals are replaced by those of another: what a crash of its machine, and a
+/// writer after it, look like from outside.
+#[derive(Clone)]
+struct Replaced(Arc<Mutex<Arc<MemoryStore>>>);
+
+impl Replaced {
+    fn now(&self) -> Arc<MemoryStore> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[async_trait::async_trait]
+impl JournalStore for Replaced {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        self.now().create(session).await
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        self.now().open(session).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        self.now().read(session, after, limit).await
+    }
+
+    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        self.now().pick(session, seqs).await
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        self.now().head(session).await
+    }
+
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        self.now().list(filter).await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        self.now().fork(parent, at, child, first).await
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        self.now().delete(session).await
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn robota_core::blob::Blobs> {
+        self.now().blobs(session)
+    }
+}
+
+/// A follower that saw events which a crash of the store took back is told so, whether it comes
+/// back with its cursor or was there all the time, and continues with what the next writer wrote.
 #[test]
 fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
     both_runtimes(async || {
@@ -435,21 +502,29 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         session.run("Hi").await.unwrap();
         let id = session.id().clone();
         let written = journal(&*store, &id).await;
-        // Another store: the same journal without its last events, continued by another writer.
+        let place = Replaced(Arc::new(Mutex::new(store)));
+        let mut there =
+            follow(Arc::new(place.clone()), &id, Since::Start, Kinds::Everything).await.unwrap();
+        for event in &written {
+            assert_eq!(*there.next_event().await.unwrap().unwrap().envelope, *event);
+        }
+        // The same journal without its last events, continued by another writer.
         let cut = written.len() - 3;
         let lost = crashed(&id, &written[..cut]).await;
         let again = builder.resume(lost.clone(), &id, Resume::default()).await.unwrap();
         again.run("Again").await.unwrap();
         again.shutdown("end").await.unwrap();
-        let last = written.last().unwrap().cursor();
-        let mut events = follow(lost.clone(), &id, last, Kinds::Everything).await.unwrap();
-        use futures::StreamExt as _;
-        let first = events.next().await.unwrap().unwrap();
-        let valid = Some(written[cut - 1].cursor());
-        assert_eq!(first, robota_session::Observed::CursorReset { asked: last, valid });
         let rest = journal(&*lost, &id).await;
-        for event in &rest[cut..] {
-            assert_eq!(*events.next_event().await.unwrap().unwrap().envelope, *event);
+        *place.0.lock().unwrap() = lost;
+        let asked = written.last().unwrap().cursor();
+        let back = follow(Arc::new(place), &id, asked, Kinds::Everything).await.unwrap();
+        for mut events in [there, back] {
+            let first = events.next().await.unwrap().unwrap();
+            let valid = Some(written[cut - 1].cursor());
+            assert_eq!(first, Observed::CursorReset { asked, valid });
+            for event in &rest[cut..] {
+                assert_eq!(*events.next_event().await.unwrap().unwrap().envelope, *event);
+            }
         }
     });
 }
