@@ -10,6 +10,7 @@ fn sessions(ages_and_bytes: &[(i64, u64)]) -> Vec<(SessionHead, u64)> {
             let head = SessionHead {
                 session: SessionId::from(format!("s{number}")),
                 parent: None,
+                spawned_by: None,
                 cwd: None,
                 name: None,
                 title: None,
