@@ -112,7 +112,7 @@ impl StartOptions {
 /// What runs.
 enum Work {
     Turn(Box<Drive>),
-    Compaction(ManualCompaction),
+    Compaction(Box<ManualCompaction>),
 }
 
 impl Work {

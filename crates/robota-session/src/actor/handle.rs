@@ -65,7 +65,8 @@ impl Actor {
         self.blocked = None;
         // A caller that knows its input is accepted finds the session busy with it.
         self.shared.hub.set_busy(true);
-        Ok(Accepted { input, before })
+        let failures = self.shared.hub.failures();
+        Ok(Accepted { input, before, failures })
     }
 
     /// Cancels an input that no turn has taken.
@@ -133,7 +134,7 @@ impl Actor {
         match self.start_compaction(instructions).await {
             Ok((compactor, request, context)) => {
                 let compaction = ManualCompaction::start(compactor, request, context, reply);
-                self.work = Some(Work::Compaction(compaction));
+                self.work = Some(Work::Compaction(Box::new(compaction)));
             }
             Err(error) => {
                 let _ = reply.send(Err(error));
