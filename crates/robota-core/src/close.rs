@@ -284,7 +284,8 @@ fn seal_unstarted(call: &OpenCall, cause: Cause) -> ToolOutcome {
     ToolOutcome::not_run("interrupted", text).with_metadata("sealed", word)
 }
 
-fn not_run_text(cause: Cause) -> &'static str {
+/// What the model is told of a call that did not run.
+pub(crate) fn not_run_text(cause: Cause) -> &'static str {
     match cause {
         Cause::User => INTERRUPTED_TOOL,
         Cause::Shutdown => "Execution interrupted by shutdown",

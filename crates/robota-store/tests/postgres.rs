@@ -446,6 +446,26 @@ async fn kode_12_events_that_the_server_forgot_are_appended_again() {
 }
 
 #[tokio::test]
+async fn kode_12_a_writer_that_ends_does_not_announce_events_that_the_server_forgot() {
+    let Some(server) = server() else { return };
+    let address = server.database().unwrap();
+    let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let session = SessionId::from("s");
+    let mut journal = store.create(&session).await.unwrap();
+    journal.append(&events(1..=3), Durability::Synced).await.unwrap();
+    journal.append(&events(4..=6), Durability::Written).await.unwrap();
+    let sql = "DELETE FROM robota_events WHERE seq > 3; UPDATE robota_leases SET last_seq = 3";
+    client.batch_execute(sql).await.unwrap();
+    drop(journal);
+    let mut journal = store.open(&session).await.unwrap();
+    assert_eq!(store.head(&session).await.unwrap().last.seq, 3);
+    journal.append(&events(4..=4), Durability::Synced).await.unwrap();
+    assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
     let Some(server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();

@@ -5,7 +5,7 @@
 
 use super::calls::Stage;
 use super::{Effect, Ending, Env, Out, Phase, Target, Turn, TurnReport};
-use crate::close::{Closing, close_turn};
+use crate::close::{Closing, close_turn, not_run_text};
 use crate::error::ErrorData;
 use crate::event::{InputCancelled, Interrupted, TurnEnd};
 use crate::message::Cause;
@@ -38,12 +38,13 @@ impl Turn {
         out: &mut Out,
     ) {
         for effect in dropped {
-            if let Effect::RunTool { tool_use, class } = effect
-                && let Some(call) =
-                    self.calls.iter_mut().find(|call| call.tool_use.call == tool_use.call)
+            if let Effect::RunTool { tool_use, .. } = effect
+                && let Some(at) = self.position(&tool_use.call)
             {
-                // Its start may not be durable, so it does not start.
-                call.stage = Stage::Allowed(*class);
+                // Its start may not be durable, so it does not start. The state says that it
+                // started, and would have it sealed as a call that may have had effects.
+                let text = not_run_text(Cause::Store);
+                self.finish_call(at, ToolOutcome::not_run("interrupted", text), out);
             }
         }
         self.cancel_running(out);

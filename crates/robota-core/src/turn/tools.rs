@@ -22,7 +22,7 @@ use crate::state::{join_context, result_chars};
 use crate::tool::{Ran, ToolOutcome};
 
 impl Turn {
-    fn position(&self, call: &CallId) -> Option<usize> {
+    pub(super) fn position(&self, call: &CallId) -> Option<usize> {
         self.calls.iter().position(|state| state.tool_use.call == *call)
     }
 

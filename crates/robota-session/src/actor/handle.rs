@@ -65,7 +65,8 @@ impl Actor {
         self.blocked = None;
         // A caller that knows its input is accepted finds the session busy with it.
         self.shared.hub.set_busy(true);
-        Ok(Accepted { input, before })
+        let failures = self.shared.hub.failures();
+        Ok(Accepted { input, before, failures })
     }
 
     /// Cancels an input that no turn has taken.

@@ -8,9 +8,10 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::Block;
 use robota_core::state::State;
 use serde_json::{Map, Value};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::error::SessionError;
+use crate::hub::StoreFailure;
 
 /// Where an answer goes.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
@@ -27,6 +28,8 @@ pub(crate) struct Accepted {
     pub(crate) input: InputId,
     /// The last event before it.
     pub(crate) before: Option<Cursor>,
+    /// Failures of the journal after it.
+    pub(crate) failures: watch::Receiver<Option<StoreFailure>>,
 }
 
 /// A change of what the model sees.

@@ -7,7 +7,7 @@ use robota_core::message::Content;
 use tokio::sync::watch;
 
 use super::follow::{End, Follow};
-use super::{SendOptions, Session};
+use super::{Accepted, SendOptions, Session};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
 use crate::kind::{EventKind, Kinds};
@@ -99,12 +99,11 @@ impl Chat {
         content: Content,
         kinds: Kinds,
     ) -> Result<Self, SessionError> {
-        let failures = session.shared.hub.failures();
+        // First the subscription: nothing can fail any more once the input is accepted.
+        let events = session.subscribe(Since::Now, Kinds::Everything).await?;
         let accepted = session.accept(content, SendOptions::default()).await?;
-        let since = accepted.before.map_or(Since::Start, Since::After);
-        let events = session.subscribe(since, Kinds::Everything).await?;
         let pauses = session.shared.approvals.waits_for_clients();
-        let (input, last) = (accepted.input, accepted.before);
+        let Accepted { input, before: last, failures } = accepted;
         let follow = Follow::new(input.clone());
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
@@ -144,12 +143,19 @@ impl Chat {
             };
             let event = match next {
                 Some(Ok(event)) => event,
-                Some(Err(error)) => return Some(Err(error)),
-                None => {
+                // A session that ended because its store cannot be reached says so itself.
+                Some(Err(error)) if !self.session.shared.hub.ended.is_cancelled() => {
+                    return Some(Err(error));
+                }
+                Some(Err(_)) | None => {
                     self.end = Some(ChatEnd::Cancelled);
                     return Some(Err(self.session.shared.hub.why_ended(self.session.id())));
                 }
             };
+            if self.last.is_some_and(|last| event.cursor().seq <= last.seq) {
+                // Written between the subscription and the input.
+                continue;
+            }
             self.last = Some(event.cursor());
             self.end = self.follow.see(&event.envelope).map(|end| match end {
                 End::Turn { end, error } => ChatEnd::Ended { end, error },

@@ -62,6 +62,8 @@ impl Tail {
 /// What the row of a session says for lists.
 #[derive(Debug, Clone)]
 pub(super) struct StoredHead {
+    /// The last event that it is folded of.
+    pub(super) last: Cursor,
     pub(super) json: String,
     pub(super) updated: i64,
     pub(super) cwd: Option<String>,
@@ -71,7 +73,7 @@ pub(super) struct StoredHead {
 impl StoredHead {
     fn new(head: &SessionHead, bytes: i64) -> Result<Self, JournalError> {
         let (updated, cwd) = (nanoseconds(head.updated), head.cwd.clone());
-        Ok(Self { json: json(head)?, updated, cwd, bytes })
+        Ok(Self { last: head.last, json: json(head)?, updated, cwd, bytes })
     }
 
     /// Writes it to the session's row.

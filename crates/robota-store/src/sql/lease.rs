@@ -271,7 +271,8 @@ pub(super) async fn release(
         tx.execute("DELETE FROM robota_sessions WHERE session = $1", session).await?;
         return chain::drop_journal(tx, held.journal).await;
     }
-    if let Some(head) = head {
+    // A server that crashed may have forgotten events that this writer's head is made of.
+    if let Some(head) = head.filter(|head| held.last == Some(head.last)) {
         head.write(tx, held.journal).await?;
     }
     let sql = "UPDATE robota_leases SET expires = NULL WHERE journal = $1";

@@ -42,6 +42,7 @@ struct Faults {
     /// Connections made before this one are silent for ever.
     silent: AtomicU64,
     refuses: AtomicBool,
+    refused: AtomicU64,
     /// Cancelled to close the connections there are.
     open: Mutex<CancellationToken>,
 }
@@ -106,6 +107,12 @@ impl Proxy {
         self.faults.connections.load(Ordering::SeqCst)
     }
 
+    /// How many connections were refused.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.faults.refused.load(Ordering::SeqCst)
+    }
+
     /// Carries nothing any more on the connections there are, and closes none of them.
     pub fn silence(&self) {
         self.faults.silent.store(self.connections(), Ordering::SeqCst);
@@ -126,6 +133,7 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
     while let Ok((client, _)) = listener.accept().await {
         let (server, faults) = (server.clone(), Arc::clone(&faults));
         if faults.refuses.load(Ordering::SeqCst) {
+            faults.refused.fetch_add(1, Ordering::SeqCst);
             continue;
         }
         let open = lock(&faults.open).clone();
