@@ -134,6 +134,8 @@ impl Agent {
     /// Closes what a run that was dropped left open. Writes the journal's first event, once.
     async fn begin(&mut self) -> Result<(), JournalError> {
         self.recorder.swap_observers(self.observers.clone());
+        // An agent that lives long keeps what was said, not every piece of it.
+        self.journal.drop_chunks();
         let state = self.recorder.state();
         let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
         let mut events = close_turn(state, &Closing::of(Cause::User), &*self.ports.ids);
@@ -198,7 +200,8 @@ impl Agent {
         history(self.journal.events().iter().map(AsRef::as_ref))
     }
 
-    /// The journal, oldest event first.
+    /// The journal, oldest event first. The streamed pieces of earlier runs are not kept, so their
+    /// numbers are missing.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         self.journal.events()

@@ -164,7 +164,7 @@ impl Diagnose for JournalError {
                     "resume the session; nothing acknowledged as synced is lost"
                 }
                 Self::Io { .. } => {
-                    "check that the disk has room and may be written; nothing acknowledged is lost"
+                    "check the disk or the database server; nothing acknowledged is lost"
                 }
             }
             .to_owned(),

@@ -32,6 +32,11 @@ impl MemoryJournal {
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         locked(&self.events).clone()
     }
+
+    /// Drops streamed pieces: what they were pieces of is there whole.
+    pub(crate) fn drop_chunks(&self) {
+        locked(&self.events).retain(|envelope| !envelope.event.is_chunk());
+    }
 }
 
 #[async_trait::async_trait]
