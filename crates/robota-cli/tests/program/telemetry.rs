@@ -60,14 +60,18 @@ fn a_run_is_exported_and_its_content_is_not() {
     let output = run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &address), ("OTEL_SERVICE_NAME", "mine")]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
     assert_eq!(stderr(&output), "", "the export says nothing");
-    let mut metrics = String::new();
-    while !metrics.contains("robota.turns") {
+    let (mut metrics, mut traces) = (String::new(), String::new());
+    let spans = ["invoke_agent", "chat ", "execute_tool Read", "append"];
+    let complete = |traces: &str| spans.iter().all(|span| traces.contains(span));
+    while !metrics.contains("robota.turns") || !complete(&traces) {
         let (path, body) = requests.recv_timeout(LONG).unwrap();
         let text = String::from_utf8_lossy(&body).into_owned();
         assert!(!text.contains("hello world"), "{path} carries what was read");
         assert!(text.contains("mine"), "{path} says whose it is");
-        if path == "/v1/metrics" {
-            metrics = text;
+        match path.as_str() {
+            "/v1/metrics" => metrics = text,
+            "/v1/traces" => traces.push_str(&text),
+            other => panic!("nobody asked for {other}"),
         }
     }
     for name in ["gen_ai.client.operation.duration", "gen_ai.execute_tool.duration", "Read"] {
