@@ -54,6 +54,11 @@ pub mod sim;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
 
+use std::fmt::Display;
+use std::path::Path;
+
+use robota_core::journal::JournalError;
+
 pub use file::FileStore;
 pub use level::Level;
 #[cfg(feature = "postgres")]
@@ -62,3 +67,8 @@ pub use sql::PostgresStore;
 pub use sql::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use sql::{SqlOptions, SqlStore};
+
+/// What went wrong with a file or a folder.
+fn io(action: &'static str, place: &Path, reason: impl Display) -> JournalError {
+    JournalError::io(action, place.display().to_string(), reason)
+}
