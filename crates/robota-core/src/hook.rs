@@ -29,7 +29,7 @@ pub use exit::{HookEnd, HookExit};
 pub use matcher::{BadMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
 pub use output::{HookOutput, HookPermission, HookSays, MAX_STDOUT, MAX_TEXT};
-pub use payload::{CompactTrigger, HookContext, HookData, SessionSource};
+pub use payload::{HookContext, HookData, SessionSource};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
 use schemars::JsonSchema;

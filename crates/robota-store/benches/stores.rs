@@ -7,6 +7,9 @@
 //! the two that are compared, so they take turns, and the middle of many counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
+#[path = "../tests/sim/mod.rs"]
+mod sim;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,10 +19,11 @@ use robota_core::event::{Durability, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalStore, SessionFilter};
 use robota_core::permission::Class;
-use robota_store::sim::SimDisk;
 use robota_store::{FileStore, SqliteStore};
 use robota_testkit::store_suite::{envelope, events};
 use robota_testkit::{FailingJournal, Run, fn_tool};
+
+use sim::SimDisk;
 
 const LENGTHS: [u64; 2] = [100, 100_000];
 const SESSIONS: [usize; 2] = [100, 10_000];

@@ -40,7 +40,6 @@ use std::sync::Arc;
 
 use robota_core::clock::Clock;
 use robota_core::ids::SessionId;
-use robota_core::journal::JournalError;
 
 pub use store::FileStore;
 
@@ -63,10 +62,6 @@ impl Files {
     fn folder(&self, session: &SessionId) -> PathBuf {
         self.root.join(folder::folder_name(session))
     }
-}
-
-fn io(action: &'static str, place: &std::path::Path, error: &std::io::Error) -> JournalError {
-    JournalError::io(action, place.display().to_string(), error)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 //! holds a session at a time: on files by a lock that ends with its process, in a database by a
 //! lease that it renews; readers need neither.
 //!
-//! All that the file store does to a disk goes through [`disk::Disk`]; the feature `sim` has one in
-//! memory that loses its power, fills up and fails. The feature `failpoints` has places at which a
-//! test's child dies; the program is never built with it.
+//! All that the file store does to a disk goes through [`disk::Disk`], so that tests can use one
+//! that loses its power, fills up and fails. The feature `failpoints` has places at which a test's
+//! child dies; the program is never built with it.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -39,6 +39,10 @@
 //! # }
 //! ```
 
+// The simulated disk names this crate as the integration tests do.
+#[cfg(test)]
+extern crate self as robota_store;
+
 pub mod disk;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
@@ -48,11 +52,17 @@ mod file;
 mod level;
 mod owner;
 mod process;
-#[cfg(any(test, feature = "sim"))]
-pub mod sim;
+#[cfg(test)]
+#[path = "../tests/sim/mod.rs"]
+mod sim;
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod sql;
+
+use std::fmt::Display;
+use std::path::Path;
+
+use robota_core::journal::JournalError;
 
 pub use file::FileStore;
 pub use level::Level;
@@ -62,3 +72,8 @@ pub use sql::PostgresStore;
 pub use sql::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use sql::{SqlOptions, SqlStore};
+
+/// What went wrong with a file or a folder.
+fn io(action: &'static str, place: &Path, reason: impl Display) -> JournalError {
+    JournalError::io(action, place.display().to_string(), reason)
+}

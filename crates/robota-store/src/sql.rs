@@ -102,32 +102,35 @@ type Row = Vec<Value>;
 
 /// Where statements that change nothing are asked. Statements are written for PostgreSQL; what
 /// SQLite calls differently is replaced.
+#[async_trait::async_trait]
 trait Query: Send {
     /// Asks, and returns the answer's rows.
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
+    async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError>;
+
+    /// Asks, and returns the answer's first row.
+    async fn first(
+        &mut self,
+        sql: &str,
         values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>>;
+    ) -> Result<Option<Columns>, JournalError> {
+        Ok(self.query(sql, values).await?.into_iter().next().map(Columns::of))
+    }
 }
 
 /// A transaction.
+#[async_trait::async_trait]
 trait Tx: Query {
     /// Changes something, and returns how many rows.
-    fn execute<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<u64, JournalError>>;
+    async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError>;
 
     /// The time that leases are measured in, in milliseconds.
-    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
+    async fn now(&mut self) -> Result<i64, JournalError>;
 
     /// The id of a journal that is to be made.
-    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>>;
+    async fn fresh_journal(&mut self) -> Result<i64, JournalError>;
 
     /// Keeps others who ask for the same waiting until the end of the transaction.
-    fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>>;
+    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError>;
 }
 
 /// What transactions exclude each other from.
@@ -237,13 +240,18 @@ impl Value {
     }
 
     fn seq(seq: u64) -> Self {
-        // Numbers end where JSON's do, far below.
-        Self::Int(i64::try_from(seq).unwrap_or(i64::MAX))
+        Self::Int(int(seq))
     }
 
     fn opt_int(value: Option<i64>) -> Self {
         value.map_or(Self::Null, Self::Int)
     }
+}
+
+/// A sequence number as the database has it.
+fn int(seq: u64) -> i64 {
+    // Sequence numbers end where JSON's do, far below.
+    i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
 /// Takes the columns of a row, in order.

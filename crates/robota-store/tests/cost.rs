@@ -1,15 +1,18 @@
 //! What a turn costs a file store, counted, not timed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod sim;
+
 use std::sync::Arc;
 
 use robota_core::gate::AllowEverything;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore as _;
 use robota_core::permission::Class;
-use robota_store::sim::SimDisk;
 use robota_store::{FileStore, Level};
 use robota_testkit::{FailingJournal, Run, fn_tool};
+
+use sim::SimDisk;
 
 /// How often a turn of so many rounds, each with one call, waits for the disk.
 async fn syncs(rounds: usize, class: Class, level: Level) -> u64 {

@@ -1,6 +1,8 @@
 //! Files are a journal store: on this disk, on one that folds case, at every level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod sim;
+
 use robota_store::{FileStore, Level};
 use robota_testkit::store_suite::Made;
 
@@ -39,12 +41,10 @@ mod relaxed {
     robota_testkit::store_suite!(make);
 }
 
-#[cfg(feature = "sim")]
 mod folding_case {
     use std::sync::Arc;
 
-    use robota_store::sim::SimDisk;
-
+    use super::sim::SimDisk;
     use super::*;
 
     async fn make() -> Made {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{HookEvent, HookInput};
+use crate::event::CompactionTrigger;
 use crate::message::Block;
 use crate::permission::Mode;
 use crate::tool::ToolOutcome;
@@ -73,27 +74,6 @@ impl SessionSource {
     }
 }
 
-/// Who wanted a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CompactTrigger {
-    /// The user.
-    Manual,
-    /// The context window was nearly full.
-    Auto,
-}
-
-impl CompactTrigger {
-    /// As hooks are told.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Auto => "auto",
-        }
-    }
-}
-
 /// What happened: the event, and what its hooks are told besides the [`HookContext`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
@@ -128,9 +108,9 @@ pub enum HookData {
         last_assistant_message: Option<String>,
     },
     /// A conversation is about to be summarised.
-    PreCompact { trigger: CompactTrigger, custom_instructions: String },
+    PreCompact { trigger: CompactionTrigger, custom_instructions: String },
     /// A conversation was summarised.
-    PostCompact { trigger: CompactTrigger, compact_summary: String },
+    PostCompact { trigger: CompactionTrigger, compact_summary: String },
     /// An input was accepted and is not a message yet.
     UserPromptSubmit { prompt: String },
     /// A subagent begins.
@@ -179,7 +159,10 @@ impl HookData {
             Self::SessionStart { source, .. } => source.name(),
             Self::SessionEnd { reason } => reason,
             Self::StopFailure { error, .. } => error,
-            Self::PreCompact { trigger, .. } | Self::PostCompact { trigger, .. } => trigger.name(),
+            Self::PreCompact { trigger, .. } | Self::PostCompact { trigger, .. } => match trigger {
+                CompactionTrigger::Manual => "manual",
+                CompactionTrigger::Auto => "auto",
+            },
             Self::SubagentStart { agent_type, .. } | Self::SubagentStop { agent_type, .. } => {
                 agent_type
             }

@@ -1,5 +1,7 @@
 //! Why stored data could not be read or written.
 
+use std::fmt::Display;
+
 use super::{LeaseOwner, LostReason};
 use crate::error::{Diagnose, ErrorKind};
 use crate::event::Cursor;
@@ -111,9 +113,14 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// An input or output error, said for people.
-    pub fn io(action: &'static str, place: impl Into<String>, error: &std::io::Error) -> Self {
-        Self::Io { action, place: place.into(), reason: error.to_string() }
+    /// The disk or the database failed.
+    pub fn io(action: &'static str, place: impl Into<String>, reason: impl Display) -> Self {
+        Self::Io { action, place: place.into(), reason: reason.to_string() }
+    }
+
+    /// What is stored is damaged.
+    pub fn damaged(place: impl Into<String>, reason: impl Display) -> Self {
+        Self::Damaged { place: place.into(), reason: reason.to_string() }
     }
 }
 

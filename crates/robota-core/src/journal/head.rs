@@ -80,6 +80,14 @@ impl SessionHead {
         Self { snapshot, foreign: false, ..child }
     }
 
+    /// Folds one more event; the first begins the head.
+    pub fn fold(head: &mut Option<Self>, session: &SessionId, event: &Envelope) {
+        match head {
+            Some(head) => head.apply(event),
+            None => *head = Some(Self::begin(session.clone(), event)),
+        }
+    }
+
     /// Folds one more event.
     pub fn apply(&mut self, envelope: &Envelope) {
         self.last = envelope.cursor();

@@ -110,10 +110,7 @@ impl MemorySession {
 
     fn extend(&mut self, session: &SessionId, events: &[Arc<Envelope>]) {
         for event in events {
-            match &mut self.head {
-                Some(head) => head.apply(event),
-                None => self.head = Some(SessionHead::begin(session.clone(), event)),
-            }
+            SessionHead::fold(&mut self.head, session, event);
         }
         self.events.extend_from_slice(events);
         self.last.send_replace(self.order().last().seq);

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use crate::ids::CallId;
 
 /// One part of a message.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Words.
     Text(Text),
@@ -23,6 +24,7 @@ pub enum Block {
     /// Something only one provider understands, sent back to it as it came.
     Opaque(Opaque),
     /// A block type this version does not know, kept as it was.
+    #[serde(untagged)]
     Unknown(Value),
 }
 
@@ -112,13 +114,15 @@ blocks! {
 }
 
 /// One part of a tool result.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
     /// Words.
     Text(Text),
     /// A picture.
     Image(Image),
     /// A part this version does not know, kept as it was.
+    #[serde(untagged)]
     Unknown(Value),
 }
 
@@ -280,7 +284,7 @@ impl ToolResult {
 
 /// Known block types, tagged by `type`. Kept apart from [`Block`] so that a type this version
 /// does not know is a value, not an error.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(
     rename = "Block",
@@ -295,17 +299,6 @@ enum Known {
     Opaque(Opaque),
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum KnownRef<'a> {
-    Text(&'a Text),
-    Thinking(&'a Thinking),
-    Image(&'a Image),
-    ToolUse(&'a ToolUse),
-    ToolResult(&'a ToolResult),
-    Opaque(&'a Opaque),
-}
-
 const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
 
 /// Known parts of a result: two of the blocks.
@@ -315,16 +308,6 @@ const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_r
 enum KnownResult {
     Text(Text),
     Image(Image),
-}
-
-impl Serialize for ResultBlock {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(block) => KnownRef::Text(block).serialize(serializer),
-            Self::Image(block) => KnownRef::Image(block).serialize(serializer),
-            Self::Unknown(value) => value.serialize(serializer),
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for ResultBlock {
@@ -353,20 +336,6 @@ impl JsonSchema for ResultBlock {
 fn tag<E: serde::de::Error>(value: &Value) -> Result<&str, E> {
     let tag = value.get("type").and_then(Value::as_str);
     tag.ok_or_else(|| E::custom("a content block has no `type`"))
-}
-
-impl Serialize for Block {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Text(block) => KnownRef::Text(block).serialize(serializer),
-            Self::Thinking(block) => KnownRef::Thinking(block).serialize(serializer),
-            Self::Image(block) => KnownRef::Image(block).serialize(serializer),
-            Self::ToolUse(block) => KnownRef::ToolUse(block).serialize(serializer),
-            Self::ToolResult(block) => KnownRef::ToolResult(block).serialize(serializer),
-            Self::Opaque(block) => KnownRef::Opaque(block).serialize(serializer),
-            Self::Unknown(value) => value.serialize(serializer),
-        }
-    }
 }
 
 impl<'de> Deserialize<'de> for Block {

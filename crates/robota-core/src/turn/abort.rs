@@ -4,7 +4,7 @@
 //! left, as it does for a turn that a crash left open.
 
 use super::calls::Stage;
-use super::{Effect, Ending, Env, Out, Phase, Target, Turn, TurnReport};
+use super::{Effect, Ending, Env, Out, Phase, Target, Turn};
 use crate::close::{Closing, close_turn, not_run_text};
 use crate::error::ErrorData;
 use crate::event::{InputCancelled, Interrupted, TurnEnd};
@@ -104,14 +104,7 @@ impl Turn {
         for event in close_turn(env.state, &closing, env.ids) {
             out.emit(event);
         }
-        out.push(Effect::Finish(TurnReport {
-            end,
-            text: std::mem::take(&mut self.text),
-            rounds: self.round,
-            tools_executed: self.tools_executed,
-            usage: self.usage,
-            error,
-        }));
+        self.report(end, error, out);
     }
 
     /// A hook said that all work is to stop: nothing more starts, what runs is waited for, and

@@ -87,6 +87,11 @@ impl Turn {
             usage: self.usage,
             error: error.clone(),
         });
+        self.report(end, error, out);
+    }
+
+    /// The last effect of a turn.
+    pub(super) fn report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         out.push(Effect::Finish(TurnReport {
             end,
             text: std::mem::take(&mut self.text),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use robota_core::call::CallContext;
 use robota_core::compact::{Compaction, CompactionRequest, Compactor};
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::CompactionTrigger;
-use robota_core::hook::{CompactTrigger, EventDecision, HookData, HookEvent, Hooks as _};
+use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _};
 
 use crate::hooks::HookChain;
 
@@ -23,10 +22,7 @@ impl Compactor for HookedCompactor {
         mut request: CompactionRequest,
         context: CallContext,
     ) -> Result<Compaction, ErrorData> {
-        let trigger = match request.trigger {
-            CompactionTrigger::Auto => CompactTrigger::Auto,
-            CompactionTrigger::Manual => CompactTrigger::Manual,
-        };
+        let trigger = request.trigger;
         if self.hooks.stands_at(HookEvent::PreCompact) {
             let custom_instructions = request.instructions.clone().unwrap_or_default();
             let data = HookData::PreCompact { trigger, custom_instructions };

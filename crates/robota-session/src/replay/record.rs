@@ -46,7 +46,7 @@ pub(super) const KEPT: [(&str, &str); 8] = [
 pub(super) const OTHER: &str = "record-field";
 
 /// A whole session as one document.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
     /// The session.
@@ -162,28 +162,7 @@ impl Record {
 
     /// A record of nothing.
     pub(super) fn empty(at: Timestamp) -> Self {
-        Self {
-            id: String::new(),
-            cwd: String::new(),
-            name: None,
-            created_at: at,
-            updated_at: at,
-            messages: Vec::new(),
-            history: Vec::new(),
-            provider: None,
-            model: None,
-            system_prompt: None,
-            tool_schemas: Vec::new(),
-            background_tasks: Vec::new(),
-            background_task_events: Vec::new(),
-            background_job_groups: Vec::new(),
-            background_job_group_events: Vec::new(),
-            memory_events: Vec::new(),
-            used_memory_references: Vec::new(),
-            context_references: Vec::new(),
-            sandbox_snapshot_id: None,
-            extra: Map::new(),
-        }
+        Self { created_at: at, updated_at: at, ..Self::default() }
     }
 
     fn add_entry(&mut self, entry: &HistoryEntry) {

@@ -14,11 +14,12 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
+use super::Files;
 use super::port::blocking;
 use super::remove::is_hash;
-use super::{Files, io};
 use crate::disk::{Make, Share};
 use crate::failpoint::failpoint;
+use crate::io;
 
 impl Files {
     /// Where a blob lies.
@@ -170,8 +171,8 @@ impl Files {
         if BlobRef::of(&bytes).sha256 == blob.sha256 {
             return Ok(Some(bytes));
         }
-        let reason = "its content is not what its name says".to_owned();
-        Err(JournalError::Damaged { place: path.display().to_string(), reason })
+        let reason = "its content is not what its name says";
+        Err(JournalError::damaged(path.display().to_string(), reason))
     }
 }
 

@@ -15,9 +15,10 @@ use robota_core::journal::{JournalError, Order, SessionHead, follows};
 use super::identity::Found;
 use super::segment::Segment;
 use super::writer::{Place, Writer};
-use super::{Files, index, io, marks, segment};
+use super::{Files, index, marks, segment};
 use crate::disk::{Make, Tail};
 use crate::failpoint::failpoint;
+use crate::io;
 
 /// How much is copied at a time.
 const CHUNK: usize = 256 * 1024;

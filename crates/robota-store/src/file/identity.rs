@@ -59,8 +59,8 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, Jour
         // Its name survived a loss of power, its content did not: nothing was acknowledged yet.
         return Ok(None);
     }
-    let identity = serde_json::from_slice(&bytes)
-        .map_err(|error| JournalError::Damaged { place: place(), reason: error.to_string() })?;
+    let identity =
+        serde_json::from_slice(&bytes).map_err(|error| JournalError::damaged(place(), error))?;
     Ok(Some(Found { identity, user }))
 }
 
@@ -111,9 +111,7 @@ impl Files {
             return Ok(found);
         }
         // Copied or renamed by hand.
-        Err(JournalError::Damaged {
-            place: path(&folder).display().to_string(),
-            reason: format!("it belongs to session `{}`", found.identity.session),
-        })
+        let reason = format!("it belongs to session `{}`", found.identity.session);
+        Err(JournalError::damaged(path(&folder).display().to_string(), reason))
     }
 }

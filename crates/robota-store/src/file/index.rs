@@ -5,7 +5,6 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use robota_core::event::Envelope;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 use serde::{Deserialize, Serialize};
@@ -195,7 +194,7 @@ impl Files {
             let mut reader = Reader::open(&*self.disk, segment, from, last)?;
             while up_to.is_none_or(|up_to| reader.next_seq() <= up_to) {
                 let Some(event) = reader.next()? else { break };
-                apply(&mut head, session, &event);
+                SessionHead::fold(&mut head, session, &event);
             }
             // A writer that died may have left a segment with nothing but a torn line in it.
             if reader.whole() > 0 {
@@ -283,19 +282,9 @@ impl Files {
     }
 }
 
-/// Folds one more event.
-pub(super) fn apply(head: &mut Option<SessionHead>, session: &SessionId, event: &Envelope) {
-    match head {
-        Some(head) => head.apply(event),
-        None => *head = Some(SessionHead::begin(session.clone(), event)),
-    }
-}
-
 /// A segment that does not follow on the one before it.
 pub(super) fn missing(segment: &Segment, due: Option<u64>) -> JournalError {
     let due = due.unwrap_or_default();
-    JournalError::Damaged {
-        place: segment.path.display().to_string(),
-        reason: format!("it begins where event {due} is due; a segment is missing"),
-    }
+    let reason = format!("it begins where event {due} is due; a segment is missing");
+    JournalError::damaged(segment.path.display().to_string(), reason)
 }

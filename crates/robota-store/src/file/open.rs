@@ -7,9 +7,10 @@ use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, LeaseOwner};
 
 use super::writer::{Place, Writer};
-use super::{Files, identity, io, segment};
+use super::{Files, identity, segment};
 use crate::disk::{Held, Make};
 use crate::failpoint::failpoint;
+use crate::io;
 
 impl Files {
     /// Begins a session without events, under its lock.

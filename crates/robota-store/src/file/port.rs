@@ -170,10 +170,6 @@ pub(super) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // The runtime is shutting down, or the work panicked.
-        Err(error) => Err(JournalError::Io {
-            action: "finish the work on",
-            place: place.to_owned(),
-            reason: error.to_string(),
-        }),
+        Err(error) => Err(JournalError::io("finish the work on", place, error)),
     }
 }

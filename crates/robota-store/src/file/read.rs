@@ -10,7 +10,8 @@ use super::folder::folder_name;
 use super::identity::Found;
 use super::index::{self, Index};
 use super::segment::Segment;
-use super::{Files, identity, io, marks, segment};
+use super::{Files, identity, marks, segment};
+use crate::io;
 
 impl Files {
     /// The events after a number, oldest first.

@@ -7,9 +7,10 @@ use std::path::Path;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
-use super::{Files, identity, io};
+use super::{Files, identity};
 use crate::disk::Share;
 use crate::failpoint::failpoint;
+use crate::io;
 
 impl Files {
     /// Deletes a session and the blobs only it refers to; says whether there was one.

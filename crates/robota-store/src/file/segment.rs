@@ -95,9 +95,7 @@ impl Reader {
         last: bool,
         buffer: usize,
     ) -> Result<Self, JournalError> {
-        let fail = |action, error: &io::Error| {
-            JournalError::io(action, segment.path.display().to_string(), error)
-        };
+        let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
         let mut file = disk.open_read(&segment.path).map_err(|error| fail("open", &error))?;
         if from.offset > 0 {
             file.seek(SeekFrom::Start(from.offset)).map_err(|error| fail("read", &error))?;
@@ -154,11 +152,7 @@ impl Reader {
             }
             Err(error @ DecodeError::NewerReader { .. }) => {
                 // Not damage: nothing may be repaired here.
-                return Err(JournalError::Io {
-                    action: "read",
-                    place: self.place(),
-                    reason: error.to_string(),
-                });
+                return Err(JournalError::io("read", self.place(), error));
             }
             Err(error @ DecodeError::Malformed(_)) => return Err(self.damaged(&error.to_string())),
         };
@@ -254,10 +248,10 @@ impl Reader {
     }
 
     fn damaged(&self, reason: &str) -> JournalError {
-        JournalError::Damaged { place: self.place(), reason: reason.to_owned() }
+        JournalError::damaged(self.place(), reason)
     }
 
     fn io(&self, error: &io::Error) -> JournalError {
-        JournalError::io("read", self.path.display().to_string(), error)
+        crate::io("read", &self.path, error)
     }
 }

@@ -110,8 +110,7 @@ impl Writer {
         if self.files.level == crate::Level::Relaxed {
             return Ok(());
         }
-        self.sync()
-            .map_err(|error| JournalError::io("sync", self.folder.display().to_string(), &error))
+        self.sync().map_err(|error| crate::io("sync", &self.folder, error))
     }
 
     /// The same writer, going on at the end of a segment.
@@ -238,7 +237,7 @@ impl Writer {
         open.len = before + added;
         for (event, start) in events.iter().zip(starts) {
             open.marker.note(Mark { seq: event.seq, offset: before + start });
-            index::apply(&mut self.head, &self.session, event);
+            SessionHead::fold(&mut self.head, &self.session, event);
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
         if before / KNOWN_EVERY != open.len / KNOWN_EVERY {
@@ -293,9 +292,7 @@ impl Writer {
             let known = Known { head: head.clone(), offset: 0, start: 0 };
             index::write_known(disk, &segment, &known);
         }
-        let fail = |action, error: &io::Error| {
-            JournalError::io(action, segment.path.display().to_string(), error)
-        };
+        let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
         // One that an append left which failed is empty.
         let tail = disk
             .open_append(&segment.path, Make::IfMissing)
@@ -317,12 +314,11 @@ impl Writer {
         error: &io::Error,
         undone: io::Result<()>,
     ) -> JournalError {
-        let place = self.open.as_ref().map_or(&self.folder, |open| &open.segment.path);
-        let place = place.display().to_string();
         if let Err(undo) = undone {
             self.broken = Some(could_not_undo(&error.to_string(), &undo));
         }
-        JournalError::io(action, place, error)
+        let place = self.open.as_ref().map_or(&self.folder, |open| &open.segment.path);
+        crate::io(action, place, error)
     }
 
     fn refuse(&self, reason: String) -> JournalError {

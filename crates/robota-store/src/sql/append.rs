@@ -13,7 +13,7 @@ use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 use super::chain;
 use super::ended::Token;
 use super::lease::{Held, Lease, hold};
-use super::{Tx, Value};
+use super::{Tx, Value, int};
 use crate::failpoint::failpoint;
 
 /// The head is stored at least about every so many events, also for forks that begin there.
@@ -133,10 +133,7 @@ impl Append {
             after.bytes =
                 after.bytes.saturating_add(i64::try_from(line.len()).unwrap_or(i64::MAX) + 1);
             after.last = Some(event.cursor());
-            match &mut after.head {
-                Some(head) => head.apply(event),
-                None => after.head = Some(SessionHead::begin(lease.session.clone(), event)),
-            }
+            SessionHead::fold(&mut after.head, &lease.session, event);
             seqs.push(int(event.seq));
             lines.push(line);
             if let Some(head) = after.head.as_ref().filter(|_| event.seq % HEAD_EVERY == 0) {
@@ -244,26 +241,16 @@ pub(super) async fn reload(
 
 fn encode(lease: &Lease, event: &Envelope) -> Result<Vec<u8>, JournalError> {
     let mut line = Vec::new();
-    event.encode(&mut line).map_err(|error| JournalError::Io {
-        action: "append to",
-        place: format!("session `{}`", lease.session),
-        reason: format!("event {} cannot be written: {error}", event.seq),
+    event.encode(&mut line).map_err(|error| {
+        let reason = format!("event {} cannot be written: {error}", event.seq);
+        JournalError::io("append to", format!("session `{}`", lease.session), reason)
     })?;
     line.pop();
     Ok(line)
 }
 
 fn json(head: &SessionHead) -> Result<String, JournalError> {
-    serde_json::to_string(head).map_err(|error| JournalError::Io {
-        action: "write",
-        place: "a session's row".to_owned(),
-        reason: error.to_string(),
-    })
-}
-
-fn int(seq: u64) -> i64 {
-    // Sequence numbers end where JSON's do, far below.
-    i64::try_from(seq).unwrap_or(i64::MAX)
+    serde_json::to_string(head).map_err(|error| JournalError::io("write", "a session's row", error))
 }
 
 /// A time as a number that sorts; exact until the year 2262.

@@ -7,7 +7,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
-use super::{Columns, Database, Exclude, Query, Tx, Value};
+use super::{Database, Exclude, Query, Tx, Value};
 use crate::Level;
 use crate::failpoint::failpoint;
 
@@ -45,8 +45,8 @@ async fn get(tx: &mut dyn Query, hash: &str) -> Result<Option<Vec<u8>>, JournalE
         return Ok(None);
     }
     let sql = "SELECT bytes FROM robota_blobs WHERE sha256 = $1";
-    let row = tx.query(sql, vec![Value::text(hash)]).await?.into_iter().next();
-    row.map(|row| Columns::of(row).bytes()).transpose()
+    let row = tx.first(sql, vec![Value::text(hash)]).await?;
+    row.map(|mut row| row.bytes()).transpose()
 }
 
 #[async_trait::async_trait]
@@ -67,10 +67,8 @@ impl<D: Database> Blobs for SqlBlobs<D> {
         let found = self.database.read(get).await?;
         match found {
             Some(bytes) if BlobRef::of(&bytes).sha256 != blob.sha256 => {
-                Err(JournalError::Damaged {
-                    place: format!("blob {} in {}", blob.sha256, self.database.place()),
-                    reason: "its content is not what its name says".to_owned(),
-                })
+                let place = format!("blob {} in {}", blob.sha256, self.database.place());
+                Err(JournalError::damaged(place, "its content is not what its name says"))
             }
             found => Ok(found),
         }

@@ -6,7 +6,7 @@ use robota_core::event::{Cursor, DecodeError, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
 
-use super::{Columns, Query, Row, Tx, Value};
+use super::{Columns, Query, Row, Tx, Value, int};
 
 /// So many events are fetched at once.
 pub(super) const PAGE: usize = 500;
@@ -63,17 +63,16 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
             break;
         }
         let forked = "SELECT CAST(MAX(parent_at) AS BIGINT) FROM robota_journals WHERE parent = $1";
-        let forked = tx.query(forked, id()).await?.into_iter().next();
-        let needed = forked.map_or(Ok(None), |row| Columns::of(row).opt_int())?;
-        if let Some(needed) = needed {
+        let forked = tx.first(forked, id()).await?;
+        if let Some(needed) = forked.map_or(Ok(None), |mut row| row.opt_int())? {
             // Forks need its beginning only.
             let sql = "DELETE FROM robota_events WHERE journal = $1 AND seq > $2";
             tx.execute(sql, vec![Value::Int(journal), Value::Int(needed)]).await?;
             break;
         }
         let parent = "SELECT parent FROM robota_journals WHERE id = $1";
-        let parent = tx.query(parent, id()).await?.into_iter().next();
-        next = parent.map_or(Ok(None), |row| Columns::of(row).opt_int())?;
+        let parent = tx.first(parent, id()).await?;
+        next = parent.map_or(Ok(None), |mut row| row.opt_int())?;
         for sql in [
             "DELETE FROM robota_events WHERE journal = $1",
             "DELETE FROM robota_heads WHERE journal = $1",
@@ -117,9 +116,8 @@ pub(super) async fn head(
     let sql = "SELECT s.journal, s.head, s.bytes, l.last_seq FROM robota_sessions s \
                JOIN robota_leases l ON l.journal = s.journal \
                WHERE s.session = $1 AND s.head IS NOT NULL";
-    let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
-    let row = rows.into_iter().next().ok_or_else(|| JournalError::NotFound(session.clone()))?;
-    let mut columns = Columns::of(row);
+    let row = tx.first(sql, vec![Value::text(session.as_str())]).await?;
+    let mut columns = row.ok_or_else(|| JournalError::NotFound(session.clone()))?;
     let (journal, head, bytes) = (columns.int()?, head_of(&columns.text()?)?, columns.int()?);
     if u64::try_from(columns.int()?).is_ok_and(|last| last <= head.last.seq) {
         return Ok((head, bytes));
@@ -208,9 +206,8 @@ pub(super) async fn event(
 ) -> Result<Option<(Piece, Envelope)>, JournalError> {
     let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq = $2";
     let Some(piece) = pieces.iter().find(|piece| seq <= piece.to).copied() else { return Ok(None) };
-    let rows = tx.query(sql, vec![Value::Int(piece.journal), Value::seq(seq)]).await?;
-    let Some(row) = rows.into_iter().next() else { return Ok(None) };
-    Ok(Some((piece, decode(&Columns::of(row).bytes()?)?)))
+    let row = tx.first(sql, vec![Value::Int(piece.journal), Value::seq(seq)]).await?;
+    row.map(|mut row| Ok((piece, decode(&row.bytes()?)?))).transpose()
 }
 
 /// The stored lines of so many events, in a journal and those it began with, from that number.
@@ -250,7 +247,7 @@ pub(super) async fn pick(
         "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
          WHERE e.seq = ANY($2) AND (chain.upto IS NULL OR e.seq <= chain.upto)"
     );
-    let wanted = seqs.iter().map(|seq| i64::try_from(*seq).unwrap_or(i64::MAX)).collect();
+    let wanted = seqs.iter().map(|seq| int(*seq)).collect();
     let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(wanted)]).await?;
     if rows.is_empty() {
         pieces(tx, session).await?;
@@ -267,20 +264,17 @@ pub(super) async fn pick(
 }
 
 pub(super) fn head_of(text: &str) -> Result<SessionHead, JournalError> {
-    serde_json::from_str(text).map_err(|error| JournalError::Damaged {
-        place: "a session's row".to_owned(),
-        reason: error.to_string(),
-    })
+    serde_json::from_str(text).map_err(|error| JournalError::damaged("a session's row", error))
 }
 
 fn decode(line: &[u8]) -> Result<Envelope, JournalError> {
     Envelope::decode(line).map_err(|error| {
-        let (place, reason) = ("an event's row".to_owned(), error.to_string());
+        let place = "an event's row";
         match error {
             // Not damage.
-            DecodeError::NewerReader { .. } => JournalError::Io { action: "read", place, reason },
+            DecodeError::NewerReader { .. } => JournalError::io("read", place, error),
             DecodeError::Torn | DecodeError::Checksum { .. } | DecodeError::Malformed(_) => {
-                JournalError::Damaged { place, reason }
+                JournalError::damaged(place, error)
             }
         }
     })

@@ -9,7 +9,7 @@ use robota_core::journal::{JournalError, Order, SessionHead, follows};
 use super::append::{Append, Tail};
 use super::chain::{self, Piece, head_of};
 use super::lease::{Lease, LeaseRequest, claim};
-use super::{Columns, Query, Tx, Value};
+use super::{Query, Tx, Value};
 use crate::failpoint::failpoint;
 
 /// Begins a session with the events of another up to a point, followed by `first`.
@@ -64,10 +64,7 @@ async fn fold(
         let left = usize::try_from(at.seq.saturating_sub(after)).unwrap_or(usize::MAX);
         let events = chain::read_pieces(tx, pieces, after, left.min(chain::PAGE)).await?;
         for event in events.iter().take_while(|event| event.seq <= at.seq) {
-            match &mut head {
-                Some(head) => head.apply(event),
-                None => head = Some(SessionHead::begin(session.clone(), event)),
-            }
+            SessionHead::fold(&mut head, session, event);
         }
         if events.last().is_none_or(|event| event.seq >= at.seq) {
             let none = || JournalError::NoSuchEvent { session: session.clone(), at };
@@ -87,8 +84,8 @@ async fn stored_before(
                ORDER BY seq DESC LIMIT 1";
     for piece in pieces.iter().rev() {
         let values = vec![Value::Int(piece.journal), Value::seq(piece.to.min(at))];
-        if let Some(row) = tx.query(sql, values).await?.into_iter().next() {
-            return head_of(&Columns::of(row).text()?).map(Some);
+        if let Some(mut head) = tx.first(sql, values).await? {
+            return head_of(&head.text()?).map(Some);
         }
     }
     Ok(None)

@@ -111,11 +111,8 @@ impl<D: Database> SqlJournal<D> {
                 }
             }
         }
-        Err(JournalError::Io {
-            action: "append to",
-            place: format!("session `{}`", self.lease.session),
-            reason: "its rows changed at the same time".to_owned(),
-        })
+        let place = format!("session `{}`", self.lease.session);
+        Err(JournalError::io("append to", place, "its rows changed at the same time"))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::append::{StoredHead, Tail};
 use super::chain::{self, head_of};
 use super::ended::{Ended, Token, fresh_token};
-use super::{Columns, Tx, Value};
+use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
 /// How often a session is claimed again that was given up meanwhile.
@@ -141,15 +141,12 @@ pub(super) async fn hold(
     let id = Value::text(session.as_str());
     let sql = "SELECT journal, token, expires, last_seq, last_epoch FROM robota_leases \
                WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) FOR UPDATE";
-    let rows = tx.query(sql, vec![id.clone()]).await?;
-    let Some(row) = rows.into_iter().next() else { return Ok(None) };
-    let mut lease = Columns::of(row);
+    let Some(mut lease) = tx.first(sql, vec![id.clone()]).await? else { return Ok(None) };
     let journal = lease.int()?;
     let sql = "SELECT head, bytes, lease, lease_process FROM robota_sessions \
                WHERE session = $1 AND journal = $2";
-    let rows = tx.query(sql, vec![id, Value::Int(journal)]).await?;
-    let Some(row) = rows.into_iter().next() else { return Ok(None) };
-    let mut columns = Columns::of(row);
+    let row = tx.first(sql, vec![id, Value::Int(journal)]).await?;
+    let Some(mut columns) = row else { return Ok(None) };
     let head = columns.opt_text()?.map(|text| head_of(&text)).transpose()?;
     let bytes = columns.int()?;
     let (owner, process) = (columns.opt_text()?, columns.opt_text()?);
@@ -251,11 +248,8 @@ pub(super) async fn claim(
         }
         return grant(tx, session, journal, request, now).await;
     }
-    Err(JournalError::Io {
-        action: "begin",
-        place: format!("session `{session}`"),
-        reason: "others begin it at the same time".to_owned(),
-    })
+    let place = format!("session `{session}`");
+    Err(JournalError::io("begin", place, "others begin it at the same time"))
 }
 
 /// Gives a session free, and completes what lists show of it. One without events goes away.

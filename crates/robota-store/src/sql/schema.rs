@@ -2,7 +2,7 @@
 
 use robota_core::journal::JournalError;
 
-use super::{Columns, Tx, Value};
+use super::{Tx, Value};
 
 /// The steps, oldest first. Types are PostgreSQL's; SQLite reads them as it likes.
 pub(super) const STEPS: &[&[&str]] = &[
@@ -82,9 +82,8 @@ pub(super) const STEPS: &[&[&str]] = &[
 pub(super) async fn migrate(tx: &mut dyn Tx, place: &str) -> Result<(), JournalError> {
     tx.execute("CREATE TABLE IF NOT EXISTS robota_version (version BIGINT NOT NULL)", vec![])
         .await?;
-    let found = tx.query("SELECT version FROM robota_version", vec![]).await?;
-    let version = match found.into_iter().next() {
-        Some(row) => Columns::of(row).int()?,
+    let version = match tx.first("SELECT version FROM robota_version", vec![]).await? {
+        Some(mut row) => row.int()?,
         None => {
             tx.execute("INSERT INTO robota_version (version) VALUES (0)", vec![]).await?;
             0

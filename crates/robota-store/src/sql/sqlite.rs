@@ -20,6 +20,7 @@ use super::ended::Token;
 use super::store::SqlStore;
 use super::{Database, Exclude, Hints, Query, Questions, Row, SqlOptions, Tx, Value, Work, schema};
 use crate::disk::{Disk as _, RealDisk};
+use crate::io;
 
 /// How long to wait for another process that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -75,10 +76,6 @@ struct Writer {
     durable: Option<bool>,
 }
 
-fn failed(action: &'static str, path: &Path, error: &rusqlite::Error) -> JournalError {
-    JournalError::Io { action, place: path.display().to_string(), reason: error.to_string() }
-}
-
 impl Sqlite {
     async fn open(path: PathBuf, clock: Arc<dyn Clock>) -> Result<Self, JournalError> {
         let (jobs, queue) = mpsc::channel::<Job>();
@@ -99,9 +96,7 @@ impl Sqlite {
                     job(&mut writer);
                 }
             });
-        thread.map_err(|error| {
-            JournalError::io("start a thread for", path.display().to_string(), &error)
-        })?;
+        thread.map_err(|error| io("start a thread for", &path, &error))?;
         opened.await.map_err(|_| gone(&path))??;
         Ok(Self { path, jobs, readers: Arc::default(), clock })
     }
@@ -123,11 +118,7 @@ impl Sqlite {
 }
 
 fn gone(path: &Path) -> JournalError {
-    JournalError::Io {
-        action: "use",
-        place: path.display().to_string(),
-        reason: "its writing thread ended".to_owned(),
-    }
+    io("use", path, "its writing thread ended")
 }
 
 impl Writer {
@@ -150,8 +141,8 @@ impl Writer {
             .create(true)
             .mode(0o600)
             .open(path)
-            .map_err(|error| JournalError::io("open", path.display().to_string(), &error))?;
-        let fail = |error: &rusqlite::Error| failed("open", path, error);
+            .map_err(|error| io("open", path, &error))?;
+        let fail = |error: &rusqlite::Error| io("open", path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| fail(&error))?;
         connection.busy_timeout(PATIENCE).map_err(|error| fail(&error))?;
@@ -181,7 +172,7 @@ impl Writer {
             let level = if durable { "FULL" } else { "NORMAL" };
             self.connection
                 .pragma_update(None, "synchronous", level)
-                .map_err(|error| failed("set up", path, &error))?;
+                .map_err(|error| io("set up", path, &error))?;
             self.durable = Some(durable);
         }
         transact(&mut self.connection, path, clock, "BEGIN IMMEDIATE", work)
@@ -200,7 +191,7 @@ fn transact<T>(
     begin: &str,
     work: Work<T>,
 ) -> Result<T, JournalError> {
-    let fail = |error: &rusqlite::Error| failed("use", path, error);
+    let fail = |error: &rusqlite::Error| io("use", path, error);
     if !connection.is_autocommit() {
         // Work before this panicked.
         connection.execute_batch("ROLLBACK").map_err(|error| fail(&error))?;
@@ -304,7 +295,7 @@ fn reader(path: &Path) -> Result<Connection, JournalError> {
         connection.busy_timeout(PATIENCE)?;
         Ok(connection)
     };
-    open().map_err(|error| failed("open", path, &error))
+    open().map_err(|error: rusqlite::Error| io("open", path, error))
 }
 
 struct SqliteTx<'c> {
@@ -372,43 +363,33 @@ impl SqliteTx<'_> {
     }
 }
 
+#[async_trait::async_trait]
 impl Query for SqliteTx<'_> {
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
-        let found = self.rows(sql, &values).map_err(|error| failed("read", self.path, &error));
-        Box::pin(std::future::ready(found))
+    async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
+        self.rows(sql, &values).map_err(|error| io("read", self.path, &error))
     }
 }
 
+#[async_trait::async_trait]
 impl Tx for SqliteTx<'_> {
-    fn execute<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<u64, JournalError>> {
-        let done = self.change(sql, &values).map(|count| count as u64);
-        Box::pin(std::future::ready(done.map_err(|error| failed("write", self.path, &error))))
+    async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
+        let done = self.change(sql, &values).map_err(|error| io("write", self.path, &error))?;
+        Ok(done as u64)
     }
 
-    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(std::future::ready(Ok(self.clock.now().as_millisecond())))
+    async fn now(&mut self) -> Result<i64, JournalError> {
+        Ok(self.clock.now().as_millisecond())
     }
 
-    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
+    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
         let sql = "SELECT COALESCE(MAX(id), 0) + 1 FROM robota_journals";
-        let found = self
-            .connection
-            .query_row(sql, [], |row| row.get(0))
-            .map_err(|error| failed("read", self.path, &error));
-        Box::pin(std::future::ready(found))
+        let found = self.connection.query_row(sql, [], |row| row.get(0));
+        found.map_err(|error| io("read", self.path, &error))
     }
 
-    fn exclude(&mut self, _what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
+    async fn exclude(&mut self, _what: Exclude) -> Result<(), JournalError> {
         // There is one writing transaction at a time.
-        Box::pin(std::future::ready(Ok(())))
+        Ok(())
     }
 }
 

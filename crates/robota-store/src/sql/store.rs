@@ -20,7 +20,7 @@ use super::ended::Ended;
 use super::journal::SqlJournal;
 use super::lease::{self, Lease, LeaseRequest};
 use super::renew::Renewals;
-use super::{Columns, Database, Query, Value, chain, fork, list, query, remove, work};
+use super::{Database, Query, Value, chain, fork, list, query, remove, work};
 use crate::Level;
 use tokio::task::JoinHandle;
 
@@ -238,9 +238,8 @@ async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), Jour
     let sql = "SELECT s.journal, l.last_seq FROM robota_sessions s \
                JOIN robota_leases l ON l.journal = s.journal \
                WHERE s.session = $1 AND s.head IS NOT NULL";
-    let rows = tx.query(sql, vec![Value::text(session.as_str())]).await?;
-    let row = rows.into_iter().next().ok_or_else(|| JournalError::NotFound(session.clone()))?;
-    let mut columns = Columns::of(row);
+    let row = tx.first(sql, vec![Value::text(session.as_str())]).await?;
+    let mut columns = row.ok_or_else(|| JournalError::NotFound(session.clone()))?;
     Ok((columns.int()?, u64::try_from(columns.int()?).unwrap_or_default()))
 }
 

@@ -35,10 +35,7 @@ pub async fn sess_11_the_head_says_what_happened(store: &dyn JournalStore) {
     for (seq, (event, durability)) in (1..).zip(steps) {
         let event = envelope(1, seq, event);
         journal.append(&[std::sync::Arc::clone(&event)], durability).await.expect("append");
-        match &mut expected {
-            None => expected = Some(SessionHead::begin(session.clone(), &event)),
-            Some(head) => head.apply(&event),
-        }
+        SessionHead::fold(&mut expected, &session, &event);
         let head = store.head(&session).await.expect("head");
         assert_eq!(Some(&head), expected.as_ref(), "after {seq}");
     }

@@ -57,7 +57,7 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
         ),
         (
             HookData::PreCompact {
-                trigger: CompactTrigger::Auto,
+                trigger: CompactionTrigger::Auto,
                 custom_instructions: String::new(),
             },
             json!({"trigger": "auto", "custom_instructions": ""}),
@@ -65,7 +65,7 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
         ),
         (
             HookData::PostCompact {
-                trigger: CompactTrigger::Manual,
+                trigger: CompactionTrigger::Manual,
                 compact_summary: text("short"),
             },
             json!({"trigger": "manual", "compact_summary": "short"}),

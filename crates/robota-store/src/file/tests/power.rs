@@ -49,7 +49,9 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
     let head = files.head(session).unwrap();
     assert_eq!(Some(head.last), there.last().map(Envelope::cursor), "{}", what());
     let mut fold = None;
-    there.iter().for_each(|event| super::super::index::apply(&mut fold, session, event));
+    there
+        .iter()
+        .for_each(|event| robota_core::journal::SessionHead::fold(&mut fold, session, event));
     assert_eq!(Some(&head), fold.as_ref(), "{}", what());
     assert_eq!(files.list(&SessionFilter::default()).unwrap().sessions.len(), 1, "{}", what());
     let (epoch, seq) = (head.last.epoch + 1, head.last.seq + 1);

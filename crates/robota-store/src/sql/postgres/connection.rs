@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, PoolError};
-use futures::future::BoxFuture;
 use robota_core::clock::Clock;
 use robota_core::journal::JournalError;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::super::{Columns, Exclude, Query, Row, Tx, Value, Work};
+use super::super::{Exclude, Query, Row, Tx, Value, Work};
 
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,7 +39,7 @@ pub(super) fn failed(
     place: &str,
     error: &tokio_postgres::Error,
 ) -> JournalError {
-    JournalError::Io { action, place: place.to_owned(), reason: describe(error) }
+    JournalError::io(action, place, describe(error))
 }
 
 /// Why a statement was not done.
@@ -70,13 +69,9 @@ pub(super) struct Connections {
 
 impl Connections {
     pub(super) async fn get(&self) -> Result<Object, JournalError> {
-        self.pool.get().await.map_err(|error| JournalError::Io {
-            action: "connect to",
-            place: self.place.to_string(),
-            reason: match &error {
-                PoolError::Backend(error) => describe(error),
-                other => other.to_string(),
-            },
+        self.pool.get().await.map_err(|error| match &error {
+            PoolError::Backend(error) => failed("connect to", &self.place, error),
+            other => JournalError::io("connect to", &*self.place, other),
         })
     }
 
@@ -95,20 +90,17 @@ impl Connections {
     ) -> Result<T, Failure> {
         match tokio::time::timeout(TIMEOUT, answer).await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => {
-                let failure = failed(action, &self.place, &error);
-                Err(if is_broken(&error) {
-                    Failure::Connection(failure)
-                } else {
-                    Failure::Refused(failure)
-                })
+            Ok(Err(error)) => Err(self.failure(action, &error)),
+            Err(_) => {
+                let reason = format!("no answer for {} s", TIMEOUT.as_secs());
+                Err(Failure::Connection(JournalError::io(action, &*self.place, reason)))
             }
-            Err(_) => Err(Failure::Connection(JournalError::Io {
-                action,
-                place: self.place.to_string(),
-                reason: format!("no answer for {} s", TIMEOUT.as_secs()),
-            })),
         }
+    }
+
+    fn failure(&self, action: &'static str, error: &tokio_postgres::Error) -> Failure {
+        let kind = if is_broken(error) { Failure::Connection } else { Failure::Refused };
+        kind(failed(action, &self.place, error))
     }
 }
 
@@ -200,11 +192,8 @@ impl Connections {
     }
 
     fn unreachable(&self) -> JournalError {
-        JournalError::Io {
-            action: "write",
-            place: self.place.to_string(),
-            reason: "its connections are closed as soon as they are made".to_owned(),
-        }
+        let reason = "its connections are closed as soon as they are made";
+        JournalError::io("write", &*self.place, reason)
     }
 
     /// Runs a transaction; with `durable` it survives a power failure when this returns.
@@ -234,69 +223,59 @@ struct PostgresTx<'t> {
     connections: &'t Connections,
 }
 
-impl PostgresTx<'_> {
-    async fn rows(&self, sql: &str, given: &[Value]) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let statement = self.client.prepare_cached(sql).await?;
-        values(&self.client.query(&statement, &parameters(given)).await?)
-    }
+/// Asks, and returns the answer's rows.
+async fn rows(
+    client: &Object,
+    sql: &str,
+    given: &[Value],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    let statement = client.prepare_cached(sql).await?;
+    values(&client.query(&statement, &parameters(given)).await?)
+}
 
+impl PostgresTx<'_> {
     async fn change(&self, sql: &str, given: &[Value]) -> Result<u64, tokio_postgres::Error> {
         let statement = self.client.prepare_cached(sql).await?;
         self.client.execute(&statement, &parameters(given)).await
     }
+
+    async fn number(&mut self, sql: &str) -> Result<i64, JournalError> {
+        self.first(sql, vec![]).await?.ok_or_else(|| super::super::odd(None))?.int()
+    }
 }
 
-async fn number(tx: &mut dyn Tx, sql: &str) -> Result<i64, JournalError> {
-    let rows = tx.query(sql, vec![]).await?;
-    rows.into_iter()
-        .next()
-        .map_or_else(|| Err(super::super::odd(None)), |row| Columns::of(row).int())
-}
-
+#[async_trait::async_trait]
 impl Query for PostgresTx<'_> {
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
-        Box::pin(async move {
-            let rows = self.rows(sql, &values).await;
-            rows.map_err(|error| failed("read", &self.connections.place, &error))
-        })
+    async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
+        let rows = rows(self.client, sql, &values).await;
+        rows.map_err(|error| failed("read", &self.connections.place, &error))
     }
 }
 
+#[async_trait::async_trait]
 impl Tx for PostgresTx<'_> {
-    fn execute<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<u64, JournalError>> {
-        Box::pin(async move {
-            let changed = self.change(sql, &values).await;
-            changed.map_err(|error| failed("write", &self.connections.place, &error))
-        })
+    async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
+        let changed = self.change(sql, &values).await;
+        changed.map_err(|error| failed("write", &self.connections.place, &error))
     }
 
-    fn now(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(async move {
-            match &self.connections.time {
-                Some(clock) => Ok(clock.now().as_millisecond()),
-                None => number(self, concat!("SELECT ", now!())).await,
-            }
-        })
+    async fn now(&mut self) -> Result<i64, JournalError> {
+        match &self.connections.time {
+            Some(clock) => Ok(clock.now().as_millisecond()),
+            None => self.number(concat!("SELECT ", now!())).await,
+        }
     }
 
-    fn fresh_journal(&mut self) -> BoxFuture<'_, Result<i64, JournalError>> {
-        Box::pin(number(self, "SELECT nextval('robota_journal_ids')"))
+    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
+        self.number("SELECT nextval('robota_journal_ids')").await
     }
 
-    fn exclude(&mut self, what: Exclude) -> BoxFuture<'_, Result<(), JournalError>> {
+    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError> {
         let sql = match what {
             Exclude::Keeping => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
             Exclude::Sweeping => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
         };
-        Box::pin(async move { self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ()) })
+        self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ())
     }
 }
 
@@ -315,16 +294,9 @@ impl Reading<'_> {
             Some(client) => client,
             None => self.connections.get().await.map_err(Failure::Refused)?,
         };
-        let answer = async {
-            let statement = client.prepare_cached(sql).await?;
-            values(&client.query(&statement, &parameters(given)).await?)
-        };
+        let answer = rows(&client, sql, given);
         let rows = if self.answered {
-            let place = &self.connections.place;
-            answer.await.map_err(|error| match is_broken(&error) {
-                true => Failure::Connection(failed("read", place, &error)),
-                false => Failure::Refused(failed("read", place, &error)),
-            })
+            answer.await.map_err(|error| self.connections.failure("read", &error))
         } else {
             self.connections.soon("read", answer).await
         };
@@ -339,18 +311,13 @@ impl Reading<'_> {
     }
 }
 
+#[async_trait::async_trait]
 impl Query for Reading<'_> {
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        values: Vec<Value>,
-    ) -> BoxFuture<'a, Result<Vec<Row>, JournalError>> {
-        Box::pin(async move {
-            match self.rows(sql, &values).await {
-                Err(Failure::Connection(_)) => self.rows(sql, &values).await,
-                rows => rows,
-            }
-            .map_err(Failure::error)
-        })
+    async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
+        match self.rows(sql, &values).await {
+            Err(Failure::Connection(_)) => self.rows(sql, &values).await,
+            rows => rows,
+        }
+        .map_err(Failure::error)
     }
 }

@@ -3,8 +3,9 @@
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use robota_store::disk::{Disk, Held, Look, Make, Share, Source, Tail};
+
 use super::{Change, Entry, Locked, SimDisk, World};
-use crate::disk::{Disk, Held, Look, Make, Share, Source, Tail};
 
 fn error(kind: ErrorKind, text: &str) -> io::Error {
     io::Error::new(kind, text)

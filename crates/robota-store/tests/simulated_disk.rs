@@ -1,7 +1,13 @@
+//! The simulated disk loses what a disk may lose, and nothing else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod sim;
+
 use std::path::Path;
 
-use super::*;
-use crate::disk::{Disk as _, Make};
+use robota_store::disk::{Disk as _, Make};
+
+use sim::{Crash, SimDisk};
 
 fn left(crash: &Crash) -> Vec<(String, Vec<u8>)> {
     let name = |path: &Path| path.display().to_string();

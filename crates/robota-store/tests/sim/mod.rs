@@ -3,6 +3,9 @@
 //! It tells what is safe from what is not, as strictly as a disk may: the content of a file is
 //! safe once the file was synced, a name once its folder was. Everything else may or may not have
 //! reached the disk when the power goes, in any combination ([`SimDisk::crashes`]).
+//!
+//! The unit tests of the crate, its integration tests and its benches include this file.
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each of them uses a part of it")]
 
 mod crash;
 mod disk;
@@ -187,6 +190,3 @@ impl Change {
         path.and_then(|path| path.parent()) == Some(folder)
     }
 }
-
-#[cfg(test)]
-mod tests;
