@@ -388,7 +388,7 @@ async fn core_13_fast_words_are_told_together_and_an_abort_loses_none() {
 /// A tool that prints faster than one append: nothing is reordered, and all of it comes before
 /// the outcome.
 #[tokio::test]
-async fn core_26_output_keeps_its_order_however_fast_it_comes() {
+async fn output_keeps_its_order_however_fast_it_comes() {
     struct Printer(robota_core::tool::ToolSpec);
 
     #[async_trait::async_trait]
@@ -429,7 +429,7 @@ async fn core_26_output_keeps_its_order_however_fast_it_comes() {
 
 /// An append that fails once is repeated with the same envelopes: the turn does not notice.
 #[tokio::test(start_paused = true)]
-async fn core_03_a_single_failed_append_is_repeated_with_the_same_envelopes() {
+async fn a_single_failed_append_is_repeated_with_the_same_envelopes() {
     for nth in 1..40 {
         let journal = FailingJournal::new().fail_once(nth);
         let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });

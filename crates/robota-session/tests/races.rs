@@ -160,7 +160,7 @@ impl Tool for Printer {
 }
 
 #[test]
-fn core_26_output_is_recorded_in_the_order_in_which_it_was_printed() {
+fn output_is_recorded_in_the_order_in_which_it_was_printed() {
     both_runtimes(async || {
         let calls: Vec<String> =
             (0..3).map(|id| format!("{{tool: print, input: {{id: {id}}}}}")).collect();
@@ -350,7 +350,7 @@ impl Ids for PanickingIds {
 }
 
 #[test]
-fn sess_15_a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
+fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("Hi."));
         let ids = Arc::new(PanickingIds::default());
@@ -397,7 +397,7 @@ fn sess_08_a_store_failure_ends_the_chat_of_its_turn_alone() {
 
 /// Sessions of one process that are dropped in the middle of anything leave no task behind.
 #[test]
-fn kode_01_a_dropped_session_leaves_no_task() {
+fn a_dropped_session_leaves_no_task() {
     on_threads(async || {
         let metrics = tokio::runtime::Handle::current().metrics();
         let before = metrics.num_alive_tasks();

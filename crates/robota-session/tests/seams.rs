@@ -30,7 +30,7 @@ use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
 
 #[test]
-fn sess_02_model_system_and_tools_change_between_turns() {
+fn model_system_and_tools_change_between_turns() {
     both_runtimes(async || {
         let (builder, first) = builder(Script::new().text("One.").text("Two."));
         let session = builder
@@ -125,7 +125,7 @@ fn sess_01_others_append_and_look_while_a_turn_runs() {
 
 /// A client that attaches late sees the calls that run, with the end of their output.
 #[test]
-fn sess_02_the_live_turn_shows_active_calls_and_what_they_print() {
+fn the_live_turn_shows_active_calls_and_what_they_print() {
     struct Talker(robota_testkit::HeldTool);
 
     #[async_trait::async_trait]
@@ -169,7 +169,7 @@ fn sess_02_the_live_turn_shows_active_calls_and_what_they_print() {
 }
 
 #[test]
-fn sess_02_events_for_people_and_programs_are_recorded_between_turns() {
+fn events_for_people_and_programs_are_recorded_between_turns() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new());
         let store = memory();
@@ -194,7 +194,7 @@ fn sess_02_events_for_people_and_programs_are_recorded_between_turns() {
 }
 
 #[test]
-fn run_04_a_session_knows_which_call_started_it() {
+fn a_session_knows_which_call_started_it() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new());
         let parent = SpawnedBy {
@@ -271,7 +271,7 @@ fn kode_04_a_fork_has_tool_state_of_its_own() {
 
 /// Two tools of one name are refused before the session exists anywhere.
 #[test]
-fn sess_02_a_name_clash_leaves_no_session_behind() {
+fn a_name_clash_leaves_no_session_behind() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new());
         let store = memory();

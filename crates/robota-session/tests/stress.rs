@@ -294,7 +294,7 @@ async fn inspect(id: &SessionId, store: &MemoryStore) {
 }
 
 #[test]
-fn kode_01_a_thousand_sessions_under_stress() {
+fn a_thousand_sessions_under_stress() {
     on_threads(async || {
         let metrics = tokio::runtime::Handle::current().metrics();
         let before = metrics.num_alive_tasks();

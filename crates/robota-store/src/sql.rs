@@ -70,7 +70,7 @@ impl Default for SqlOptions {
             level: Level::default(),
             lease: Duration::from_secs(30),
             clock: None,
-            connections: 8,
+            connections: 16,
             notify: true,
         }
     }
