@@ -12,7 +12,7 @@ use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
 /// Judges every call by a policy. What it says is what `robota permissions check` says: both
 /// ask [`Policy::judge`].
 pub struct PolicyGate {
-    rules: RwLock<Rules>,
+    rules: Arc<RwLock<Rules>>,
     paths: Arc<dyn Paths>,
 }
 
@@ -27,7 +27,7 @@ impl PolicyGate {
     /// A gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
         let rules = Rules { given: policy.clone(), now: policy, remembered: Vec::new() };
-        Self { rules: RwLock::new(rules), paths }
+        Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
 
     /// Adds a rule for this session, whoever says so.
@@ -47,41 +47,50 @@ impl PolicyGate {
     fn write(&self) -> RwLockWriteGuard<'_, Rules> {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn judge_now(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
-        let Some(input) = call.input.json() else {
-            return Judgement {
-                verdict: Verdict::Deny,
-                class: Class::Execute,
-                reason: "the arguments cannot be read, so they cannot be judged".to_owned(),
-                source: Source::Rule,
-                rules: Vec::new(),
-            };
-        };
-        let call = ToolCall { tool: &tool.name, input, class: tool.class };
-        let judgement = self.read().now.judge(&call, &*self.paths);
-        Judgement {
-            verdict: judgement.verdict,
-            class: judgement.class,
-            reason: judgement.why().to_owned(),
-            source: match judgement.source {
-                robota_policy::Source::Mode => Source::Mode,
-                robota_policy::Source::Unproven
-                | robota_policy::Source::Danger
-                | robota_policy::Source::Protected
-                | robota_policy::Source::Critical
-                | robota_policy::Source::Input
-                | robota_policy::Source::Rule => Source::Rule,
-            },
-            rules: judgement.suggestion.map(|suggestion| suggestion.rules).unwrap_or_default(),
-        }
+fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+    let judgement = rules.read().unwrap_or_else(PoisonError::into_inner).now.judge(call, paths);
+    Judgement {
+        verdict: judgement.verdict,
+        class: judgement.class,
+        reason: judgement.why().to_owned(),
+        source: match judgement.source {
+            robota_policy::Source::Mode => Source::Mode,
+            robota_policy::Source::Unproven
+            | robota_policy::Source::Danger
+            | robota_policy::Source::Protected
+            | robota_policy::Source::Critical
+            | robota_policy::Source::Input
+            | robota_policy::Source::Rule => Source::Rule,
+        },
+        rules: judgement.suggestion.map(|suggestion| suggestion.rules).unwrap_or_default(),
+    }
+}
+
+fn denied(reason: &str) -> Judgement {
+    Judgement {
+        verdict: Verdict::Deny,
+        class: Class::Execute,
+        reason: reason.to_owned(),
+        source: Source::Rule,
+        rules: Vec::new(),
     }
 }
 
 #[async_trait::async_trait]
 impl Gate for PolicyGate {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
-        self.judge_now(call, tool)
+        let Some(input) = call.input.json().cloned() else {
+            return denied("the arguments cannot be read, so they cannot be judged");
+        };
+        let (rules, paths) = (Arc::clone(&self.rules), Arc::clone(&self.paths));
+        let (name, class) = (tool.name.clone(), tool.class);
+        // Paths are looked up on disk, which may take long: not on a thread that runs other tasks.
+        let judged = tokio::task::spawn_blocking(move || {
+            judge(&rules, &ToolCall { tool: &name, input: &input, class }, &*paths)
+        });
+        judged.await.unwrap_or_else(|_| denied("the policy panicked, so nothing may run"))
     }
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
