@@ -103,6 +103,7 @@ impl Drive {
             report: None,
         };
         let span = drive.span.clone();
+        tracing::debug!(parent: &span, model = %drive.config.turn.model, "turn starts");
         drive.perform(recorder, effects).instrument(span).await;
         Ok(drive)
     }
@@ -133,6 +134,7 @@ impl Drive {
         self.work(recorder).instrument(span).await;
         let report = self.report.take()?;
         telemetry::record_turn(&self.span, &report);
+        tracing::debug!(parent: &self.span, end = ?report.end, rounds = report.rounds, "turn ends");
         Some(report)
     }
 
