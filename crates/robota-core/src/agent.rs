@@ -50,6 +50,7 @@ pub struct Agent {
     journal: MemoryJournal,
     recorder: Recorder,
     observers: Vec<Observer>,
+    drops_chunks: bool,
 }
 
 /// Receives text as it streams, and resets of text that is void.
@@ -74,10 +75,15 @@ impl Agent {
         AgentBuilder::new(Arc::new(provider), model.into())
     }
 
-    pub(crate) fn new(ports: Ports, config: SessionConfig, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(
+        ports: Ports,
+        config: SessionConfig,
+        clock: Arc<dyn Clock>,
+        drops_chunks: bool,
+    ) -> Self {
         let journal = MemoryJournal::new();
         let recorder = Recorder::new(Box::new(journal.clone()), clock.clone(), State::default());
-        Self { ports, config, clock, journal, recorder, observers: Vec::new() }
+        Self { ports, config, clock, journal, recorder, observers: Vec::new(), drops_chunks }
     }
 
     /// Says something and waits for the answer.
@@ -134,8 +140,9 @@ impl Agent {
     /// Closes what a run that was dropped left open. Writes the journal's first event, once.
     async fn begin(&mut self) -> Result<(), JournalError> {
         self.recorder.swap_observers(self.observers.clone());
-        // An agent that lives long keeps what was said, not every piece of it.
-        self.journal.drop_chunks();
+        if self.drops_chunks {
+            self.journal.drop_chunks();
+        }
         let state = self.recorder.state();
         let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
         let mut events = close_turn(state, &Closing::of(Cause::User), &*self.ports.ids);
@@ -200,8 +207,8 @@ impl Agent {
         history(self.journal.events().iter().map(AsRef::as_ref))
     }
 
-    /// The journal, oldest event first. The streamed pieces of earlier runs are not kept, so their
-    /// numbers are missing.
+    /// The journal, oldest event first. With [`AgentBuilder::drop_chunks`] the numbers of streamed
+    /// pieces of earlier runs are missing.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         self.journal.events()

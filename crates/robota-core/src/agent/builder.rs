@@ -24,6 +24,7 @@ pub struct AgentBuilder {
     ports: Ports,
     config: SessionConfig,
     clock: Arc<dyn Clock>,
+    drops_chunks: bool,
 }
 
 impl AgentBuilder {
@@ -45,6 +46,7 @@ impl AgentBuilder {
             },
             config: SessionConfig::new(turn),
             clock: Arc::new(SystemClock),
+            drops_chunks: false,
         }
     }
 
@@ -172,9 +174,18 @@ impl AgentBuilder {
         self
     }
 
+    /// Drops the streamed pieces of a run when the next one begins, for an agent that lives long:
+    /// messages, calls and results stay. Its journal can then not be folded or replayed from the
+    /// first event.
+    #[must_use]
+    pub fn drop_chunks(mut self) -> Self {
+        self.drops_chunks = true;
+        self
+    }
+
     /// The agent.
     #[must_use]
     pub fn build(self) -> Agent {
-        Agent::new(self.ports, self.config, self.clock)
+        Agent::new(self.ports, self.config, self.clock, self.drops_chunks)
     }
 }
