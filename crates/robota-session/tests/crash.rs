@@ -69,12 +69,19 @@ fn rich() -> Script {
 }
 
 fn rich_builder(model: &ScriptedProvider) -> (SessionBuilder, robota_testkit::FnTool) {
+    rich_builder_with(model, echo("look", Class::Inspect))
+}
+
+fn rich_builder_with(
+    model: &ScriptedProvider,
+    look: robota_testkit::FnTool,
+) -> (SessionBuilder, robota_testkit::FnTool) {
     let act = echo("act", Class::Execute);
     let gate = ScriptedGate::new(Verdict::Allow).on("asked", Verdict::Ask);
     let yes = approver_fn(|_| async { Said::Allow { note: None } });
     let builder = builder_with(model)
         .system("Be brief.")
-        .tools(tool(echo("look", Class::Inspect)))
+        .tools(tool(look))
         .tools(tool(act.clone()))
         .tools(tool(echo("asked", Class::Execute)))
         .gate(Arc::new(gate))
@@ -244,13 +251,13 @@ fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not()
     });
         let store = crashed(&id, &events[..=cut.unwrap()]).await;
         let model = ScriptedProvider::new(Script::new().text("Fine."));
-        let (builder, _) = rich_builder(&model);
         let look = echo("look", Class::Inspect);
+        let (builder, act) = rich_builder_with(&model, look.clone());
         let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
         let messages = session.context().messages().await.unwrap();
         let told: Vec<_> = messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
         assert!(told.iter().any(|text| text == "stamped: {}"), "{told:?}");
-        assert!(look.inputs().is_empty());
+        assert!(look.inputs().is_empty() && act.inputs().is_empty(), "nothing ran again");
     });
 }
 

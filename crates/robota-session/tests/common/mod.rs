@@ -257,7 +257,7 @@ pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemorySt
     store
 }
 
-/// Runs a test where time stands still and one thread does everything, and again on two threads:
+/// Runs a test where time stands still and one thread does everything, and again on several threads:
 /// what is right there must not depend on who runs first.
 pub(crate) fn both_runtimes(test: impl AsyncFn()) {
     let paused = tokio::runtime::Builder::new_current_thread()
