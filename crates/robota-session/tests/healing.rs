@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 
 use common::*;
 use robota_core::event::{Durability, Envelope, Event};
-use robota_core::ids::SessionId;
 use robota_core::journal::{Journal, JournalError, MemoryStore};
 use robota_core::permission::Class;
 use robota_core::resume::load_whole;
@@ -109,6 +108,10 @@ struct ForgetfulWriter {
 }
 
 impl Forgetful {
+    fn wrap(&self, inner: Box<dyn Journal>) -> Box<dyn Journal> {
+        Box::new(ForgetfulWriter { inner, store: self.clone(), last: 0 })
+    }
+
     fn crash(&self) -> usize {
         self.unsynced.lock().unwrap().drain(..).count()
     }
@@ -140,62 +143,7 @@ impl Journal for ForgetfulWriter {
     }
 }
 
-#[async_trait::async_trait]
-impl robota_core::journal::JournalStore for Forgetful {
-    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        let inner = self.inner.create(session).await?;
-        Ok(Box::new(ForgetfulWriter { inner, store: self.clone(), last: 0 }))
-    }
-
-    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.inner.open(session).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.read(session, after, limit).await
-    }
-
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.pick(session, seqs).await
-    }
-
-    async fn head(
-        &self,
-        session: &SessionId,
-    ) -> Result<robota_core::journal::SessionHead, JournalError> {
-        self.inner.head(session).await
-    }
-
-    async fn list(
-        &self,
-        filter: &robota_core::journal::SessionFilter,
-    ) -> Result<robota_core::journal::SessionPage, JournalError> {
-        self.inner.list(filter).await
-    }
-
-    async fn fork(
-        &self,
-        parent: &SessionId,
-        at: robota_core::event::Cursor,
-        child: &SessionId,
-        first: &[Arc<Envelope>],
-    ) -> Result<Box<dyn Journal>, JournalError> {
-        self.inner.fork(parent, at, child, first).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        self.inner.delete(session).await
-    }
-
-    fn blobs(&self, session: &SessionId) -> Arc<dyn robota_core::blob::Blobs> {
-        self.inner.blobs(session)
-    }
-}
+store_around!(Forgetful, |store: &Forgetful| store.inner.clone(), Forgetful::wrap);
 
 /// The database restarts in the middle of an answer and has forgotten what it had only written.
 /// The session has not: it writes it again.

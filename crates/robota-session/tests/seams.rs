@@ -10,14 +10,9 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use futures::StreamExt as _;
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::event::{
-    Cursor, EntryAdded, Envelope, Event, Failed, ModeChanged, RawJson, SpawnedBy,
-};
+use robota_core::event::{EntryAdded, Envelope, Event, Failed, ModeChanged, RawJson, SpawnedBy};
 use robota_core::history::HistoryEntry;
-use robota_core::ids::SessionId;
-use robota_core::journal::{
-    Journal, JournalError, JournalStore, MemoryStore, SessionFilter, SessionHead, SessionPage,
-};
+use robota_core::journal::{Journal, JournalError, JournalStore, MemoryStore};
 use robota_core::permission::{Class, Mode};
 use robota_core::provider::ProviderError;
 use robota_core::resume::{load, load_whole};
@@ -441,55 +436,7 @@ impl Replaced {
     }
 }
 
-#[async_trait::async_trait]
-impl JournalStore for Replaced {
-    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.now().create(session).await
-    }
-
-    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.now().open(session).await
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Envelope>, JournalError> {
-        self.now().read(session, after, limit).await
-    }
-
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        self.now().pick(session, seqs).await
-    }
-
-    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        self.now().head(session).await
-    }
-
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-        self.now().list(filter).await
-    }
-
-    async fn fork(
-        &self,
-        parent: &SessionId,
-        at: Cursor,
-        child: &SessionId,
-        first: &[Arc<Envelope>],
-    ) -> Result<Box<dyn Journal>, JournalError> {
-        self.now().fork(parent, at, child, first).await
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        self.now().delete(session).await
-    }
-
-    fn blobs(&self, session: &SessionId) -> Arc<dyn robota_core::blob::Blobs> {
-        self.now().blobs(session)
-    }
-}
+store_around!(Replaced, Replaced::now, |_: &Replaced, journal| journal);
 
 /// A follower that saw events which a crash of the store took back is told so, whether it comes
 /// back with its cursor or was there all the time, and continues with what the next writer wrote.

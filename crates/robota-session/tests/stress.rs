@@ -12,12 +12,9 @@ use std::time::Duration;
 
 use common::*;
 use robota_core::approve::Scope;
-use robota_core::blob::Blobs;
-use robota_core::event::{Cursor, Durability, Envelope, Event};
+use robota_core::event::{Durability, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
-use robota_core::journal::{
-    Journal, JournalError, JournalStore, MemoryStore, SessionFilter, SessionHead, SessionPage,
-};
+use robota_core::journal::{Journal, JournalError, MemoryStore};
 use robota_core::permission::{Class, Verdict};
 use robota_core::resume::{load, load_whole};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -102,55 +99,7 @@ impl Journal for FlakyWriter {
     }
 }
 
-#[async_trait::async_trait]
-impl JournalStore for Flaky {
-    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.create(session).await?))
-    }
-
-    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.open(session).await?))
-    }
-
-    async fn read(
-        &self,
-        session: &SessionId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.read(session, after, limit).await
-    }
-
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.pick(session, seqs).await
-    }
-
-    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        self.inner.head(session).await
-    }
-
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-        self.inner.list(filter).await
-    }
-
-    async fn fork(
-        &self,
-        parent: &SessionId,
-        at: Cursor,
-        child: &SessionId,
-        first: &[Arc<Envelope>],
-    ) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.fork(parent, at, child, first).await?))
-    }
-
-    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        self.inner.delete(session).await
-    }
-
-    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
-        self.inner.blobs(session)
-    }
-}
+store_around!(Flaky, |store: &Flaky| store.inner.clone(), Flaky::wrap);
 
 /// Prints numbered lines as fast as it can.
 struct Printer(ToolSpec);

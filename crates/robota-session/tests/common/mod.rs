@@ -4,12 +4,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use robota_core::blob::Blobs;
-use robota_core::event::{Cursor, Durability, Envelope, Event};
+use robota_core::event::{Durability, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{
-    Journal, JournalError, JournalStore, LostReason, MemoryStore, SessionFilter, SessionHead,
-    SessionPage, read_all,
+    Journal, JournalError, JournalStore, LostReason, MemoryStore, read_all,
 };
 use robota_core::message::Message;
 use robota_core::permission::{Class, Verdict};
@@ -198,55 +196,86 @@ impl Journal for FailingWriter {
     }
 }
 
-#[async_trait::async_trait]
-impl JournalStore for Failing {
-    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.create(session).await?))
-    }
+/// A store around one in memory: `inner` gives that, `wrap` puts something around its writers.
+macro_rules! store_around {
+    ($store:ty, $inner:expr, $wrap:expr) => {
+        #[async_trait::async_trait]
+        impl robota_core::journal::JournalStore for $store {
+            async fn create(
+                &self,
+                session: &robota_core::ids::SessionId,
+            ) -> Result<Box<dyn Journal>, JournalError> {
+                Ok(($wrap)(self, ($inner)(self).create(session).await?))
+            }
 
-    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.open(session).await?))
-    }
+            async fn open(
+                &self,
+                session: &robota_core::ids::SessionId,
+            ) -> Result<Box<dyn Journal>, JournalError> {
+                Ok(($wrap)(self, ($inner)(self).open(session).await?))
+            }
 
-    async fn read(
-        &self,
-        session: &SessionId,
-        after_seq: u64,
-        limit: usize,
-    ) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.read(session, after_seq, limit).await
-    }
+            async fn read(
+                &self,
+                session: &robota_core::ids::SessionId,
+                after_seq: u64,
+                limit: usize,
+            ) -> Result<Vec<Envelope>, JournalError> {
+                ($inner)(self).read(session, after_seq, limit).await
+            }
 
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        self.inner.pick(session, seqs).await
-    }
+            async fn pick(
+                &self,
+                session: &robota_core::ids::SessionId,
+                seqs: &[u64],
+            ) -> Result<Vec<Envelope>, JournalError> {
+                ($inner)(self).pick(session, seqs).await
+            }
 
-    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        self.inner.head(session).await
-    }
+            async fn head(
+                &self,
+                session: &robota_core::ids::SessionId,
+            ) -> Result<robota_core::journal::SessionHead, JournalError> {
+                ($inner)(self).head(session).await
+            }
 
-    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
-        self.inner.list(filter).await
-    }
+            async fn list(
+                &self,
+                filter: &robota_core::journal::SessionFilter,
+            ) -> Result<robota_core::journal::SessionPage, JournalError> {
+                ($inner)(self).list(filter).await
+            }
 
-    async fn fork(
-        &self,
-        parent: &SessionId,
-        at: Cursor,
-        child: &SessionId,
-        first: &[Arc<Envelope>],
-    ) -> Result<Box<dyn Journal>, JournalError> {
-        Ok(self.wrap(self.inner.fork(parent, at, child, first).await?))
-    }
+            async fn fork(
+                &self,
+                parent: &robota_core::ids::SessionId,
+                at: robota_core::event::Cursor,
+                child: &robota_core::ids::SessionId,
+                first: &[Arc<Envelope>],
+            ) -> Result<Box<dyn Journal>, JournalError> {
+                Ok(($wrap)(self, ($inner)(self).fork(parent, at, child, first).await?))
+            }
 
-    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        self.inner.delete(session).await
-    }
+            async fn delete(
+                &self,
+                session: &robota_core::ids::SessionId,
+            ) -> Result<bool, JournalError> {
+                ($inner)(self).delete(session).await
+            }
 
-    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
-        self.inner.blobs(session)
-    }
+            fn blobs(
+                &self,
+                session: &robota_core::ids::SessionId,
+            ) -> Arc<dyn robota_core::blob::Blobs> {
+                ($inner)(self).blobs(session)
+            }
+        }
+    };
 }
+#[allow(unused_imports, reason = "each test file uses its own part of it")]
+pub(crate) use store_around;
+
+store_around!(Failing, |store: &Failing| store.inner.clone(), Failing::wrap);
 
 /// A store with a journal as a crash would have left it.
 pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemoryStore> {
