@@ -15,7 +15,6 @@
 //! ```
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::error::{Diagnose, ErrorKind};
 
@@ -142,26 +141,10 @@ impl SecretSource {
     }
 }
 
-impl FromStr for SecretSource {
-    type Err = EnvRefError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse(text)
-    }
-}
-
 /// Whether a text is meant as a reference to the environment, well-formed or not.
 #[must_use]
 pub fn is_env_reference(text: &str) -> bool {
     text.starts_with(ENV_REFERENCE_PREFIX)
-}
-
-/// The text `$ENV:NAME`.
-///
-/// # Errors
-/// When the name is empty or no name of a variable.
-pub fn format_env_reference(name: &str) -> Result<String, EnvRefError> {
-    EnvRef::new(name).map(|reference| reference.to_string())
 }
 
 /// Whether a settings value leads to a secret that can be used: a literal with something in

@@ -214,12 +214,6 @@ impl Event {
         }
     }
 
-    /// Whether it announces an effect that has not started yet.
-    #[must_use]
-    pub fn is_intent(&self) -> bool {
-        self.info().is_some_and(|info| info.nature == Nature::Intent)
-    }
-
     /// Whether it is a piece of something that will be told whole.
     #[must_use]
     pub fn is_chunk(&self) -> bool {

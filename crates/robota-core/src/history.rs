@@ -70,12 +70,6 @@ impl HistoryEntry {
         }
     }
 
-    /// Whether it is a message.
-    #[must_use]
-    pub fn is_chat(&self) -> bool {
-        self.message().is_some()
-    }
-
     /// The message, if it is one.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {

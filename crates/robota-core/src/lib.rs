@@ -67,7 +67,6 @@ pub mod clock;
 pub mod close;
 pub mod compact;
 pub mod context;
-pub mod conversation;
 pub mod driver;
 pub mod env_ref;
 pub mod error;
@@ -89,6 +88,7 @@ pub mod sandbox;
 #[cfg(feature = "scripted")]
 pub mod scripted;
 pub mod state;
+pub mod streaming;
 pub mod telemetry;
 pub mod tool;
 pub mod turn;

@@ -5,7 +5,6 @@
 //! whole, as one [`Delta::Block`], with arguments that are JSON or declared unreadable.
 
 mod ask;
-mod cache;
 mod capabilities;
 mod config;
 mod error;
@@ -21,7 +20,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use ask::{AskLimits, ask};
-pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check_native_web};
 pub use config::ProviderConfig;
 pub use error::{FailureReason, ProviderError};

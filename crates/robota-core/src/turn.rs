@@ -32,13 +32,13 @@ pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, Tur
 use effect::Out;
 pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
 
-use crate::conversation::Pending;
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, PromptDecision};
 use crate::ids::{Ids, InputId, TurnId};
 use crate::message::{Block, Cause, Message};
 use crate::state::{OpenTurn, State};
+use crate::streaming::StreamingAnswer;
 use crate::usage::Usage;
 
 /// The answer when a forced summary has no words.
@@ -74,7 +74,7 @@ pub struct Turn {
     attempt: u32,
     purpose: Purpose,
     /// The answer being streamed.
-    pending: Pending,
+    pending: StreamingAnswer,
     /// Whether watchers saw anything of it.
     streamed: bool,
     /// The calls of the answer being worked on, in order.
@@ -163,7 +163,7 @@ impl Turn {
             round: 0,
             attempt: 0,
             purpose: Purpose::Answer,
-            pending: Pending::default(),
+            pending: StreamingAnswer::default(),
             streamed: false,
             calls: Vec::new(),
             committed: false,

@@ -8,11 +8,10 @@ use robota_core::agent::{Agent, AgentFactory, AgentTemplate, RunOptions, Templat
 use robota_core::event::TurnEnd;
 use robota_core::gate::AllowEverything;
 use robota_core::history::HistoryEntry;
-use robota_core::ids::{CountingIds, RandomIds};
+use robota_core::ids::CountingIds;
 use robota_core::message::{Message, Role};
 use robota_core::permission::Class;
 use robota_core::project::{ReplayProjection, TextUpdate};
-use robota_core::provider::{CachedProvider, MemoryCache};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::tool::{Tool, ToolOutcome};
 use robota_testkit::{FakeClock, fn_tool};
@@ -122,36 +121,6 @@ async fn core_29_templates_choose_prompt_tools_and_limits() {
 }
 
 #[tokio::test]
-async fn core_29_a_cached_answer_needs_no_call() {
-    let model = ScriptedProvider::new(Script::new().text("fresh").text("fresh again"));
-    let cached = Arc::new(CachedProvider::new(model.clone(), MemoryCache::new(8)));
-    let ask = async |text: &str| {
-        let messages = Arc::new(vec![Arc::new(Message::user(&CountingIds::default(), text))]);
-        let request = robota_core::provider::ModelRequest::new("m", messages);
-        whole(&*cached, request).await.unwrap().text()
-    };
-    assert_eq!(ask("a").await, "fresh");
-    assert_eq!(ask("a").await, "fresh", "remembered");
-    assert_eq!(ask("b").await, "fresh again");
-    assert_eq!(model.requests().len(), 2);
-}
-
-#[tokio::test]
-async fn core_29_failed_answers_are_not_remembered() {
-    let model = ScriptedProvider::new(
-        Script::from_yaml("- steps: [{text: Half}, drop]\n- Whole.").unwrap(),
-    );
-    let cached = CachedProvider::new(model, MemoryCache::new(8));
-    let request = || {
-        let message = Message::user(&CountingIds::default(), "a");
-        robota_core::provider::ModelRequest::new("m", Arc::new(vec![Arc::new(message)]))
-    };
-    assert!(whole(&cached, request()).await.is_err());
-    let message = whole(&cached, request()).await.unwrap();
-    assert_eq!(message.text(), "Whole.");
-}
-
-#[tokio::test]
 async fn core_03_the_history_keeps_messages_and_entries_in_order() {
     let mut agent = agent(two_rounds());
     agent.run("hi").await;
@@ -227,17 +196,6 @@ async fn core_20_replay_events_carry_what_replay_needs() {
         .collect();
     let messages: Vec<_> = agent.messages().iter().map(|message| (**message).clone()).collect();
     assert_eq!(rebuilt, messages);
-}
-
-async fn whole(
-    provider: &dyn robota_core::provider::Provider,
-    request: robota_core::provider::ModelRequest,
-) -> Result<Message, robota_core::provider::ProviderError> {
-    use robota_core::provider::{AskLimits, RetryPolicy, ask};
-
-    let limits = AskLimits { retry: RetryPolicy::never(), ..AskLimits::default() };
-    let context = robota_core::call::CallContext::detached();
-    Ok(ask(provider, request, &context, limits, &RandomIds).await?.0)
 }
 
 /// A run may be dropped at any await, as a timeout does. The next run first closes what it left

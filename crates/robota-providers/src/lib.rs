@@ -47,6 +47,7 @@
 //! `failure` (what went wrong), `profile` (vendors), `schema` (JSON Schema per wire),
 //! `text_calls` (what local models write into their text), `definition` (set-up, models, probe).
 
+mod cache;
 mod definition;
 mod error;
 mod failure;
@@ -62,6 +63,7 @@ mod settings;
 mod text_calls;
 mod wire;
 
+pub use cache::{CacheStorage, CachedProvider, MemoryCache};
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,

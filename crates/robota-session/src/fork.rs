@@ -17,7 +17,7 @@ use robota_core::state::{SafePoints, State};
 
 use crate::error::SessionError;
 use crate::id::{Selector, SnapshotId};
-use crate::open::load_state;
+use crate::open::{damaged, load_state};
 
 /// Events read at a time while a place is looked for.
 const PAGE: usize = 1_024;
@@ -36,12 +36,11 @@ pub async fn fork_stored(
 ) -> Result<Cursor, SessionError> {
     let places = Places::of(&load_state(store, parent).await?);
     let at = places.resolve(store, parent, place).await?;
-    drop(begin(store, parent, at, &places, child, clock).await?);
+    drop(begin(store, parent, at, places, child, clock).await?);
     Ok(at)
 }
 
 /// Where a session can be forked now.
-#[derive(Clone)]
 pub(crate) struct Places {
     /// The last event, when the session is at rest.
     at_rest: Option<Cursor>,
@@ -50,6 +49,8 @@ pub(crate) struct Places {
     snapshot: Option<u64>,
     labels: IndexMap<String, Cursor>,
     cwd: Option<String>,
+    /// The whole state, for a fork at the last event: it need not be read again.
+    pub(crate) state: Option<State>,
 }
 
 impl Places {
@@ -61,6 +62,7 @@ impl Places {
             snapshot: state.sources.snapshot,
             labels: state.labels.clone(),
             cwd: state.cwd.clone(),
+            state: None,
         }
     }
 
@@ -219,7 +221,7 @@ pub(crate) async fn begin(
     store: &dyn JournalStore,
     parent: &SessionId,
     at: Cursor,
-    places: &Places,
+    places: Places,
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Recorder, SessionError> {
@@ -227,7 +229,7 @@ pub(crate) async fn begin(
     let created = SessionCreated {
         session: child.clone(),
         format: FORMAT,
-        cwd: places.cwd.clone(),
+        cwd: places.cwd,
         parent: Some(Parent { session: parent.clone(), at }),
         spawned_by: None,
     };
@@ -240,7 +242,14 @@ pub(crate) async fn begin(
         })
         .collect();
     let journal = store.fork(parent, at, child, &first).await?;
-    let mut recorder = Recorder::continuing(journal, clock, load_state(store, child).await?);
+    let state = match places.state.filter(|state| state.cursor == Some(at)) {
+        Some(state) => first.iter().try_fold(state, |mut state, event| {
+            state.apply(event).map_err(|error| damaged(child, &error))?;
+            Ok::<_, SessionError>(state)
+        })?,
+        None => load_state(store, child).await?,
+    };
+    let mut recorder = Recorder::continuing(journal, clock, state);
     leave_behind(&mut recorder).await?;
     Ok(recorder)
 }

@@ -13,7 +13,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::Cause;
 use robota_core::resume::{ResumeError, load};
-use robota_core::state::State;
+use robota_core::state::{FoldError, State};
 
 use crate::actor::{Shared, StartOptions};
 use crate::aftermath;
@@ -193,11 +193,13 @@ pub(crate) async fn load_state(
 ) -> Result<State, SessionError> {
     load(store, id).await.map_err(|error| match error {
         ResumeError::Journal(error) => error.into(),
-        ResumeError::Fold(error) => {
-            let place = format!("the journal of session `{id}`");
-            JournalError::Damaged { place, reason: error.to_string() }.into()
-        }
+        ResumeError::Fold(error) => damaged(id, &error),
     })
+}
+
+pub(crate) fn damaged(id: &SessionId, error: &FoldError) -> SessionError {
+    let place = format!("the journal of session `{id}`");
+    JournalError::Damaged { place, reason: error.to_string() }.into()
 }
 
 /// Checks that a threshold is a share of the window: above 0 and at most 1.

@@ -26,13 +26,15 @@ fn core_23_references_are_told_from_literals() {
 #[test]
 fn core_23_formatting_is_the_inverse_of_parsing() {
     for name in ["API_KEY", "_k2", "a"] {
-        let text = format_env_reference(name).unwrap();
+        let text = EnvRef::new(name).unwrap().to_string();
         assert_eq!(text, format!("$ENV:{name}"));
-        let SecretSource::Env(reference) = text.parse().unwrap() else { panic!("{text}") };
+        let SecretSource::Env(reference) = SecretSource::parse(&text).unwrap() else {
+            panic!("{text}")
+        };
         assert_eq!(reference.name(), name);
         assert_eq!(reference.to_string(), text);
     }
-    assert_eq!(format_env_reference(""), Err(EnvRefError::EmptyName));
+    assert_eq!(EnvRef::new(""), Err(EnvRefError::EmptyName));
 }
 
 #[test]

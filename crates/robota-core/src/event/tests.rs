@@ -73,7 +73,7 @@ fn core_20_unknown_types_keep_their_data_byte_for_byte() {
         let Event::Unknown { kind, data: kept } = &read.event else { panic!("{read:?}") };
         assert_eq!((kind.as_str(), kept.as_str()), ("from_the_future", data));
         assert_eq!(read.event.durability(), Durability::Written);
-        assert!(read.event.info().is_none() && !read.event.is_intent() && !read.event.is_chunk());
+        assert!(read.event.info().is_none() && !read.event.is_chunk());
         let mut again = Vec::new();
         read.encode(&mut again).unwrap();
         assert_eq!(again, bytes);
@@ -221,7 +221,6 @@ fn core_20_intents_are_what_has_not_happened_yet() {
     let chunks = ["text_chunk", "thinking_chunk", "tool_input_chunk", "tool_output"];
     assert_eq!(named(Nature::Chunk), chunks);
     for event in samples() {
-        assert_eq!(event.is_intent(), intents.contains(&event.kind()));
         assert_eq!(event.is_chunk(), chunks.contains(&event.kind()));
     }
 }

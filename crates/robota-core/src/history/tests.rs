@@ -13,7 +13,6 @@ fn at() -> Timestamp {
 fn core_02_a_message_becomes_an_entry_and_comes_back() {
     let message = Message::user(&CountingIds::default(), "hi");
     let entry = HistoryEntry::chat(message.clone(), at());
-    assert!(entry.is_chat());
     assert_eq!(entry.message(), Some(&message));
     assert_eq!(entry.id.as_str(), message.id.as_str());
     assert_eq!(entry.timestamp, at());

@@ -323,16 +323,6 @@ impl<'de> Deserialize<'de> for ResultBlock {
     }
 }
 
-impl JsonSchema for ResultBlock {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        KnownResult::schema_name()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        KnownResult::json_schema(generator)
-    }
-}
-
 fn tag<E: serde::de::Error>(value: &Value) -> Result<&str, E> {
     let tag = value.get("type").and_then(Value::as_str);
     tag.ok_or_else(|| E::custom("a content block has no `type`"))
@@ -356,12 +346,19 @@ impl<'de> Deserialize<'de> for Block {
     }
 }
 
-impl JsonSchema for Block {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Known::schema_name()
-    }
+macro_rules! schema_of {
+    ($type:ty, $known:ty) => {
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                <$known>::schema_name()
+            }
 
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Known::json_schema(generator)
-    }
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                <$known>::json_schema(generator)
+            }
+        }
+    };
 }
+
+schema_of!(Block, Known);
+schema_of!(ResultBlock, KnownResult);

@@ -8,10 +8,10 @@ use tokio::time::Instant;
 
 use super::{Delta, ModelRequest, Provider, ProviderError, RetryPolicy, StopReason};
 use crate::call::{CallContext, Retry};
-use crate::conversation::Pending;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::ids::Ids;
 use crate::message::{Message, MessageState};
+use crate::streaming::StreamingAnswer;
 
 /// The limits of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ async fn attempt(
     let connecting = provider.stream(request, context.clone());
     let mut stream =
         tokio::time::timeout(limits.idle_timeout, connecting).await.map_err(idle)??;
-    let (mut pending, mut usage) = (Pending::default(), None);
+    let (mut pending, mut usage) = (StreamingAnswer::default(), None);
     while let Some(delta) =
         tokio::time::timeout(limits.idle_timeout, stream.next()).await.map_err(idle)?
     {

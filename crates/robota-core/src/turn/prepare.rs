@@ -3,7 +3,6 @@
 use super::{Effect, Env, ModelCall, Out, Phase, Turn};
 use crate::compact::Compaction;
 use crate::context::{ContextEstimate, GUARD};
-use crate::conversation::Pending;
 use crate::error::ErrorData;
 use crate::event::{
     AssistantMessage, Author, CompactionFailed, CompactionFinished, CompactionStarted,
@@ -12,6 +11,7 @@ use crate::event::{
 };
 use crate::message::{Message, MessageState};
 use crate::state::PendingInput;
+use crate::streaming::StreamingAnswer;
 
 /// After this many rounds in a row that ask for tools that do not exist, the model is called
 /// without any.
@@ -92,7 +92,7 @@ impl Turn {
     /// Sends the request of this round, for the first time or again.
     pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
         self.attempt += 1;
-        self.pending = Pending::default();
+        self.pending = StreamingAnswer::default();
         self.streamed = false;
         self.calls.clear();
         self.committed = false;

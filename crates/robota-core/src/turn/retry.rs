@@ -21,7 +21,7 @@ impl Turn {
                 if self.streamed {
                     out.emit(StreamReset { round: self.round, attempt: self.attempt });
                 }
-                self.pending = crate::conversation::Pending::default();
+                self.pending = crate::streaming::StreamingAnswer::default();
                 self.calls.clear();
                 self.wait(delay, true, error.to_data(), out);
             }

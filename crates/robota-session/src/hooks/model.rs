@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use robota_core::call::CallContext;
-use robota_core::conversation::Pending;
 use robota_core::error::ErrorKind;
 use robota_core::ids::Ids;
 use robota_core::message::{Message, MessageState};
 use robota_core::provider::{
     Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError,
 };
+use robota_core::streaming::StreamingAnswer;
 
 use super::{CodeHook, HookChain};
 
@@ -68,7 +68,7 @@ impl Provider for HookedProvider {
         let stream = self.inner.stream(request, context).await?;
         let watched = Watched {
             stream,
-            pending: Pending::default(),
+            pending: StreamingAnswer::default(),
             hooks,
             chain: Arc::clone(&self.hooks),
             ids: Arc::clone(&self.ids),
@@ -88,7 +88,7 @@ impl Provider for HookedProvider {
 /// A stream whose end waits for the hooks.
 struct Watched {
     stream: DeltaStream,
-    pending: Pending,
+    pending: StreamingAnswer,
     hooks: Vec<Arc<dyn CodeHook>>,
     chain: Arc<HookChain>,
     ids: Arc<dyn Ids>,

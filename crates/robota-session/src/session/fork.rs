@@ -4,7 +4,7 @@ use robota_core::event::{Forked, LabelSet};
 use robota_core::hook::SessionSource;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore;
-use robota_core::state::Origin;
+use robota_core::state::{Origin, State};
 
 use super::Session;
 use crate::actor::StartOptions;
@@ -48,7 +48,13 @@ impl Session {
         place: &Selector,
         id: Option<SessionId>,
     ) -> Result<Session, SessionError> {
-        let places = self.inspect(Places::of).await?;
+        let latest = *place == Selector::Latest;
+        let look = move |state: &State| {
+            let mut places = Places::of(state);
+            places.state = latest.then(|| state.clone());
+            places
+        };
+        let places = self.inspect(look).await?;
         let store = self.shared.store.clone();
         let at = places.resolve(&*store, self.id(), place).await?;
         let mut setup = self.shared.turn_setup().setup.clone();
@@ -59,7 +65,7 @@ impl Session {
         let clock = setup.clock.clone();
         let turn_setup = prepare(setup, &*store, &child)?;
         // The child is safe first: a parent never speaks of one that is not there.
-        let recorder = begin(&*store, self.id(), at, &places, &child, clock).await?;
+        let recorder = begin(&*store, self.id(), at, places, &child, clock).await?;
         let options = StartOptions::new(SessionSource::Fork);
         let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
         self.append(vec![Forked { child, at }.into()]).await?;

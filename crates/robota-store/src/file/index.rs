@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::Files;
 use super::identity::{Found, Identity};
 use super::replace::{Wait, replace};
-use super::segment::{Mark, Reader, Segment};
+use super::segment::{Mark, ReadAhead, Reader, Segment};
 use crate::disk::{Disk, Make};
 use crate::failpoint::failpoint;
 
@@ -191,7 +191,7 @@ impl Files {
             }
             let from = if number == at { mark } else { segment.start() };
             let last = number + 1 == segments.len();
-            let mut reader = Reader::open(&*self.disk, segment, from, last)?;
+            let mut reader = Reader::open(&*self.disk, segment, from, last, ReadAhead::Many)?;
             while up_to.is_none_or(|up_to| reader.next_seq() <= up_to) {
                 let Some(event) = reader.next()? else { break };
                 SessionHead::fold(&mut head, session, &event);
@@ -257,7 +257,7 @@ impl Files {
             return last.seq.checked_add(1) == Some(segment.first);
         }
         let mark = Mark { seq: last.seq, offset: known.start };
-        Reader::open_small(&*self.disk, segment, mark, true).is_ok_and(|mut reader| {
+        Reader::open(&*self.disk, segment, mark, true, ReadAhead::Few).is_ok_and(|mut reader| {
             let found = reader.next().ok().flatten().map(|event| event.cursor());
             found == Some(last) && reader.whole() == known.offset
         })

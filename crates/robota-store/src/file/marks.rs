@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use robota_core::event::Envelope;
 use robota_core::journal::JournalError;
 
-use super::segment::{Mark, Reader, Segment};
+use super::segment::{Mark, ReadAhead, Reader, Segment};
 use crate::disk::{Disk, Make, Tail};
 
 /// How far apart marks are, in bytes.
@@ -85,7 +85,7 @@ impl<'a> Finder<'a> {
         let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
-            None => Reader::open_small(self.disk, self.segment, from, self.last)?,
+            None => Reader::open(self.disk, self.segment, from, self.last, ReadAhead::Few)?,
         };
         let found =
             reader.skip_to(seq).and_then(|there| if there { reader.next() } else { Ok(None) });
@@ -106,7 +106,7 @@ impl<'a> Finder<'a> {
 
     /// Whether there is such an event at such a place.
     fn holds(&self, mark: Mark) -> bool {
-        Reader::open_small(self.disk, self.segment, mark, true)
+        Reader::open(self.disk, self.segment, mark, true, ReadAhead::Few)
             .and_then(|mut reader| reader.next())
             .is_ok_and(|event| event.is_some())
     }
@@ -128,7 +128,7 @@ pub(super) fn copy(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
 
 /// Makes the marks of a segment anew. Those of the last one are its writer's to keep.
 fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
-    let mut reader = Reader::open(disk, segment, segment.start(), last)?;
+    let mut reader = Reader::open(disk, segment, segment.start(), last, ReadAhead::Many)?;
     let mut marks: Vec<Mark> = Vec::new();
     let mut due = APART;
     loop {

@@ -9,7 +9,7 @@ use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage
 use super::folder::folder_name;
 use super::identity::Found;
 use super::index::{self, Index};
-use super::segment::Segment;
+use super::segment::{ReadAhead, Segment};
 use super::{Files, identity, marks, segment};
 use crate::io;
 
@@ -36,7 +36,7 @@ impl Files {
             }
             let last = at + 1 == segments.len();
             let mut reader = if from <= segment.first {
-                segment::Reader::open(&*self.disk, segment, segment.start(), last)?
+                segment::Reader::open(&*self.disk, segment, segment.start(), last, ReadAhead::Many)?
             } else {
                 let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
                 let Some(event) = finder.find(from)? else { break };
@@ -123,7 +123,8 @@ impl Files {
         match segments {
             [] => Err(none()),
             [only] => {
-                let mut reader = segment::Reader::open(&*self.disk, only, only.start(), true)?;
+                let mut reader =
+                    segment::Reader::open(&*self.disk, only, only.start(), true, ReadAhead::Many)?;
                 reader.next()?.map(|_| ()).ok_or_else(none)
             }
             _ => Ok(()),

@@ -77,23 +77,23 @@ pub(super) struct Reader {
     buffer: Vec<u8>,
 }
 
+/// How many bytes a [`Reader`] reads at once.
+#[derive(Clone, Copy)]
+pub(super) enum ReadAhead {
+    /// For a few events: no more than lies between two marks.
+    Few = 8 * 1024,
+    /// For a whole segment.
+    Many = 64 * 1024,
+}
+
 impl Reader {
-    /// Opens a segment at the beginning of an event; `last` when no other follows it.
+    /// Opens a segment at the beginning of an event; `last` when no other segment follows it.
     pub(super) fn open(
         disk: &dyn Disk,
         segment: &Segment,
         from: Mark,
         last: bool,
-    ) -> Result<Self, JournalError> {
-        Self::open_with(disk, segment, from, last, 64 * 1024)
-    }
-
-    fn open_with(
-        disk: &dyn Disk,
-        segment: &Segment,
-        from: Mark,
-        last: bool,
-        buffer: usize,
+        reads: ReadAhead,
     ) -> Result<Self, JournalError> {
         let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
         let mut file = disk.open_read(&segment.path).map_err(|error| fail("open", &error))?;
@@ -102,7 +102,7 @@ impl Reader {
         }
         Ok(Self {
             path: segment.path.clone(),
-            input: BufReader::with_capacity(buffer, file),
+            input: BufReader::with_capacity(reads as usize, file),
             last,
             line: 0,
             from_start: from.offset == 0,
@@ -111,16 +111,6 @@ impl Reader {
             torn: false,
             buffer: Vec::new(),
         })
-    }
-
-    /// The same for one event, or few: reads no more at once than lies between two marks.
-    pub(super) fn open_small(
-        disk: &dyn Disk,
-        segment: &Segment,
-        from: Mark,
-        last: bool,
-    ) -> Result<Self, JournalError> {
-        Self::open_with(disk, segment, from, last, 8 * 1024)
     }
 
     /// The number the event after those read must have.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use robota_core::blob::Blobs;
 use robota_core::call::CallContext;
-use robota_core::conversation::Pending;
 use robota_core::ids::{CountingIds, MessageId};
 use robota_core::journal::JournalError;
 use robota_core::message::{BlobRef, Block, Message, MessageState, ToolResult, ToolUse};
 use robota_core::permission::Class;
 use robota_core::provider::{Delta, ModelRequest, Provider, ProviderError, StopReason, View};
+use robota_core::streaming::StreamingAnswer;
 use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ impl Bench {
     }
 
     fn gather(&self, deltas: Vec<Delta>) -> Answered {
-        let mut pending = Pending::default();
+        let mut pending = StreamingAnswer::default();
         let (mut usage, mut stop) = (None, None);
         for delta in &deltas {
             match delta {

@@ -45,6 +45,34 @@ fn core_08_a_plain_answer_takes_one_round() {
     );
 }
 
+/// An answer enters the history by one event, at its end, with every character it streamed.
+#[test]
+fn core_03_an_answer_is_committed_once_and_its_text_is_not_stripped() {
+    let mut run = Run::new(config());
+    run.text("  Hel");
+    run.text("lo \n");
+    assert!(!run.kinds().contains(&"assistant_message".to_owned()), "not before its end");
+    run.end();
+    assert_ended(&run);
+    assert_eq!(run.last_message().text(), "  Hello \n");
+    assert_eq!(run.last_message().state(), MessageState::Complete);
+    assert_eq!(run.kinds().iter().filter(|kind| *kind == "assistant_message").count(), 1);
+}
+
+#[test]
+fn core_03_an_empty_answer_is_committed_also_on_abort() {
+    for (end, state) in [
+        (Run::end as fn(&mut Run), MessageState::Complete),
+        (Run::abort, MessageState::Interrupted(Cause::User)),
+    ] {
+        let mut run = Run::new(config());
+        end(&mut run);
+        assert_eq!(run.kinds().iter().filter(|kind| *kind == "assistant_message").count(), 1);
+        assert!(run.last_message().content.is_empty());
+        assert_eq!(run.last_message().state(), state);
+    }
+}
+
 #[test]
 fn core_08_the_default_limit_is_ten_rounds() {
     let mut run = Run::new(config());

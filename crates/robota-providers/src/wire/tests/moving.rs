@@ -1,8 +1,8 @@
 //! A conversation begun on one wire goes on on another.
 
-use robota_core::conversation::Pending;
 use robota_core::message::Cause;
 use robota_core::provider::{Delta, LeftOut};
+use robota_core::streaming::StreamingAnswer;
 
 use super::*;
 use crate::fuzzing::read;
@@ -54,7 +54,7 @@ fn with_answer(wire: Wire, text: &str) -> Vec<Arc<Message>> {
     let mut decoder = super::super::decoder(wire, &Quirks::default(), "model-1", &two_tools());
     let (deltas, failure) = read(text.as_bytes(), text.len(), &mut *decoder);
     assert_eq!(failure, None);
-    let mut pending = Pending::default();
+    let mut pending = StreamingAnswer::default();
     for delta in deltas {
         match delta {
             Delta::Text(text) => pending.push_text(&text),

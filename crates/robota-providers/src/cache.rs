@@ -1,26 +1,29 @@
-//! Answers remembered (CORE-29): the same request gets the same answer without a call.
+//! A response cache in front of a provider (CORE-29): the same request gets the same answer
+//! without a call.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::StreamExt as _;
 use indexmap::IndexMap;
 use sha2::{Digest as _, Sha256};
 
-use super::{Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError};
-use crate::call::CallContext;
-use crate::error::ErrorKind;
+use robota_core::call::CallContext;
+use robota_core::error::ErrorKind;
+use robota_core::provider::{
+    Capabilities, Delta, DeltaStream, ModelRequest, NativeWeb, Provider, ProviderError,
+};
 
-/// Where remembered answers are kept.
+/// Stores the answers of a [`CachedProvider`].
 #[async_trait::async_trait]
 pub trait CacheStorage: Send + Sync {
-    /// The answer to the request with that hash.
+    /// Looks up the answer to the request with this hash.
     async fn get(&self, key: &str) -> Option<Vec<Delta>>;
 
-    /// Remembers an answer.
+    /// Stores an answer.
     async fn put(&self, key: &str, answer: Vec<Delta>);
 }
 
-/// Remembers in memory, up to a number of answers; the one put first goes first.
+/// Stores answers in memory. When it is full, the oldest answer is dropped.
 #[derive(Debug)]
 pub struct MemoryCache {
     capacity: usize,
@@ -38,12 +41,11 @@ impl MemoryCache {
 #[async_trait::async_trait]
 impl CacheStorage for MemoryCache {
     async fn get(&self, key: &str) -> Option<Vec<Delta>> {
-        let answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        answers.get(key).cloned()
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
     async fn put(&self, key: &str, answer: Vec<Delta>) {
-        let mut answers = self.answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(key.to_owned(), answer);
         while answers.len() > self.capacity {
             answers.shift_remove_index(0);
@@ -51,7 +53,8 @@ impl CacheStorage for MemoryCache {
     }
 }
 
-/// A provider that asks its storage first. Only answers that ended well are remembered.
+/// A provider that looks in a [`CacheStorage`] before it calls the model. Only complete answers are
+/// stored.
 pub struct CachedProvider<P, S> {
     inner: P,
     storage: Arc<S>,
@@ -66,10 +69,10 @@ impl<P: Provider, S: CacheStorage> CachedProvider<P, S> {
 
 fn key(provider: &str, request: &ModelRequest) -> Result<String, ProviderError> {
     let mut bytes = serde_json::to_vec(request).map_err(|error| {
-        ProviderError::new(ErrorKind::Validation, format!("cannot read the request: {error}"))
+        ProviderError::new(ErrorKind::Validation, format!("cannot encode the request: {error}"))
     })?;
     bytes.extend_from_slice(provider.as_bytes());
-    Ok(crate::blob::hex(&Sha256::digest(&bytes)))
+    Ok(robota_core::blob::hex(&Sha256::digest(&bytes)))
 }
 
 #[async_trait::async_trait]
@@ -114,3 +117,6 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
         .boxed())
     }
 }
+
+#[cfg(test)]
+mod tests;
