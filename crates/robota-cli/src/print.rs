@@ -63,8 +63,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     });
     let (session, since) = match &which {
         Which::New(id) => (builder.create(store, Some(id.clone())).await?, Since::Start),
-        Which::Resume(id) => {
-            let since = Since::After(store.head(id).await?.last);
+        Which::Resume(id, last) => {
+            let since = Since::After(*last);
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
             aftermath.forget();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use robota_core::clock::SystemClock;
+use robota_core::event::Cursor;
 use robota_core::ids::{RandomIds, SessionId, SessionName};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, SessionHead};
 use robota_session::{Selector, fork_stored};
@@ -17,15 +18,15 @@ use crate::commands::sessions::find::find;
 pub(crate) enum Which {
     /// Begins.
     New(SessionId),
-    /// Goes on.
-    Resume(SessionId),
+    /// Continues after its last event.
+    Resume(SessionId, Cursor),
 }
 
 impl Which {
     /// Its id.
     pub(crate) fn id(&self) -> &SessionId {
         match self {
-            Self::New(id) | Self::Resume(id) => id,
+            Self::New(id) | Self::Resume(id, _) => id,
         }
     }
 }
@@ -44,7 +45,7 @@ pub(crate) async fn which(
         Some(newest(store, cwd).await?)
     } else {
         match &args.resume {
-            Some(Some(name)) => Some(store.head(&find(store, name).await?).await?),
+            Some(Some(name)) => Some(named(store, name).await?),
             Some(None) => return Err(Usage(recent(store, cwd).await?).into()),
             None => None,
         }
@@ -56,13 +57,25 @@ pub(crate) async fn which(
             Err(Usage("--session-id names a new session; with -c or -r add --fork-session".into())
                 .into())
         }
-        (Some(head), false) => Ok(Which::Resume(own_session(head)?)),
+        (Some(head), false) => {
+            let last = head.last;
+            Ok(Which::Resume(own_session(head)?, last))
+        }
         (Some(head), true) => {
             let child = own.unwrap_or_else(|| SessionId::mint(&RandomIds));
             let parent = own_session(head)?;
             fork_stored(store, &parent, &Selector::Latest, &child, Arc::new(SystemClock)).await?;
-            Ok(Which::Resume(child))
+            let last = store.head(&child).await?.last;
+            Ok(Which::Resume(child, last))
         }
+    }
+}
+
+/// The session of that id, name or beginning of an id.
+async fn named(store: &dyn JournalStore, name: &str) -> anyhow::Result<SessionHead> {
+    match store.head(&SessionId::from(name)).await {
+        Ok(head) => Ok(head),
+        Err(_) => Ok(store.head(&find(store, name).await?).await?),
     }
 }
 

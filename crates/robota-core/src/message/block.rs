@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use crate::ids::CallId;
 
-/// One part of a message.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One part of a message. A block of a type that a reader does not know is kept as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    /// Words.
+    /// Text.
     Text(Text),
     /// The model's reasoning, with the signature that lets it be sent back.
     Thinking(Thinking),
@@ -25,6 +25,7 @@ pub enum Block {
     Opaque(Opaque),
     /// A block type this version does not know, kept as it was.
     #[serde(untagged)]
+    #[schemars(skip)]
     Unknown(Value),
 }
 
@@ -114,15 +115,16 @@ blocks! {
 }
 
 /// One part of a tool result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
-    /// Words.
+    /// Text.
     Text(Text),
     /// A picture.
     Image(Image),
     /// A part this version does not know, kept as it was.
     #[serde(untagged)]
+    #[schemars(skip)]
     Unknown(Value),
 }
 
@@ -282,83 +284,48 @@ impl ToolResult {
     }
 }
 
-/// Known block types, tagged by `type`. Kept apart from [`Block`] so that a type this version
-/// does not know is a value, not an error.
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schemars(
-    rename = "Block",
-    description = "One part of a message. A block of a type that a reader does not know is kept as it is."
-)]
-enum Known {
-    Text(Text),
-    Thinking(Thinking),
-    Image(Image),
-    ToolUse(ToolUse),
-    ToolResult(ToolResult),
-    Opaque(Opaque),
-}
-
-const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
-
-/// Known parts of a result: two of the blocks.
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schemars(rename = "ResultBlock")]
-enum KnownResult {
-    Text(Text),
-    Image(Image),
-}
-
 impl<'de> Deserialize<'de> for ResultBlock {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if !matches!(tag::<D::Error>(&value)?, "text" | "image") {
-            return Ok(Self::Unknown(value));
-        }
-        Ok(match serde_json::from_value(value).map_err(serde::de::Error::custom)? {
-            KnownResult::Text(block) => Self::Text(block),
-            KnownResult::Image(block) => Self::Image(block),
+        let (kind, block) = tagged(deserializer)?;
+        Ok(match kind.as_str() {
+            "text" => Self::Text(data(block)?),
+            "image" => Self::Image(data(block)?),
+            _ => Self::Unknown(Value::Object(block)),
         })
     }
-}
-
-fn tag<E: serde::de::Error>(value: &Value) -> Result<&str, E> {
-    let tag = value.get("type").and_then(Value::as_str);
-    tag.ok_or_else(|| E::custom("a content block has no `type`"))
 }
 
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if !KNOWN_TYPES.contains(&tag::<D::Error>(&value)?) {
-            return Ok(Self::Unknown(value));
-        }
-        let block = serde_json::from_value::<Known>(value).map_err(serde::de::Error::custom)?;
-        Ok(match block {
-            Known::Text(block) => Self::Text(block),
-            Known::Thinking(block) => Self::Thinking(block),
-            Known::Image(block) => Self::Image(block),
-            Known::ToolUse(block) => Self::ToolUse(block),
-            Known::ToolResult(block) => Self::ToolResult(block),
-            Known::Opaque(block) => Self::Opaque(block),
+        let (kind, block) = tagged(deserializer)?;
+        Ok(match kind.as_str() {
+            "text" => Self::Text(data(block)?),
+            "thinking" => Self::Thinking(data(block)?),
+            "image" => Self::Image(data(block)?),
+            "tool_use" => Self::ToolUse(data(block)?),
+            "tool_result" => Self::ToolResult(data(block)?),
+            "opaque" => Self::Opaque(data(block)?),
+            _ => Self::Unknown(Value::Object(block)),
         })
     }
 }
 
-macro_rules! schema_of {
-    ($type:ty, $known:ty) => {
-        impl JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                <$known>::schema_name()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                <$known>::json_schema(generator)
-            }
-        }
-    };
+/// Reads a block and the type it has.
+fn tagged<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<(String, Map<String, Value>), D::Error> {
+    let block = Map::deserialize(deserializer)?;
+    match block.get("type").and_then(Value::as_str) {
+        Some(kind) => Ok((kind.to_owned(), block)),
+        None => Err(serde::de::Error::custom("a content block has no `type`")),
+    }
 }
 
-schema_of!(Block, Known);
-schema_of!(ResultBlock, KnownResult);
+/// Reads a block of a known type.
+fn data<T: serde::de::DeserializeOwned, E: serde::de::Error>(
+    mut block: Map<String, Value>,
+) -> Result<T, E> {
+    // In order, so that fields this version does not know are written back as they were.
+    block.shift_remove("type");
+    serde_json::from_value(Value::Object(block)).map_err(E::custom)
+}

@@ -13,7 +13,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
 use super::identity::Found;
-use super::segment::Segment;
+use super::segment::{ReadAhead, Segment};
 use super::writer::{Place, Writer};
 use super::{Files, index, marks, segment};
 use crate::disk::{Make, Tail};
@@ -74,7 +74,7 @@ impl Files {
         let Some(in_segment) = end.checked_sub(1) else { return Ok(None) };
         let segment = &segments[in_segment];
         let last = end == segments.len();
-        let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+        let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
         if finder.find(at.seq)?.map(|event| event.cursor()) != Some(at) {
             return Ok(None);
         }

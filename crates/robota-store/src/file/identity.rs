@@ -53,7 +53,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, Jour
     };
     let fail = |error: io::Error| JournalError::io("read", place(), &error);
     let user = file.look().map_err(fail)?.user;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(512);
     file.take(LIMIT).read_to_end(&mut bytes).map_err(fail)?;
     if !bytes.ends_with(b"}\n") {
         // Its name survived a loss of power, its content did not: nothing was acknowledged yet.

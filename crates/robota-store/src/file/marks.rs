@@ -32,7 +32,8 @@ fn path(segment: &Segment) -> PathBuf {
 
 /// The marks of a segment, oldest first; none when they are missing or make no sense.
 fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
-    let mut bytes = Vec::new();
+    // Room for the marks of a megabyte, so that most files take one read.
+    let mut bytes = Vec::with_capacity(4096);
     disk.open_read(&path(segment)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
     let marks: Option<Vec<_>> = bytes
@@ -57,6 +58,7 @@ pub(super) struct Finder<'a> {
     last: bool,
     marks: Vec<Mark>,
     reader: Option<Reader>,
+    reads: ReadAhead,
 }
 
 impl<'a> Finder<'a> {
@@ -65,12 +67,13 @@ impl<'a> Finder<'a> {
         disk: &'a dyn Disk,
         segment: &'a Segment,
         last: bool,
+        reads: ReadAhead,
     ) -> Result<Self, JournalError> {
         let marks = match load(disk, segment) {
             Some(marks) => marks,
             None => rebuild(disk, segment, last)?,
         };
-        Ok(Self { disk, segment, last, marks, reader: None })
+        Ok(Self { disk, segment, last, marks, reader: None, reads })
     }
 
     /// The event of that number, which is not before the one asked for last; none when the segment
@@ -85,7 +88,7 @@ impl<'a> Finder<'a> {
         let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
-            None => Reader::open(self.disk, self.segment, from, self.last, ReadAhead::Few)?,
+            None => Reader::open(self.disk, self.segment, from, self.last, self.reads)?,
         };
         let found =
             reader.skip_to(seq).and_then(|there| if there { reader.next() } else { Ok(None) });

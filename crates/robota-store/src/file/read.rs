@@ -13,6 +13,9 @@ use super::segment::{ReadAhead, Segment};
 use super::{Files, identity, marks, segment};
 use crate::io;
 
+/// Picks of up to this many events read no more than they need; others read ahead.
+const FEW: usize = 8;
+
 impl Files {
     /// The events after a number, oldest first.
     pub(super) fn read(
@@ -38,7 +41,7 @@ impl Files {
             let mut reader = if from <= segment.first {
                 segment::Reader::open(&*self.disk, segment, segment.start(), last, ReadAhead::Many)?
             } else {
-                let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+                let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
                 let Some(event) = finder.find(from)? else { break };
                 events.push(event);
                 let Some(reader) = finder.rest() else { break };
@@ -64,22 +67,29 @@ impl Files {
         seqs: &[u64],
     ) -> Result<Vec<Envelope>, JournalError> {
         let segments = self.segments(session)?;
-        self.has_events(session, &segments)?;
+        if seqs.is_empty() {
+            return self.has_events(session, &segments).map(|()| Vec::new());
+        }
         let mut sorted = seqs.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
+        let reads = if sorted.len() > FEW { ReadAhead::Many } else { ReadAhead::Few };
         let mut found = HashMap::with_capacity(sorted.len());
         let mut finder: Option<(usize, marks::Finder<'_>)> = None;
         for seq in sorted {
             let at = Cursor { epoch: 0, seq };
-            let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
+            // A session without any event does not exist.
+            let missing = || match self.has_events(session, &segments) {
+                Ok(()) => JournalError::NoSuchEvent { session: session.clone(), at },
+                Err(error) => error,
+            };
             let at = segments.partition_point(|segment| segment.first <= seq);
             let at = at.checked_sub(1).ok_or_else(missing)?;
             let (_, current) = match finder.take().filter(|(of, _)| *of == at) {
                 Some(same) => finder.insert(same),
                 None => {
                     let last = at + 1 == segments.len();
-                    let next = marks::Finder::new(&*self.disk, &segments[at], last)?;
+                    let next = marks::Finder::new(&*self.disk, &segments[at], last, reads)?;
                     finder.insert((at, next))
                 }
             };
