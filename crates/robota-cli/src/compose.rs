@@ -85,8 +85,8 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .gate(Arc::new(gate))
         .tool_factory(Arc::new(tools))
         .approvals(parts.approvals)
-        .provider_timeout(parts.chosen.timeout)
-        .max_turns(parts.max_rounds)
+        .idle_timeout(parts.chosen.timeout)
+        .max_rounds(parts.max_rounds)
         .aftermath(parts.aftermath)
         .configure(|config| config.redactor = parts.redactor);
     if let Some(name) = parts.name {

@@ -112,12 +112,9 @@ pub(crate) async fn say(
         cancel.cancelled().await;
         stop.interrupt(None).await
     });
-    let mut finished = None;
     while let Some(event) = chat.next().await {
-        match event?.event() {
-            Event::TurnFinished(data) => finished = Some(data.clone()),
-            Event::ModelRetry(data) => output::retry(data),
-            _ => {}
+        if let Event::ModelRetry(data) = event?.event() {
+            output::retry(data);
         }
     }
     interrupt.abort();
@@ -128,11 +125,19 @@ pub(crate) async fn say(
             output::note(&format!("robota: {reason}"));
             (TurnEnd::Blocked, None)
         }
-        ChatEnd::Cancelled | ChatEnd::Paused { .. } => (TurnEnd::Interrupted, None),
+        _ => (TurnEnd::Interrupted, None),
     };
-    let (rounds, tools_executed, usage) =
-        finished.map(|data| (data.rounds, data.tools_executed, data.usage)).unwrap_or_default();
-    Ok(TurnReport { end, text: reply.text, rounds, tools_executed, usage, error })
+    Ok(TurnReport {
+        end,
+        text: reply.text,
+        stop: reply.stop,
+        rounds: reply.rounds,
+        tools_executed: reply.tools_executed,
+        usage: reply.usage,
+        cost: reply.cost,
+        duration: reply.duration,
+        error,
+    })
 }
 
 /// Prints the journal's lines as they are written.

@@ -54,7 +54,7 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
     definition.setup.clone_from(&profile.setup);
     definition.help_links.clone_from(&profile.help_links);
     definition.credential = profile.credential;
-    definition.models = known_models(profile, &Catalogue::builtin());
+    definition.models = known_models(profile, Catalogue::builtin());
     if profile.models_path.is_some() {
         let make = made(profile, host);
         definition.refresh = Some(Arc::new(move |config| {

@@ -20,10 +20,14 @@ use robota_core::driver::Recorder;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, Provider, ask};
 use robota_core::state::{Origin, State};
+use robota_core::typed::{self, MAX_REPAIRS, TypedError};
 use robota_core::usage::Usage;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -130,9 +134,12 @@ pub struct Asked {
 }
 
 impl Session {
-    /// Begins to build one.
-    pub fn builder(provider: Arc<dyn Provider>, model: impl Into<String>) -> SessionBuilder {
-        SessionBuilder::new(provider, model.into())
+    /// Returns a builder for a session that uses this provider and model.
+    pub fn builder(
+        provider: impl IntoArc<dyn Provider>,
+        model: impl Into<String>,
+    ) -> SessionBuilder {
+        SessionBuilder::new(provider.into_arc(), model.into())
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
@@ -235,6 +242,31 @@ impl Session {
         chat.finish().await?.into_text()
     }
 
+    /// Sends an input and waits for an answer of type `T`: the schema of the type is part of the input,
+    /// and an answer that does not match it is sent back to the model, at most
+    /// [`MAX_REPAIRS`] times.
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`SessionError::Typed`] when the last answer still does not match.
+    pub async fn run_as<T: DeserializeOwned + JsonSchema>(
+        &self,
+        content: impl Into<Content>,
+    ) -> Result<T, SessionError> {
+        let mut content = typed::ask_for::<T>(content);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let answer = self.run(content).await?;
+            match typed::read(&answer) {
+                Ok(value) => return Ok(value),
+                Err(reason) if attempts > MAX_REPAIRS => {
+                    return Err(TypedError::Mismatch { reason, answer, attempts }.into());
+                }
+                Err(reason) => content = typed::repair(&reason).into(),
+            }
+        }
+    }
+
     /// Asks the model something outside the conversation. The answer is not kept; its cost counts
     /// and is recorded as `model_asked`. The call has the session's hooks, idle timeout and retries,
     /// and ends with the session.
@@ -299,11 +331,16 @@ impl Session {
     /// Shuts the session down: stops what runs, writes everything, runs SessionEnd hooks with the
     /// reason, and lets other processes open it. Inputs that wait are kept for the next resume.
     ///
+    /// Shutting down a session that was shut down already does nothing.
+    ///
     /// # Errors
     /// When the end could not be written.
     pub async fn shutdown(&self, reason: impl Into<String>) -> Result<(), SessionError> {
         let reason = reason.into();
-        self.ask(|reply| Request::Shutdown { reason, reply }).await
+        match self.ask(|reply| Request::Shutdown { reason, reply }).await {
+            Err(SessionError::Closed { .. }) => Ok(()),
+            ended => ended,
+        }
     }
 
     /// How it stands.

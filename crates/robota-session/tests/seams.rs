@@ -396,7 +396,7 @@ async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     let (builder, model) = builder(script);
     let store = memory();
     let session = builder
-        .provider_timeout(std::time::Duration::from_secs(3))
+        .idle_timeout(std::time::Duration::from_secs(3))
         .configure(|config| {
             config.turn.retry = robota_core::provider::RetryPolicy {
                 budget: std::time::Duration::from_secs(4),

@@ -67,6 +67,9 @@ fn turn() {
     let report = TurnReport {
         end: TurnEnd::ProviderFailed,
         text: SECRET.to_owned(),
+        stop: None,
+        cost: None,
+        duration: std::time::Duration::ZERO,
         rounds: 1,
         tools_executed: 1,
         usage: Usage::new(100, 20),

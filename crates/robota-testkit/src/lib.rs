@@ -70,8 +70,7 @@ pub use robota_core::ids::CountingIds;
 pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
 pub use run::{Ran, Run};
 pub use tool::{
-    FnTool, HeldTool, IntoOutcome, PanickingTool, blocking_tool, fn_tool, panicking_tool,
-    stubborn_tool,
+    FnTool, HeldTool, PanickingTool, blocking_tool, fn_tool, panicking_tool, stubborn_tool,
 };
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,45 +7,12 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{IntoOutcome, Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 pub use held::{HeldTool, blocking_tool, stubborn_tool};
 
 use crate::lock;
-
-/// What a test's function may return as an outcome.
-pub trait IntoOutcome {
-    /// The outcome.
-    fn into_outcome(self) -> ToolOutcome;
-}
-
-impl IntoOutcome for ToolOutcome {
-    fn into_outcome(self) -> ToolOutcome {
-        self
-    }
-}
-
-impl IntoOutcome for String {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
-    }
-}
-
-impl IntoOutcome for &str {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
-    }
-}
-
-impl<T: Into<String>, E: std::fmt::Display> IntoOutcome for Result<T, E> {
-    fn into_outcome(self) -> ToolOutcome {
-        match self {
-            Ok(text) => ToolOutcome::ok(text),
-            Err(error) => ToolOutcome::failed("test", error.to_string()),
-        }
-    }
-}
 
 type Body = dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 

@@ -51,7 +51,7 @@ fn round(criterion: &mut Criterion) {
             let model = ScriptedProvider::new(script.text("done"));
             let bash: Arc<dyn Tool> = Arc::new(Bash::new(&place));
             let builder = Agent::builder(model, "any-model").gate(AllowEverything);
-            let mut agent = builder.tools([bash]).unwrap().max_rounds(0).build();
+            let mut agent = builder.tools([bash]).max_rounds(0).build().unwrap();
             let report = runtime.block_on(agent.run("go"));
             assert_eq!(report.end, TurnEnd::Complete);
         });

@@ -1,37 +1,12 @@
-//! The arguments of tools: schemas from types, types from what models send.
+//! Reading the arguments that models send.
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use robota_core::tool::schema_of;
 use robota_core::tool::{InvalidInput, ToolOutcome};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-
-/// The schema of an argument type, without what only costs a model tokens.
-pub(crate) fn schema_of<T: JsonSchema>() -> Value {
-    let mut schema = schemars::schema_for!(T).to_value();
-    slim(&mut schema);
-    schema
-}
-
-fn slim(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            // Keywords only: an argument of that name has a schema for a value.
-            object.retain(|key, value| match key.as_str() {
-                "$schema" | "title" | "format" => !value.is_string(),
-                "description" => value.as_str() != Some(""),
-                "minimum" => !value.is_number(),
-                "default" => !value.is_null(),
-                _ => true,
-            });
-            object.values_mut().for_each(slim);
-        }
-        Value::Array(items) => items.iter_mut().for_each(slim),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
 
 /// Reads the arguments of a call.
 pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput> {

@@ -22,7 +22,7 @@
 //!
 //! Tools of one session share a [`Workplace`]: where they work, what was read, who is asked, what
 //! runs in the background. [`mod@file`], [`diff`] and [`web`] are the plain functions below the
-//! tools. [`FunctionTool`] makes a tool from a function and a type; [`bundles`] has tools with the
+//! tools. [`FunctionTool`](robota_core::tool::FunctionTool) makes a tool from a function and a type; [`bundles`] has tools with the
 //! rules they come with; [`Ruled`] puts rules before any tool.
 
 mod aftermath;
@@ -38,7 +38,6 @@ pub mod diff;
 mod edit;
 mod error;
 pub mod file;
-mod function;
 mod glob;
 mod grant;
 mod grep;
@@ -70,7 +69,6 @@ pub use bash_input::BashInput;
 pub use bash_output::BashOutput;
 pub use edit::Edit;
 pub use error::FileError;
-pub use function::FunctionTool;
 pub use glob::Glob;
 pub use grant::{AllFiles, Grant, PolicyGrant};
 pub use grep::Grep;

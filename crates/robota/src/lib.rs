@@ -14,7 +14,7 @@
 //! let mut agent = Agent::builder(model, "any-model")
 //!     .system("Greet people.")
 //!     .gate(ModeGate(Mode::Plan))
-//!     .build();
+//!     .build()?;
 //! let report = agent.run("I am Ada.").await;
 //! assert_eq!(report.text, "Hello, Ada!");
 //! # }

@@ -1,8 +1,13 @@
 //! Content blocks: the parts of a message.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::CallId;
@@ -284,47 +289,63 @@ impl ToolResult {
     }
 }
 
-impl<'de> Deserialize<'de> for ResultBlock {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (kind, block) = tagged(deserializer)?;
-        Ok(match kind.as_str() {
-            "text" => Self::Text(data(block)?),
-            "image" => Self::Image(data(block)?),
-            _ => Self::Unknown(Value::Object(block)),
-        })
-    }
+/// Implements `Deserialize` for an enum of blocks. Blocks that we wrote begin with their type, and are
+/// read straight into their struct; a block whose type comes later is collected first.
+macro_rules! deserialize_blocks {
+    ($enum:ident { $($tag:literal => $variant:ident),+ $(,)? }) => {
+        impl<'de> Deserialize<'de> for $enum {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Blocks;
+
+                impl<'de> Visitor<'de> for Blocks {
+                    type Value = $enum;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a content block")
+                    }
+
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$enum, A::Error> {
+                        let mut block = Map::new();
+                        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                            if key != "type" || !block.is_empty() {
+                                block.insert(key.into_owned(), map.next_value()?);
+                                continue;
+                            }
+                            let tag: Value = map.next_value()?;
+                            match tag.as_str() {
+                                $(Some($tag) => {
+                                    let data = MapAccessDeserializer::new(map);
+                                    return Deserialize::deserialize(data).map($enum::$variant);
+                                })+
+                                _ => block.insert("type".to_owned(), tag),
+                            };
+                        }
+                        let tag = block.get("type").and_then(Value::as_str);
+                        match tag.ok_or_else(|| A::Error::custom("a content block has no `type`"))? {
+                            $($tag => data(block).map($enum::$variant),)+
+                            _ => Ok($enum::Unknown(Value::Object(block))),
+                        }
+                    }
+                }
+
+                deserializer.deserialize_map(Blocks)
+            }
+        }
+    };
 }
 
-impl<'de> Deserialize<'de> for Block {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (kind, block) = tagged(deserializer)?;
-        Ok(match kind.as_str() {
-            "text" => Self::Text(data(block)?),
-            "thinking" => Self::Thinking(data(block)?),
-            "image" => Self::Image(data(block)?),
-            "tool_use" => Self::ToolUse(data(block)?),
-            "tool_result" => Self::ToolResult(data(block)?),
-            "opaque" => Self::Opaque(data(block)?),
-            _ => Self::Unknown(Value::Object(block)),
-        })
-    }
-}
-
-/// Reads a block and the type it has.
-fn tagged<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<(String, Map<String, Value>), D::Error> {
-    let block = Map::deserialize(deserializer)?;
-    match block.get("type").and_then(Value::as_str) {
-        Some(kind) => Ok((kind.to_owned(), block)),
-        None => Err(serde::de::Error::custom("a content block has no `type`")),
-    }
-}
+deserialize_blocks!(Block {
+    "text" => Text,
+    "thinking" => Thinking,
+    "image" => Image,
+    "tool_use" => ToolUse,
+    "tool_result" => ToolResult,
+    "opaque" => Opaque,
+});
+deserialize_blocks!(ResultBlock { "text" => Text, "image" => Image });
 
 /// Reads a block of a known type.
-fn data<T: serde::de::DeserializeOwned, E: serde::de::Error>(
-    mut block: Map<String, Value>,
-) -> Result<T, E> {
+fn data<T: DeserializeOwned, E: serde::de::Error>(mut block: Map<String, Value>) -> Result<T, E> {
     // In order, so that fields this version does not know are written back as they were.
     block.shift_remove("type");
     serde_json::from_value(Value::Object(block)).map_err(E::custom)

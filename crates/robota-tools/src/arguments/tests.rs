@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde_json::json;
 
 use super::*;
