@@ -35,6 +35,12 @@ pub enum BuildError {
         /// Why.
         reason: String,
     },
+    /// No variable of the environment names a provider.
+    #[error("no API key of a known provider is set in the environment")]
+    NoVendor {
+        /// The variables that were tried.
+        variables: String,
+    },
     /// A key is needed and there is none.
     #[error("{vendor} needs an API key and none is set")]
     NoKey {
@@ -84,6 +90,7 @@ impl Diagnose for BuildError {
         Some(match self {
             Self::UnknownVendor { known, .. } => format!("supported: {known}"),
             Self::NoKey { ways, .. } => ways.clone(),
+            Self::NoVendor { variables } => format!("set one of {variables}"),
             Self::NoModel { .. } => {
                 "name one with `--model`, or as `model` in the provider's settings".to_owned()
             }

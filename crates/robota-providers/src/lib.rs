@@ -48,7 +48,9 @@
 //! `text_calls` (what local models write into their text), `definition` (set-up, models, probe).
 
 mod cache;
+mod connect;
 mod definition;
+pub mod environment;
 mod error;
 mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -64,6 +66,7 @@ mod text_calls;
 mod wire;
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
+pub use connect::{connect, connect_from};
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,
