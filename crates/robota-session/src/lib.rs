@@ -43,11 +43,6 @@
 //! requests between two steps. `docs/embedding.md` shows whole programs, `docs/recovery.md` says
 //! what happens after a crash and when the store fails.
 
-/// The programs of `docs/embedding.md` compile and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/embedding.md")]
-struct Embedding;
-
 mod actor;
 mod aftermath;
 mod approvals;

@@ -1,12 +1,12 @@
-//! Robota: agents that outlive their process.
+//! Robota: durable, crash-safe agents.
 //!
-//! This is the crate to add. It holds no code: it re-exports the names most programs need, and
-//! the crates they come from.
+//! This is the crate to add to a program. It re-exports the names that most programs need and the
+//! crates they come from, and adds [`connect`], [`connect_from_env`] and the [`macro@tool`] macro.
 //!
 //! ```
 //! # #[cfg(feature = "scripted")]
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use robota::scripted::{Script, ScriptedProvider};
 //! use robota::{Agent, Mode, ModeGate};
 //!
@@ -17,6 +17,7 @@
 //!     .build()?;
 //! let report = agent.run("I am Ada.").await;
 //! assert_eq!(report.text, "Hello, Ada!");
+//! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "scripted"))]
 //! # fn main() {}
@@ -117,10 +118,19 @@ pub mod __private {
 }
 
 /// The programs on the pages are compiled and run with the doc tests, so that they stay true.
-#[cfg(all(doctest, feature = "scripted", feature = "tools"))]
+#[cfg(all(
+    doctest,
+    feature = "providers",
+    feature = "scripted",
+    feature = "session",
+    feature = "store",
+    feature = "tools"
+))]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/embedding.md")]
+    struct Embedding;
 }
