@@ -122,7 +122,7 @@ impl Places {
         session: &SessionId,
         cursor: Cursor,
     ) -> Result<Option<Cursor>, JournalError> {
-        let at = store.pick(session, &[cursor.seq]).await?;
+        let at = store.read_events(session, &[cursor.seq]).await?;
         if at.first().map(Envelope::cursor) != Some(cursor) {
             return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
         }
@@ -174,7 +174,8 @@ impl Lists {
                 list
             }
             (None, Some(seq)) if self.left > 0 => {
-                let event = store.pick(session, &[seq]).await?.pop().map(|event| event.event);
+                let event =
+                    store.read_events(session, &[seq]).await?.pop().map(|event| event.event);
                 let Some(Event::StateSnapshot(snapshot)) = event else { return Ok(None) };
                 self.snapshot = snapshot.previous;
                 snapshot.safe_points

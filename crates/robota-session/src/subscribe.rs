@@ -184,7 +184,7 @@ async fn place(
     }
     let last = store.head(session).await?.last;
     let epoch_of = async |seq: u64| -> Result<u32, JournalError> {
-        Ok(store.pick(session, &[seq]).await?.first().map_or(0, |event| event.epoch))
+        Ok(store.read_events(session, &[seq]).await?.first().map_or(0, |event| event.epoch))
     };
     let most = asked.seq.min(last.seq);
     if most == asked.seq && epoch_of(asked.seq).await? == asked.epoch {

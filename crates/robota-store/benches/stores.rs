@@ -56,7 +56,7 @@ async fn come_back(store: &dyn JournalStore, length: u64) {
     let tail = store.read(&session(), length - 50, usize::MAX).await.unwrap();
     assert_eq!(tail.len(), 50);
     let view: Vec<u64> = (0..40).map(|part| part * length / 40 + 1).collect();
-    assert_eq!(store.pick(&session(), &view).await.unwrap().len(), 40);
+    assert_eq!(store.read_events(&session(), &view).await.unwrap().len(), 40);
     drop(journal);
 }
 
@@ -132,8 +132,8 @@ fn list(criterion: &mut Criterion) {
     for count in SESSIONS {
         let folder = tempfile::tempdir().unwrap();
         // Made without waiting for the disk; listed like any other.
-        let store =
-            FileStore::new(folder.path().join("s")).with_level(robota_store::Level::Relaxed);
+        let store = FileStore::new(folder.path().join("s"))
+            .with_level(robota_store::DurabilityLevel::Relaxed);
         runtime.block_on(async {
             for number in 0..count {
                 let session = SessionId::from(format!("agent:bench/session:{number}"));

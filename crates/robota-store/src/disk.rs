@@ -14,10 +14,10 @@ pub use real::RealDisk;
 /// hold one there.
 pub trait Disk: Debug + Send + Sync {
     /// Opens a regular file for reading.
-    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Source>>;
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
 
     /// Opens a regular file for appending.
-    fn open_append(&self, path: &Path, make: Make) -> io::Result<Box<dyn Tail>>;
+    fn open_append(&self, path: &Path, create: CreateMode) -> io::Result<Box<dyn AppendFile>>;
 
     /// Makes a folder only its owner may enter; its parent must be there. Returns whether it was
     /// missing. What is there and no folder is an error.
@@ -46,33 +46,33 @@ pub trait Disk: Debug + Send + Sync {
 
     /// Takes a lock that ends with the process, creating its file if need be, and notes in it who
     /// has it; or returns the note of whoever has it.
-    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<Held, String>>;
+    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<LockGuard, String>>;
 
     /// Waits for a lock, alone or together with others who share it.
-    fn lock(&self, path: &Path, share: Share) -> io::Result<Held>;
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<LockGuard>;
 
     /// What network a folder lies on, if on one: its locks and syncs cannot be relied upon.
-    fn network(&self, folder: &Path) -> io::Result<Option<&'static str>>;
+    fn network_file_system(&self, folder: &Path) -> io::Result<Option<&'static str>>;
 
     /// The user we are.
-    fn user(&self) -> u32;
+    fn user_id(&self) -> u32;
 }
 
 /// A lock, until it is dropped.
-pub type Held = Box<dyn Send + Sync>;
+pub type LockGuard = Box<dyn Send + Sync>;
 
 /// Whether others may have a lock as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
+pub enum LockMode {
     /// Nobody.
-    Alone,
+    Exclusive,
     /// Those who share it too.
-    Together,
+    Shared,
 }
 
 /// Whether a file is made when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Make {
+pub enum CreateMode {
     /// It must be there.
     Never,
     /// If it is missing.
@@ -82,24 +82,24 @@ pub enum Make {
 }
 
 /// A file that is read.
-pub trait Source: io::Read + io::Seek + Send {
+pub trait ReadFile: io::Read + io::Seek + Send {
     /// How long it is, and whose.
-    fn look(&self) -> io::Result<Look>;
+    fn info(&self) -> io::Result<FileInfo>;
 }
 
 /// What is known of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct FileInfo {
     /// How many bytes it has.
     pub len: u64,
     /// Whose it is.
-    pub user: u32,
+    pub user_id: u32,
     /// Tells it from a file that had the same name before.
     pub id: u64,
 }
 
 /// The end of a file that grows.
-pub trait Tail: Send {
+pub trait AppendFile: Send {
     /// Appends all of it. May leave a part behind when it fails.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 

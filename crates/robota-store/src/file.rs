@@ -20,13 +20,13 @@
 //! it over.
 
 mod blobs;
-mod folder;
+mod folder_name;
 mod fork;
 mod identity;
 mod index;
+mod journal_store;
 mod marks;
 mod open;
-mod port;
 mod read;
 mod remove;
 mod replace;
@@ -43,7 +43,7 @@ use robota_core::ids::SessionId;
 
 pub use store::FileStore;
 
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::disk::Disk;
 
 /// What all parts of a file store share.
@@ -52,7 +52,7 @@ struct Files {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     segment_bytes: u64,
-    level: Level,
+    level: DurabilityLevel,
     key: Option<seal::OwnerKey>,
     clock: Arc<dyn Clock>,
 }
@@ -60,7 +60,7 @@ struct Files {
 impl Files {
     /// The folder a session is kept in, whether it exists or not.
     fn folder(&self, session: &SessionId) -> PathBuf {
-        self.root.join(folder::folder_name(session))
+        self.root.join(folder_name::folder_name(session))
     }
 }
 

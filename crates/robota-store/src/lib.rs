@@ -1,6 +1,6 @@
 //! Where journals are kept: files, one folder per session ([`FileStore`]), SQLite (feature
 //! `sqlite`, `SqliteStore`) and PostgreSQL (feature `postgres`, `PostgresStore`). What they promise
-//! and what can be lost at which [`Level`] is in `docs/stores.md`.
+//! and what can be lost at which [`DurabilityLevel`] is in `docs/stores.md`.
 //!
 //! A journal is append-only. What [`Journal::append`](robota_core::journal::Journal::append)
 //! acknowledged is there after a crash; what it refused is not, not even in part. One writer
@@ -44,12 +44,12 @@
 extern crate self as robota_store;
 
 pub mod disk;
+mod durability_level;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 #[cfg(not(feature = "failpoints"))]
 mod failpoint;
 mod file;
-mod level;
 mod owner;
 mod process;
 #[cfg(test)]
@@ -64,8 +64,8 @@ use std::path::Path;
 
 use robota_core::journal::JournalError;
 
+pub use durability_level::DurabilityLevel;
 pub use file::FileStore;
-pub use level::Level;
 #[cfg(feature = "postgres")]
 pub use sql::PostgresStore;
 #[cfg(feature = "sqlite")]

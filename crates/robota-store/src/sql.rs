@@ -11,7 +11,7 @@
 mod append;
 mod blobs;
 mod chain;
-mod ended;
+mod ended_leases;
 mod fork;
 mod journal;
 mod lease;
@@ -33,8 +33,8 @@ use futures::future::BoxFuture;
 use robota_core::clock::Clock;
 use robota_core::journal::JournalError;
 
-use append::{Append, Appended};
-use ended::Token;
+use append::{Append, AppendOutcome};
+use ended_leases::Token;
 
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
@@ -42,13 +42,13 @@ pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use store::SqlStore;
 
-use crate::Level;
+use crate::DurabilityLevel;
 
 /// How a store in a database behaves.
 #[derive(Clone)]
 pub struct SqlOptions {
     /// How much it waits for.
-    pub level: Level,
+    pub level: DurabilityLevel,
     /// How long a writer that does not renew its lease keeps a session. It renews it three times
     /// as often.
     pub lease: Duration,
@@ -67,7 +67,7 @@ pub struct SqlOptions {
 impl Default for SqlOptions {
     fn default() -> Self {
         Self {
-            level: Level::default(),
+            level: DurabilityLevel::default(),
             lease: Duration::from_secs(30),
             clock: None,
             connections: 16,
@@ -127,40 +127,40 @@ trait Tx: Query {
     async fn now(&mut self) -> Result<i64, JournalError>;
 
     /// The id of a journal that is to be made.
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError>;
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError>;
 
     /// Keeps others who ask for the same waiting until the end of the transaction.
-    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError>;
+    async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError>;
 }
 
 /// What transactions exclude each other from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exclude {
+enum BlobLock {
     /// Keeping blobs, together with others who do.
-    Keeping,
+    Put,
     /// Sweeping blobs, alone.
-    Sweeping,
+    Sweep,
 }
 
 /// What is done in a transaction.
-type Work<T> =
+type TxWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
 /// Statements that change nothing.
-type Questions<T> =
+type ReadWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
 fn query<T: Send + 'static>(
     query: impl for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>>
     + Send
     + 'static,
-) -> Questions<T> {
+) -> ReadWork<T> {
     Box::new(query)
 }
 
 fn work<T: Send + 'static>(
     work: impl for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send + 'static,
-) -> Work<T> {
+) -> TxWork<T> {
     Box::new(work)
 }
 
@@ -178,17 +178,15 @@ trait Database: Send + Sync + 'static {
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>>;
 
     /// Runs statements that change nothing.
-    fn read<T: Send + 'static>(
-        &self,
-        query: Questions<T>,
-    ) -> BoxFuture<'_, Result<T, JournalError>>;
+    fn read<T: Send + 'static>(&self, query: ReadWork<T>)
+    -> BoxFuture<'_, Result<T, JournalError>>;
 
     /// Appends events if the lease row is as expected.
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>>;
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>>;
 
     /// Renews leases, given by journal and token, for so many milliseconds; returns the journals
     /// whose token is that one.
@@ -200,10 +198,10 @@ trait Database: Send + Sync + 'static {
 
     /// Runs a transaction in the background. Returns the task, unless the database does what it
     /// is asked in order anyway.
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>>;
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>>;
 
     /// What the database says from now on about journals that grew.
-    fn hints(&self) -> Hints;
+    fn growth_hints(&self) -> GrowthHints;
 
     /// The database, for people.
     fn place(&self) -> String;
@@ -211,9 +209,9 @@ trait Database: Send + Sync + 'static {
 
 /// What a database says about journals that grew. It may say too little, so those who wait look
 /// now and then.
-struct Hints(Option<tokio::sync::broadcast::Receiver<Arc<str>>>);
+struct GrowthHints(Option<tokio::sync::broadcast::Receiver<Arc<str>>>);
 
-impl Hints {
+impl GrowthHints {
     /// Returns when a journal may have grown.
     async fn wait_for(&mut self, journal: i64) {
         let Some(hints) = &mut self.0 else { return std::future::pending().await };
@@ -266,35 +264,35 @@ impl Columns {
         match self.0.next() {
             Some(Value::Int(value)) => Ok(Some(value)),
             Some(Value::Null) => Ok(None),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 
     fn int(&mut self) -> Result<i64, JournalError> {
-        self.opt_int()?.ok_or_else(|| odd(None))
+        self.opt_int()?.ok_or_else(|| unexpected_column(None))
     }
 
     fn opt_text(&mut self) -> Result<Option<String>, JournalError> {
         match self.0.next() {
             Some(Value::Text(value)) => Ok(Some(value)),
             Some(Value::Null) => Ok(None),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 
     fn text(&mut self) -> Result<String, JournalError> {
-        self.opt_text()?.ok_or_else(|| odd(None))
+        self.opt_text()?.ok_or_else(|| unexpected_column(None))
     }
 
     fn bytes(&mut self) -> Result<Vec<u8>, JournalError> {
         match self.0.next() {
             Some(Value::Bytes(value)) => Ok(value),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 }
 
-fn odd(value: Option<&Value>) -> JournalError {
+fn unexpected_column(value: Option<&Value>) -> JournalError {
     let found = match value {
         None => "nothing",
         Some(Value::Null) => "a null",

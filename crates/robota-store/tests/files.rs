@@ -3,7 +3,7 @@
 
 mod sim;
 
-use robota_store::{FileStore, Level};
+use robota_store::{DurabilityLevel, FileStore};
 use robota_testkit::store_suite::Made;
 
 fn below_a_folder(change: impl FnOnce(FileStore) -> FileStore) -> Made {
@@ -35,7 +35,7 @@ mod relaxed {
     use super::*;
 
     async fn make() -> Made {
-        below_a_folder(|store| store.with_level(Level::Relaxed))
+        below_a_folder(|store| store.with_level(DurabilityLevel::Relaxed))
     }
 
     robota_testkit::store_suite!(make);

@@ -225,11 +225,11 @@ async fn kode_12_an_append_is_one_round_trip() {
     // So are reads of a page, heads and picks, when they were prepared.
     for _ in 0..2 {
         store.head(&session).await.unwrap();
-        store.pick(&session, &[1, 5, 9]).await.unwrap();
+        store.read_events(&session, &[1, 5, 9]).await.unwrap();
         store.read(&session, 0, 10).await.unwrap();
     }
     let before = proxy.round_trips();
-    store.pick(&session, &(1..=200).collect::<Vec<_>>()).await.unwrap();
+    store.read_events(&session, &(1..=200).collect::<Vec<_>>()).await.unwrap();
     assert_eq!(proxy.round_trips() - before, 1);
     store.read(&session, 0, 10).await.unwrap();
     assert_eq!(proxy.round_trips() - before, 3);

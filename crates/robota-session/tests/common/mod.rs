@@ -224,12 +224,12 @@ macro_rules! store_around {
                 ($inner)(self).read(session, after_seq, limit).await
             }
 
-            async fn pick(
+            async fn read_events(
                 &self,
                 session: &robota_core::ids::SessionId,
                 seqs: &[u64],
             ) -> Result<Vec<Envelope>, JournalError> {
-                ($inner)(self).pick(session, seqs).await
+                ($inner)(self).read_events(session, seqs).await
             }
 
             async fn head(

@@ -12,11 +12,11 @@ use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
-use super::identity::Found;
+use super::identity::StoredIdentity;
 use super::segment::{ReadAhead, Segment};
-use super::writer::{Place, Writer};
+use super::writer::{OpenSegment, Writer};
 use super::{Files, index, marks, segment};
-use crate::disk::{Make, Tail};
+use crate::disk::{AppendFile, CreateMode};
 use crate::failpoint::failpoint;
 use crate::io;
 
@@ -24,7 +24,7 @@ use crate::io;
 const CHUNK: usize = 256 * 1024;
 
 /// The point of a journal that a fork begins at.
-struct Point {
+struct ForkPoint {
     /// The segments before it.
     before: Vec<Segment>,
     /// The segment it lies in.
@@ -44,14 +44,14 @@ impl Files {
         child: &SessionId,
         first: &[Arc<Envelope>],
     ) -> Result<Writer, JournalError> {
-        let found = self.identity(parent)?;
+        let stored = self.identity(parent)?;
         let segments = segment::list(&*self.disk, &self.folder(parent))?;
         let none = || JournalError::NoSuchEvent { session: parent.clone(), at };
-        let point = self.point(&segments, at)?.ok_or_else(none)?;
+        let point = self.fork_point(&segments, at)?.ok_or_else(none)?;
         follows(child, Order::After(at), first.iter().map(|event| &**event))?;
         let head = self.fold(parent, &segments, Some(at.seq))?.head.ok_or_else(none)?;
         let head = head.fork(child.clone(), at);
-        self.grow(&found, &point, head, child, first)
+        self.make_child(&stored, &point, head, child, first)
     }
 
     /// Copies a session, whoever wrote it, into one of our own.
@@ -60,16 +60,20 @@ impl Files {
         source: &SessionId,
         target: &SessionId,
     ) -> Result<Writer, JournalError> {
-        let found = self.identity(source)?;
+        let stored = self.identity(source)?;
         let segments = segment::list(&*self.disk, &self.folder(source))?;
-        let head = self.head_of(&found, &segments)?;
+        let head = self.head_of(&stored, &segments)?;
         let none = || JournalError::NotFound(source.clone());
-        let point = self.point(&segments, head.last)?.ok_or_else(none)?;
+        let point = self.fork_point(&segments, head.last)?.ok_or_else(none)?;
         let head = SessionHead { session: target.clone(), foreign: false, ..head };
-        self.grow(&found, &point, head, target, &[])
+        self.make_child(&stored, &point, head, target, &[])
     }
 
-    fn point(&self, segments: &[Segment], at: Cursor) -> Result<Option<Point>, JournalError> {
+    fn fork_point(
+        &self,
+        segments: &[Segment],
+        at: Cursor,
+    ) -> Result<Option<ForkPoint>, JournalError> {
         let end = segments.partition_point(|segment| segment.first <= at.seq);
         let Some(in_segment) = end.checked_sub(1) else { return Ok(None) };
         let segment = &segments[in_segment];
@@ -78,9 +82,9 @@ impl Files {
         if finder.find(at.seq)?.map(|event| event.cursor()) != Some(at) {
             return Ok(None);
         }
-        let Some(reader) = finder.rest() else { return Ok(None) };
+        let Some(reader) = finder.into_reader() else { return Ok(None) };
         let closed = segments.get(end).is_some_and(|next| next.first == at.seq + 1);
-        Ok(Some(Point {
+        Ok(Some(ForkPoint {
             before: segments[..in_segment].to_vec(),
             segment: segment.clone(),
             len: reader.whole(),
@@ -89,10 +93,10 @@ impl Files {
     }
 
     /// Makes the new session.
-    fn grow(
+    fn make_child(
         self: &Arc<Self>,
-        parent: &Found,
-        point: &Point,
+        parent: &StoredIdentity,
+        point: &ForkPoint,
         head: SessionHead,
         child: &SessionId,
         first: &[Arc<Envelope>],
@@ -104,8 +108,8 @@ impl Files {
             let identity = self.identify(child, created);
             let writer = Writer::new(Arc::clone(self), child.clone(), lock, unsynced);
             let mut writer = writer.hidden(identity, head);
-            if let Some(place) = self.take_along(parent, point, &folder, first.is_empty())? {
-                writer = writer.at(place);
+            if let Some(place) = self.share_or_copy(parent, point, &folder, first.is_empty())? {
+                writer = writer.at_end_of(place);
             }
             failpoint!("store.fork.after_links");
             writer.append(first, Durability::Synced)?;
@@ -122,13 +126,13 @@ impl Files {
 
     /// Gives the child its parent's events and blobs. Returns its last segment, unless
     /// it is to begin one of its own.
-    fn take_along(
+    fn share_or_copy(
         &self,
-        parent: &Found,
-        point: &Point,
+        parent: &StoredIdentity,
+        point: &ForkPoint,
         folder: &Path,
         bare: bool,
-    ) -> Result<Option<Place>, JournalError> {
+    ) -> Result<Option<OpenSegment>, JournalError> {
         // Somebody else's file may change under another name as well.
         let share = !self.is_foreign(parent);
         let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
@@ -140,10 +144,10 @@ impl Files {
         for segment in shared {
             let to = name(&segment.path);
             if !share || self.disk.link(&segment.path, &to).is_err() {
-                let len = self.len(&segment.path)?;
+                let len = self.file_len(&segment.path)?;
                 self.copy(&segment.path, &to, len)?;
             }
-            for beside in index::beside(segment) {
+            for beside in index::auxiliary_files(segment) {
                 // They can be made anew.
                 if share {
                     let _ = self.disk.link(&beside, &name(&beside));
@@ -156,14 +160,14 @@ impl Files {
         let own = Segment::starting(folder, point.segment.first);
         let tail = self.copy(&point.segment.path, &own.path, point.len)?;
         marks::copy(&*self.disk, &point.segment, &own, point.len);
-        index::copy_known(&*self.disk, &point.segment, &own, point.len);
-        Ok(Some(Place { segment: own, tail, len: point.len }))
+        index::copy_head_records(&*self.disk, &point.segment, &own, point.len);
+        Ok(Some(OpenSegment { segment: own, tail, len: point.len }))
     }
 
     /// How long a file is.
-    pub(super) fn len(&self, path: &Path) -> Result<u64, JournalError> {
-        let look = self.disk.open_read(path).and_then(|file| file.look());
-        look.map(|look| look.len).map_err(|error| io("open", path, &error))
+    pub(super) fn file_len(&self, path: &Path) -> Result<u64, JournalError> {
+        let info = self.disk.open_read(path).and_then(|file| file.info());
+        info.map(|info| info.len).map_err(|error| io("open", path, &error))
     }
 
     /// Copies the beginning of a file; it is safe when this returns.
@@ -172,13 +176,14 @@ impl Files {
         from: &Path,
         to: &Path,
         len: u64,
-    ) -> Result<Box<dyn Tail>, JournalError> {
+    ) -> Result<Box<dyn AppendFile>, JournalError> {
         let read = |error: &std::io::Error| io("read", from, error);
         let write = |error: &std::io::Error| io("write", to, error);
         let mut source = self.disk.open_read(from).map_err(|error| read(&error))?;
         source.rewind().map_err(|error| read(&error))?;
         let mut source = source.take(len);
-        let mut tail = self.disk.open_append(to, Make::Always).map_err(|error| write(&error))?;
+        let mut tail =
+            self.disk.open_append(to, CreateMode::Always).map_err(|error| write(&error))?;
         let mut buffer = vec![0; CHUNK];
         let mut copied = 0;
         loop {
@@ -193,7 +198,7 @@ impl Files {
             let reason = format!("it ends after {copied} of {len} bytes");
             return Err(JournalError::Damaged { place: from.display().to_string(), reason });
         }
-        if self.level != crate::Level::Relaxed {
+        if self.level != crate::DurabilityLevel::Relaxed {
             tail.sync().map_err(|error| write(&error))?;
         }
         Ok(tail)

@@ -10,7 +10,7 @@ use robota_core::journal::JournalError;
 use serde::{Deserialize, Serialize};
 
 use super::Files;
-use super::replace::{Wait, replace};
+use super::replace::{SyncMode, replace};
 use crate::disk::Disk;
 
 /// More than any id; the file is not read further.
@@ -29,9 +29,9 @@ pub(super) struct Identity {
 }
 
 /// The identity of a folder, and the user whose file it is.
-pub(super) struct Found {
+pub(super) struct StoredIdentity {
     pub(super) identity: Identity,
-    pub(super) user: u32,
+    pub(super) user_id: u32,
 }
 
 pub(super) fn path(folder: &Path) -> PathBuf {
@@ -39,7 +39,7 @@ pub(super) fn path(folder: &Path) -> PathBuf {
 }
 
 /// What is in a folder; none when it holds no session.
-pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, JournalError> {
+pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<StoredIdentity>, JournalError> {
     let place = || path(folder).display().to_string();
     let file = match disk.open_read(&path(folder)) {
         Ok(file) => file,
@@ -52,7 +52,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, Jour
         Err(error) => return Err(JournalError::io("open", place(), &error)),
     };
     let fail = |error: io::Error| JournalError::io("read", place(), &error);
-    let user = file.look().map_err(fail)?.user;
+    let user_id = file.info().map_err(fail)?.user_id;
     let mut bytes = Vec::with_capacity(512);
     file.take(LIMIT).read_to_end(&mut bytes).map_err(fail)?;
     if !bytes.ends_with(b"}\n") {
@@ -61,7 +61,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, Jour
     }
     let identity =
         serde_json::from_slice(&bytes).map_err(|error| JournalError::damaged(place(), error))?;
-    Ok(Some(Found { identity, user }))
+    Ok(Some(StoredIdentity { identity, user_id }))
 }
 
 impl Files {
@@ -72,12 +72,12 @@ impl Files {
     }
 
     /// Whether this user did not begin the session.
-    pub(super) fn is_foreign(&self, found: &Found) -> bool {
-        let Identity { session, created, seal } = &found.identity;
+    pub(super) fn is_foreign(&self, stored: &StoredIdentity) -> bool {
+        let Identity { session, created, seal } = &stored.identity;
         let sealed = self.key.as_ref().is_none_or(|key| {
-            seal.as_ref().is_some_and(|seal| key.sealed(session, *created, seal))
+            seal.as_ref().is_some_and(|seal| key.verify(session, *created, seal))
         });
-        found.user != self.disk.user() || !sealed
+        stored.user_id != self.disk.user_id() || !sealed
     }
 
     /// Makes a folder a session. Its name is the caller's to sync.
@@ -91,27 +91,27 @@ impl Files {
             |error: &io::Error| JournalError::io("write", place.display().to_string(), error);
         let mut bytes = serde_json::to_vec(identity).map_err(|error| fail(&error.into()))?;
         bytes.push(b'\n');
-        replace(&*self.disk, &place, &bytes, self.wait()).map_err(|error| fail(&error))
+        replace(&*self.disk, &place, &bytes, self.sync_mode()).map_err(|error| fail(&error))
     }
 
     /// How the files that a session cannot do without are written.
-    pub(super) fn wait(&self) -> Wait {
+    pub(super) fn sync_mode(&self) -> SyncMode {
         match self.level {
-            crate::Level::Relaxed => Wait::No,
-            crate::Level::Strict | crate::Level::Barrier => Wait::Content,
+            crate::DurabilityLevel::Relaxed => SyncMode::No,
+            crate::DurabilityLevel::Strict | crate::DurabilityLevel::Barrier => SyncMode::Content,
         }
     }
 
     /// What a folder holds, which must be that session.
-    pub(super) fn identity(&self, session: &SessionId) -> Result<Found, JournalError> {
+    pub(super) fn identity(&self, session: &SessionId) -> Result<StoredIdentity, JournalError> {
         let folder = self.folder(session);
-        let found =
+        let stored =
             read(&*self.disk, &folder)?.ok_or_else(|| JournalError::NotFound(session.clone()))?;
-        if found.identity.session == *session {
-            return Ok(found);
+        if stored.identity.session == *session {
+            return Ok(stored);
         }
         // Copied or renamed by hand.
-        let reason = format!("it belongs to session `{}`", found.identity.session);
+        let reason = format!("it belongs to session `{}`", stored.identity.session);
         Err(JournalError::damaged(path(&folder).display().to_string(), reason))
     }
 }

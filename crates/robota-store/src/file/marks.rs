@@ -12,19 +12,19 @@ use robota_core::event::Envelope;
 use robota_core::journal::JournalError;
 
 use super::segment::{Mark, ReadAhead, Reader, Segment};
-use crate::disk::{Disk, Make, Tail};
+use crate::disk::{AppendFile, CreateMode, Disk};
 
 /// How far apart marks are, in bytes.
-pub(super) const APART: u64 = 4 * 1024;
+pub(super) const MARK_DISTANCE: u64 = 4 * 1024;
 
 /// How far a reader goes on without a mark, in bytes.
-const NEAR: u64 = 64 * 1024;
+const SKIP_DISTANCE: u64 = 64 * 1024;
 
 /// A mark on disk.
-const RECORD: usize = 16;
+const RECORD_BYTES: usize = 16;
 
 /// More marks than a segment can have; a larger file is none of ours.
-const MOST: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 fn path(segment: &Segment) -> PathBuf {
     segment.path.with_extension("idx")
@@ -34,10 +34,10 @@ fn path(segment: &Segment) -> PathBuf {
 fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
     // Room for the marks of a megabyte, so that most files take one read.
     let mut bytes = Vec::with_capacity(4096);
-    disk.open_read(&path(segment)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    disk.open_read(&path(segment)).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
     let marks: Option<Vec<_>> = bytes
-        .chunks_exact(RECORD)
+        .chunks_exact(RECORD_BYTES)
         .map(|record| {
             let (seq, offset) = record.split_at(8);
             Some(Mark { seq: number(seq)?, offset: number(offset)? })
@@ -77,14 +77,14 @@ impl<'a> Finder<'a> {
     }
 
     /// The event of that number, which is not before the one asked for last; none when the segment
-    /// does not have it. [`Finder::rest`] goes on after it.
+    /// does not have it. [`Finder::into_reader`] goes on after it.
     pub(super) fn find(&mut self, seq: u64) -> Result<Option<Envelope>, JournalError> {
         let at = self.marks.partition_point(|mark| mark.seq <= seq);
         let mark = at.checked_sub(1).and_then(|at| self.marks.get(at)).copied();
         let from = mark.unwrap_or_else(|| self.segment.start());
         // Not past the event, and near enough: lines that are skipped cost less than opening the
         // file again.
-        let near = |reader: &Reader| from.offset <= reader.whole().saturating_add(NEAR);
+        let near = |reader: &Reader| from.offset <= reader.whole().saturating_add(SKIP_DISTANCE);
         let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
@@ -93,12 +93,12 @@ impl<'a> Finder<'a> {
         let found =
             reader.skip_to(seq).and_then(|there| if there { reader.next() } else { Ok(None) });
         // Marks may be of a segment that lost its end, or damaged. What they lead to says so.
-        let doubtful = match &found {
+        let mark_is_wrong = match &found {
             Ok(Some(_)) => false,
-            Ok(None) => !self.holds(from),
+            Ok(None) => !self.has_event_at(from),
             Err(_) => true,
         };
-        if doubtful && !self.marks.is_empty() {
+        if mark_is_wrong && !self.marks.is_empty() {
             let _ = self.disk.remove(&path(self.segment));
             self.marks.clear();
             return self.find(seq);
@@ -108,14 +108,14 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether there is such an event at such a place.
-    fn holds(&self, mark: Mark) -> bool {
+    fn has_event_at(&self, mark: Mark) -> bool {
         Reader::open(self.disk, self.segment, mark, true, ReadAhead::Few)
             .and_then(|mut reader| reader.next())
             .is_ok_and(|event| event.is_some())
     }
 
     /// What follows the event that was found last.
-    pub(super) fn rest(self) -> Option<Reader> {
+    pub(super) fn into_reader(self) -> Option<Reader> {
         self.reader
     }
 }
@@ -133,7 +133,7 @@ pub(super) fn copy(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
 fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
     let mut reader = Reader::open(disk, segment, segment.start(), last, ReadAhead::Many)?;
     let mut marks: Vec<Mark> = Vec::new();
-    let mut due = APART;
+    let mut due = MARK_DISTANCE;
     loop {
         let mark = Mark { seq: reader.next_seq(), offset: reader.whole() };
         if !reader.skip_to(mark.seq.saturating_add(1))? {
@@ -141,7 +141,7 @@ fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, 
         }
         if mark.offset >= due {
             marks.push(mark);
-            due = mark.offset + APART;
+            due = mark.offset + MARK_DISTANCE;
         }
     }
     if !last {
@@ -153,11 +153,11 @@ fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, 
 
 fn save(disk: &dyn Disk, segment: &Segment, marks: &[Mark]) -> std::io::Result<()> {
     let bytes: Vec<u8> = marks.iter().flat_map(encode).collect();
-    super::replace::replace(disk, &path(segment), &bytes, super::replace::Wait::No)
+    super::replace::replace(disk, &path(segment), &bytes, super::replace::SyncMode::No)
 }
 
-fn encode(mark: &Mark) -> [u8; RECORD] {
-    let mut record = [0; RECORD];
+fn encode(mark: &Mark) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
     record[..8].copy_from_slice(&mark.seq.to_le_bytes());
     record[8..].copy_from_slice(&mark.offset.to_le_bytes());
     record
@@ -165,7 +165,7 @@ fn encode(mark: &Mark) -> [u8; RECORD] {
 
 /// Keeps the marks of the segment that grows.
 pub(super) struct Marker {
-    tail: Option<Box<dyn Tail>>,
+    tail: Option<Box<dyn AppendFile>>,
     due: u64,
 }
 
@@ -174,7 +174,7 @@ impl Marker {
     pub(super) fn begin(disk: &dyn Disk, segment: &Segment) -> Self {
         let path = path(segment);
         let _ = disk.remove(&path);
-        Self { tail: disk.open_append(&path, Make::Always).ok(), due: APART }
+        Self { tail: disk.open_append(&path, CreateMode::Always).ok(), due: MARK_DISTANCE }
     }
 
     /// The marks of a segment that is gone on with, of that length.
@@ -183,17 +183,17 @@ impl Marker {
             // A power loss may have left marks beyond the end.
             .filter(|marks| marks.last().is_none_or(|mark| mark.offset < len));
         let marks = match marks {
-            Some(marks) if len < APART || !marks.is_empty() => Ok(marks),
+            Some(marks) if len < MARK_DISTANCE || !marks.is_empty() => Ok(marks),
             _ => rebuild(disk, segment, true),
         };
         let tail = marks.ok().and_then(|marks| {
             // Written anew unless it is what it should be: half a mark would shift all others.
-            let len = disk.open_read(&path(segment)).and_then(|file| file.look());
-            if !len.is_ok_and(|look| look.len == (marks.len() * RECORD) as u64) {
+            let len = disk.open_read(&path(segment)).and_then(|file| file.info());
+            if !len.is_ok_and(|info| info.len == (marks.len() * RECORD_BYTES) as u64) {
                 save(disk, segment, &marks).ok()?;
             }
-            let due = marks.last().map_or(APART, |mark| mark.offset + APART);
-            Some((disk.open_append(&path(segment), Make::Never).ok()?, due))
+            let due = marks.last().map_or(MARK_DISTANCE, |mark| mark.offset + MARK_DISTANCE);
+            Some((disk.open_append(&path(segment), CreateMode::Never).ok()?, due))
         });
         match tail {
             Some((tail, due)) => Self { tail: Some(tail), due },
@@ -206,7 +206,7 @@ impl Marker {
         if mark.offset < self.due {
             return;
         }
-        self.due = mark.offset + APART;
+        self.due = mark.offset + MARK_DISTANCE;
         // Nobody needs them: without, the segment is read from its start.
         if let Some(tail) = &mut self.tail
             && tail.write(&encode(&mark)).is_err()

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, LeaseOwner};
 
-use super::writer::{Place, Writer};
+use super::writer::{OpenSegment, Writer};
 use super::{Files, identity, segment};
-use crate::disk::{Held, Make};
+use crate::disk::{CreateMode, LockGuard};
 use crate::failpoint::failpoint;
 use crate::io;
 
@@ -21,7 +21,10 @@ impl Files {
 
     /// Makes the folder of a new session and takes its lock. Returns the folders whose names must
     /// be synced.
-    pub(super) fn claim(&self, session: &SessionId) -> Result<(Held, Vec<PathBuf>), JournalError> {
+    pub(super) fn claim(
+        &self,
+        session: &SessionId,
+    ) -> Result<(LockGuard, Vec<PathBuf>), JournalError> {
         SessionName::parse(session.as_str())?;
         let folder = self.folder(session);
         let mut unsynced = self.make_root()?;
@@ -67,8 +70,8 @@ impl Files {
         let lock = self.take_lock(session)?;
         failpoint!("store.open.after_lock");
         // Only now: who had the lock may have deleted it, or added a segment.
-        let found = self.identity(session)?;
-        if self.is_foreign(&found) {
+        let stored = self.identity(session)?;
+        if self.is_foreign(&stored) {
             let place = folder.display().to_string();
             return Err(JournalError::Foreign { session: session.clone(), place });
         }
@@ -83,23 +86,23 @@ impl Files {
         }
         let mut tail = self
             .disk
-            .open_append(&last.path, Make::Never)
+            .open_append(&last.path, CreateMode::Never)
             .map_err(|error| io("open", &last.path, &error))?;
         if end.torn {
             tail.truncate(end.whole).map_err(|error| io("repair", &last.path, &error))?;
         }
-        let place = Place { segment: last, tail, len: end.whole };
+        let place = OpenSegment { segment: last, tail, len: end.whole };
         // A writer that died may not have synced the names of its files.
         let writer = Writer::new(Arc::clone(self), session.clone(), lock, vec![folder]);
-        Ok(writer.of(found.identity, head).at(place))
+        Ok(writer.of_session(stored.identity, head).at_end_of(place))
     }
 
     /// Takes the lock of a session's folder, or says who has it.
-    pub(super) fn take_lock(&self, session: &SessionId) -> Result<Held, JournalError> {
+    pub(super) fn take_lock(&self, session: &SessionId) -> Result<LockGuard, JournalError> {
         let path = self.folder(session).join("lock");
-        let note = format!("{}\n", crate::owner::owner(&*self.clock));
+        let note = format!("{}\n", crate::owner::lease_owner(&*self.clock));
         match self.disk.try_lock(&path, &note) {
-            Ok(Ok(held)) => Ok(held),
+            Ok(Ok(lock)) => Ok(lock),
             Ok(Err(note)) => Err(JournalError::Locked {
                 session: session.clone(),
                 owner: LeaseOwner::parse(&note),
@@ -113,8 +116,10 @@ impl Files {
 
     /// A lock on another machine's disk is not one on the others that use it.
     fn refuse_network(&self) -> Result<(), JournalError> {
-        let found =
-            self.disk.network(&self.root).map_err(|error| io("look at", &self.root, &error))?;
+        let found = self
+            .disk
+            .network_file_system(&self.root)
+            .map_err(|error| io("look at", &self.root, &error))?;
         match found {
             None => Ok(()),
             Some(network) => Err(JournalError::Unsuitable {
@@ -156,8 +161,10 @@ impl Files {
             return Ok(());
         }
         let path = self.root.join(".gitignore");
-        let written =
-            self.disk.open_append(&path, Make::Always).and_then(|mut file| file.write(b"*\n"));
+        let written = self
+            .disk
+            .open_append(&path, CreateMode::Always)
+            .and_then(|mut file| file.write(b"*\n"));
         match written {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 Err(io("write", &path, &error))

@@ -6,15 +6,15 @@ use robota_core::event::{Cursor, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage};
 
-use super::folder::folder_name;
-use super::identity::Found;
+use super::folder_name::folder_name;
+use super::identity::StoredIdentity;
 use super::index::{self, Index};
 use super::segment::{ReadAhead, Segment};
 use super::{Files, identity, marks, segment};
 use crate::io;
 
 /// Picks of up to this many events read no more than they need; others read ahead.
-const FEW: usize = 8;
+const FEW_EVENTS: usize = 8;
 
 impl Files {
     /// The events after a number, oldest first.
@@ -35,7 +35,7 @@ impl Files {
                 break;
             }
             if due.is_some_and(|due| due != segment.first) {
-                return Err(index::missing(segment, due));
+                return Err(index::missing_segment(segment, due));
             }
             let last = at + 1 == segments.len();
             let mut reader = if from <= segment.first {
@@ -44,7 +44,7 @@ impl Files {
                 let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
                 let Some(event) = finder.find(from)? else { break };
                 events.push(event);
-                let Some(reader) = finder.rest() else { break };
+                let Some(reader) = finder.into_reader() else { break };
                 reader
             };
             while events.len() < limit {
@@ -61,7 +61,7 @@ impl Files {
     }
 
     /// The events with these numbers, in their order.
-    pub(super) fn pick(
+    pub(super) fn read_events(
         &self,
         session: &SessionId,
         seqs: &[u64],
@@ -73,7 +73,7 @@ impl Files {
         let mut sorted = seqs.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let reads = if sorted.len() > FEW { ReadAhead::Many } else { ReadAhead::Few };
+        let reads = if sorted.len() > FEW_EVENTS { ReadAhead::Many } else { ReadAhead::Few };
         let mut found = HashMap::with_capacity(sorted.len());
         let mut finder: Option<(usize, marks::Finder<'_>)> = None;
         for seq in sorted {
@@ -112,7 +112,7 @@ impl Files {
     ) -> Result<(bool, (u64, u64)), JournalError> {
         let segments = self.segments(session)?;
         let last = segments.last().ok_or_else(|| JournalError::NotFound(session.clone()))?;
-        let end = (last.first, self.len(&last.path)?);
+        let end = (last.first, self.file_len(&last.path)?);
         let grown = Some(end) != before && !self.read(session, seq, 1)?.is_empty();
         Ok((grown, end))
     }
@@ -148,33 +148,33 @@ impl Files {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(io("list", &self.root, &error)),
         };
-        Ok(filter.page(names.iter().filter_map(|name| self.listed(name))))
+        Ok(filter.page(names.iter().filter_map(|name| self.list_entry(name))))
     }
 
     /// What a list shows of a folder; none when it holds no session. One that cannot be read does
     /// not hide the others.
-    fn listed(&self, name: &str) -> Option<SessionHead> {
+    fn list_entry(&self, name: &str) -> Option<SessionHead> {
         let folder = self.root.join(name);
-        if let Some((index, user)) = index::read(&*self.disk, &folder) {
-            let found = Found { identity: index.identity, user };
-            if folder_name(&found.identity.session) != *name {
+        if let Some((index, user_id)) = index::read(&*self.disk, &folder) {
+            let stored = StoredIdentity { identity: index.identity, user_id };
+            if folder_name(&stored.identity.session) != *name {
                 return None;
             }
-            return Some(SessionHead { foreign: self.is_foreign(&found), ..index.head });
+            return Some(SessionHead { foreign: self.is_foreign(&stored), ..index.head });
         }
-        let found = identity::read(&*self.disk, &folder).ok()??;
-        let session = &found.identity.session;
+        let stored = identity::read(&*self.disk, &folder).ok()??;
+        let session = &stored.identity.session;
         if folder_name(session) != *name {
             return None;
         }
         let segments = segment::list(&*self.disk, &folder).ok()?;
         let end = self.fold(session, &segments, None).ok()?;
         let (head, last) = (end.head?, end.segment?);
-        let foreign = self.is_foreign(&found);
+        let foreign = self.is_foreign(&stored);
         if !foreign {
             // Not known to be safe: somebody may be writing.
             let index = Index {
-                identity: found.identity,
+                identity: stored.identity,
                 head: head.clone(),
                 segment: last.first,
                 offset: end.whole,
@@ -192,7 +192,7 @@ impl Files {
         let folder = self.folder(session);
         let names = self.disk.names(&folder).map_err(|error| io("list", &folder, &error))?;
         let len =
-            |name: &String| self.disk.open_read(&folder.join(name)).and_then(|file| file.look());
-        Ok(names.iter().filter_map(|name| len(name).ok()).map(|look| look.len).sum())
+            |name: &String| self.disk.open_read(&folder.join(name)).and_then(|file| file.info());
+        Ok(names.iter().filter_map(|name| len(name).ok()).map(|info| info.len).sum())
     }
 }

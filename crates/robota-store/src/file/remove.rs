@@ -8,7 +8,7 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
 use super::{Files, identity};
-use crate::disk::Share;
+use crate::disk::LockMode;
 use crate::failpoint::failpoint;
 use crate::io;
 
@@ -69,8 +69,10 @@ impl Files {
             return Ok(0);
         }
         let path = blobs.join("lock");
-        let _alone =
-            self.disk.lock(&path, Share::Alone).map_err(|error| io("lock", &path, &error))?;
+        let _alone = self
+            .disk
+            .lock(&path, LockMode::Exclusive)
+            .map_err(|error| io("lock", &path, &error))?;
         let mut left = candidates.clone();
         for name in self.disk.names(&self.root).map_err(|error| io("list", &self.root, &error))? {
             if left.is_empty() {

@@ -32,7 +32,7 @@ impl OwnerKey {
     }
 
     /// Whether a seal is that of such a session.
-    pub(super) fn sealed(&self, session: &SessionId, created: jiff::Timestamp, seal: &str) -> bool {
+    pub(super) fn verify(&self, session: &SessionId, created: jiff::Timestamp, seal: &str) -> bool {
         let ours = self.seal(session, created);
         // Does not say where the first difference is.
         ours.len() == seal.len()

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use robota_core::event::{DecodeError, Durability, Envelope};
 use robota_core::journal::JournalError;
 
-use crate::disk::{Disk, Source};
+use crate::disk::{Disk, ReadFile};
 
 /// A longer line is damage: no event is that large, and no reader must hold it.
-const LONGEST_LINE: u64 = 256 * 1024 * 1024;
+const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// A segment on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, Journ
 /// Reads one segment. After the end, [`Reader::whole`] and [`Reader::torn`] say how it ended.
 pub(super) struct Reader {
     path: PathBuf,
-    input: BufReader<Box<dyn Source>>,
+    input: BufReader<Box<dyn ReadFile>>,
     /// Whether a torn end is expected: only the last segment can have one.
     last: bool,
     /// Lines read; counted from where reading began.
@@ -175,7 +175,7 @@ impl Reader {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let rest = (&mut self.input).take(LONGEST_LINE);
+            let rest = (&mut self.input).take(MAX_LINE);
             if { rest }.read_until(b'\n', &mut line).map_err(|error| self.io(&error))? == 0 {
                 return Ok(true);
             }
@@ -193,7 +193,7 @@ impl Reader {
         }
         self.buffer.clear();
         let read = (&mut self.input)
-            .take(LONGEST_LINE + 1)
+            .take(MAX_LINE + 1)
             .read_until(b'\n', &mut self.buffer)
             .map_err(|error| self.io(&error))?;
         if read == 0 {
@@ -201,8 +201,8 @@ impl Reader {
         }
         self.line += 1;
         let length = read as u64;
-        if length > LONGEST_LINE {
-            return Err(self.damaged(&format!("the line is longer than {LONGEST_LINE} bytes")));
+        if length > MAX_LINE {
+            return Err(self.damaged(&format!("the line is longer than {MAX_LINE} bytes")));
         }
         if !self.buffer.ends_with(b"\n") {
             // Only a line of the last segment can have been cut off while it was written.

@@ -9,7 +9,7 @@ use robota_core::ids::SessionId;
 use super::Files;
 use super::seal::OwnerKey;
 use super::writer::SEGMENT_BYTES;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::disk::{Disk, RealDisk};
 
 /// Keeps each session in a folder of files below a root.
@@ -36,7 +36,7 @@ impl FileStore {
                 disk: Arc::new(RealDisk),
                 root: root.into(),
                 segment_bytes: SEGMENT_BYTES,
-                level: Level::default(),
+                level: DurabilityLevel::default(),
                 key: None,
                 clock: Arc::new(SystemClock),
             }),
@@ -57,7 +57,7 @@ impl FileStore {
 
     /// The same store, waiting for that much.
     #[must_use]
-    pub fn with_level(self, level: Level) -> Self {
+    pub fn with_level(self, level: DurabilityLevel) -> Self {
         self.with(|files| files.level = level)
     }
 

@@ -1,4 +1,4 @@
-//! Appending. All of it is blocking; [`super::port`] calls it off the async threads.
+//! Appending. All of it is blocking; [`super::journal_store`] calls it off the async threads.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::Files;
 use super::identity::Identity;
-use super::index::{self, Index, Known};
+use super::index::{self, HeadRecord, Index};
 use super::marks::Marker;
 use super::segment::{Mark, Segment};
-use crate::disk::{Held, Make, Tail};
+use crate::disk::{AppendFile, CreateMode, LockGuard};
 use crate::failpoint::failpoint;
 
 /// A segment is closed once it is this long. A fork copies no more.
@@ -24,12 +24,12 @@ pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 const INDEX_EVERY: u64 = 256;
 
 /// What is known is kept about every so many bytes, so that a fork folds no more.
-const KNOWN_EVERY: u64 = 16 * 1024;
+const HEAD_RECORD_EVERY: u64 = 16 * 1024;
 
 /// The segment that grows.
-struct Open {
+struct SegmentWriter {
     segment: Segment,
-    tail: Box<dyn Tail>,
+    tail: Box<dyn AppendFile>,
     len: u64,
     marker: Marker,
 }
@@ -39,11 +39,11 @@ pub(super) struct Writer {
     files: Arc<Files>,
     session: SessionId,
     folder: PathBuf,
-    _lock: Held,
+    _lock: LockGuard,
     /// Which session the folder holds; none until its first event.
     identity: Option<Identity>,
     head: Option<SessionHead>,
-    open: Option<Open>,
+    open: Option<SegmentWriter>,
     /// Folders that got a name which may not survive the loss of power yet.
     unsynced: Vec<PathBuf>,
     /// What the index on disk says.
@@ -57,9 +57,9 @@ pub(super) struct Writer {
 }
 
 /// Where a writer goes on.
-pub(super) struct Place {
+pub(super) struct OpenSegment {
     pub(super) segment: Segment,
-    pub(super) tail: Box<dyn Tail>,
+    pub(super) tail: Box<dyn AppendFile>,
     pub(super) len: u64,
 }
 
@@ -68,7 +68,7 @@ impl Writer {
     pub(super) fn new(
         files: Arc<Files>,
         session: SessionId,
-        lock: Held,
+        lock: LockGuard,
         unsynced: Vec<PathBuf>,
     ) -> Self {
         let folder = files.folder(&session);
@@ -89,7 +89,7 @@ impl Writer {
     }
 
     /// The same writer, of a session that is there.
-    pub(super) fn of(mut self, identity: Identity, head: SessionHead) -> Self {
+    pub(super) fn of_session(mut self, identity: Identity, head: SessionHead) -> Self {
         self.identity = Some(identity);
         self.head = Some(head);
         self
@@ -98,7 +98,7 @@ impl Writer {
     /// The same writer, of a folder that is made a session later, by [`Writer::publish`].
     pub(super) fn hidden(mut self, identity: Identity, head: SessionHead) -> Self {
         self.hidden = true;
-        self.of(identity, head)
+        self.of_session(identity, head)
     }
 
     /// Makes the folder a session, when all that is in it is safe.
@@ -107,17 +107,17 @@ impl Writer {
         self.files.write_identity(&self.folder, identity)?;
         self.unsynced.push(self.folder.clone());
         self.hidden = false;
-        if self.files.level == crate::Level::Relaxed {
+        if self.files.level == crate::DurabilityLevel::Relaxed {
             return Ok(());
         }
         self.sync().map_err(|error| crate::io("sync", &self.folder, error))
     }
 
     /// The same writer, going on at the end of a segment.
-    pub(super) fn at(mut self, place: Place) -> Self {
-        let Place { segment, tail, len } = place;
+    pub(super) fn at_end_of(mut self, place: OpenSegment) -> Self {
+        let OpenSegment { segment, tail, len } = place;
         let marker = Marker::resume(&*self.files.disk, &segment, len);
-        self.open = Some(Open { segment, tail, len, marker });
+        self.open = Some(SegmentWriter { segment, tail, len, marker });
         self
     }
 
@@ -132,7 +132,7 @@ impl Writer {
         }
         let order = self.head.as_ref().map_or(Order::Empty, |head| Order::After(head.last));
         let skip = repeated(&self.session, order, events.iter().map(|event| &**event))?;
-        self.compare(order, &events[..skip])?;
+        self.check_repeated(order, &events[..skip])?;
         let events = &events[skip..];
         let mut lines = Vec::new();
         let mut starts = Vec::with_capacity(events.len());
@@ -143,7 +143,7 @@ impl Writer {
             })?;
         }
         if let Some(first) = events.first() {
-            self.roll(first.seq)?;
+            self.ensure_segment(first.seq)?;
         }
         let waits = self.files.level.waits(durability);
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -154,16 +154,16 @@ impl Writer {
             return Err(self.failed("write", &error, undone));
         }
         failpoint!("store.append.after_write");
-        if let Err(error) = self.begin(events).and_then(|()| self.settle(waits)) {
+        if let Err(error) = self.write_identity_once(events).and_then(|()| self.sync_if(waits)) {
             return Err(self.undo(before, error));
         }
         failpoint!("store.append.after_sync");
-        self.note(events, &starts, before, lines.len() as u64, waits);
+        self.update_head(events, &starts, before, lines.len() as u64, waits);
         Ok(())
     }
 
     /// Checks that events whose numbers are stored are what is stored.
-    fn compare(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
+    fn check_repeated(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
         let Some(first) = events.first() else { return Ok(()) };
         let stored = self.files.read(&self.session, first.seq - 1, events.len())?;
         let same = |(a, b): (&Envelope, &Arc<Envelope>)| a.to_line() == b.to_line();
@@ -174,7 +174,7 @@ impl Writer {
     }
 
     /// The folder becomes a session with its first event.
-    fn begin(&mut self, events: &[Arc<Envelope>]) -> Result<(), Failure> {
+    fn write_identity_once(&mut self, events: &[Arc<Envelope>]) -> Result<(), Failure> {
         // Not that of a fork, which is made a session last.
         let (None, Some(first)) = (&self.identity, events.first()) else { return Ok(()) };
         let identity = self.files.identify(&self.session, first.ts);
@@ -186,7 +186,7 @@ impl Writer {
     }
 
     /// The content first, then the names that lead to it.
-    fn settle(&mut self, waits: bool) -> Result<(), Failure> {
+    fn sync_if(&mut self, waits: bool) -> Result<(), Failure> {
         if waits { self.sync().map_err(Failure::Sync) } else { Ok(()) }
     }
 
@@ -225,7 +225,7 @@ impl Writer {
     }
 
     /// What was appended is there: what is known of the session goes on.
-    fn note(
+    fn update_head(
         &mut self,
         events: &[Arc<Envelope>],
         starts: &[u64],
@@ -240,22 +240,24 @@ impl Writer {
             SessionHead::fold(&mut self.head, &self.session, event);
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
-        if before / KNOWN_EVERY != open.len / KNOWN_EVERY {
-            let known = Known { head: head.clone(), offset: open.len, start: before + start };
-            index::write_known(&*self.files.disk, &open.segment, &known);
+        if before / HEAD_RECORD_EVERY != open.len / HEAD_RECORD_EVERY {
+            let record = HeadRecord { head: head.clone(), offset: open.len, start: before + start };
+            index::write_head_record(&*self.files.disk, &open.segment, &record);
         }
         if self.hidden {
             self.last_start = Some(before + start);
             return;
         }
-        let relaxed = self.files.level == crate::Level::Relaxed;
-        if (synced || relaxed) && self.indexed.as_ref().is_none_or(|shown| is_news(shown, head)) {
-            self.index(before + start, synced);
+        let relaxed = self.files.level == crate::DurabilityLevel::Relaxed;
+        if (synced || relaxed)
+            && self.indexed.as_ref().is_none_or(|shown| changes_list(shown, head))
+        {
+            self.write_index(before + start, synced);
         }
     }
 
     /// Keeps what is known of the session, whose last event begins there.
-    fn index(&mut self, start: u64, safe: bool) {
+    fn write_index(&mut self, start: u64, safe: bool) {
         let (Some(head), Some(identity), Some(open)) = (&self.head, &self.identity, &self.open)
         else {
             return;
@@ -273,7 +275,7 @@ impl Writer {
     }
 
     /// Makes sure there is a segment with room, beginning a new one when need be.
-    fn roll(&mut self, first: u64) -> Result<(), JournalError> {
+    fn ensure_segment(&mut self, first: u64) -> Result<(), JournalError> {
         if self.open.as_ref().is_some_and(|open| open.len < self.files.segment_bytes) {
             return Ok(());
         }
@@ -289,13 +291,13 @@ impl Writer {
         let disk = &*self.files.disk;
         let segment = Segment::starting(&self.folder, first);
         if let Some(head) = &self.head {
-            let known = Known { head: head.clone(), offset: 0, start: 0 };
-            index::write_known(disk, &segment, &known);
+            let record = HeadRecord { head: head.clone(), offset: 0, start: 0 };
+            index::write_head_record(disk, &segment, &record);
         }
         let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
         // One that an append left which failed is empty.
         let tail = disk
-            .open_append(&segment.path, Make::IfMissing)
+            .open_append(&segment.path, CreateMode::IfMissing)
             .map_err(|error| fail("create", &error))?;
         if tail.length().map_err(|error| fail("look at", &error))? > 0 {
             return Err(self.refuse(format!("{} is already there", segment.path.display())));
@@ -303,7 +305,7 @@ impl Writer {
         failpoint!("store.roll.after_create");
         self.unsynced.push(self.folder.clone());
         let marker = Marker::begin(disk, &segment);
-        self.open = Some(Open { segment, tail, len: 0, marker });
+        self.open = Some(SegmentWriter { segment, tail, len: 0, marker });
         Ok(())
     }
 
@@ -346,7 +348,7 @@ fn could_not_undo(error: &str, undo: &io::Error) -> String {
 }
 
 /// Whether a list would show something else, or the index is far behind.
-fn is_news(shown: &SessionHead, head: &SessionHead) -> bool {
+fn changes_list(shown: &SessionHead, head: &SessionHead) -> bool {
     let visible = |head: &SessionHead| {
         let SessionHead { parent, cwd, name, title, created, turns, snapshot, .. } = head.clone();
         (parent, cwd, name, title, created, turns, snapshot)

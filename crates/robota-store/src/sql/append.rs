@@ -11,8 +11,8 @@ use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::chain;
-use super::ended::Token;
-use super::lease::{Held, Lease, hold};
+use super::ended_leases::Token;
+use super::lease::{Lease, SessionRow, lock_session_row};
 use super::{Tx, Value, int};
 use crate::failpoint::failpoint;
 
@@ -42,9 +42,9 @@ impl Tail {
     }
 
     /// The tail of a session whose rows are locked.
-    pub(super) async fn load(tx: &mut dyn Tx, held: &Held) -> Result<Self, JournalError> {
-        let Some(stored) = &held.head else { return Ok(Self::empty()) };
-        let (head, bytes) = chain::complete(tx, held.journal, stored.clone(), held.bytes).await?;
+    pub(super) async fn load(tx: &mut dyn Tx, row: &SessionRow) -> Result<Self, JournalError> {
+        let Some(stored) = &row.head else { return Ok(Self::empty()) };
+        let (head, bytes) = chain::fold_rest(tx, row.journal, stored.clone(), row.bytes).await?;
         Ok(Self { last: Some(head.last), head: Some(head), bytes, stored: stored.last.seq })
     }
 
@@ -201,13 +201,13 @@ impl Append {
 }
 
 /// What became of an [`Append`].
-pub(super) enum Appended {
+pub(super) enum AppendOutcome {
     /// It is stored.
     Done,
     /// The lease row was not as expected; nothing changed.
     Refused,
     /// The connection failed: it may be stored or not.
-    Unanswered(JournalError),
+    CommitUnknown(JournalError),
 }
 
 /// Finds out, under the lock of the lease row, where the session ends and how many of the events
@@ -218,9 +218,9 @@ pub(super) async fn reload(
     first: Option<u64>,
     events: &[Arc<Envelope>],
 ) -> Result<(Tail, usize), JournalError> {
-    let held = hold(tx, &lease.session).await?;
-    let held = lease.check(held)?;
-    let tail = Tail::load(tx, &held).await?;
+    let row = lock_session_row(tx, &lease.session).await?;
+    let row = lease.check(row)?;
+    let tail = Tail::load(tx, &row).await?;
     let order = tail.order();
     let count = repeated(&lease.session, order, events.iter().map(|event| &**event))?;
     let Some(found) = events.first() else { return Ok((tail, 0)) };
@@ -229,7 +229,7 @@ pub(super) async fn reload(
         // The database lost all events of this writer in a crash.
         return Err(refused());
     }
-    let stored = chain::lines(tx, held.journal, found.seq, count).await?;
+    let stored = chain::lines(tx, row.journal, found.seq, count).await?;
     let same = |(event, line): (&Arc<Envelope>, &Vec<u8>)| {
         encode(lease, event).is_ok_and(|encoded| encoded == *line)
     };

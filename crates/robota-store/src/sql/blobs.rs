@@ -7,15 +7,15 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
-use super::{Database, Exclude, Query, Tx, Value};
-use crate::Level;
+use super::{BlobLock, Database, Query, Tx, Value};
+use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
 /// The blobs of a session.
 pub(super) struct SqlBlobs<D> {
     pub(super) database: Arc<D>,
     pub(super) session: SessionId,
-    pub(super) level: Level,
+    pub(super) level: DurabilityLevel,
 }
 
 async fn put(
@@ -24,7 +24,7 @@ async fn put(
     hash: &str,
     bytes: &[u8],
 ) -> Result<(), JournalError> {
-    tx.exclude(Exclude::Keeping).await?;
+    tx.lock_blobs(BlobLock::Put).await?;
     let refer = "INSERT INTO robota_refs (session, sha256) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     tx.execute(refer, vec![Value::text(session.as_str()), Value::text(hash)]).await?;
     // Not sent again when it is there.
@@ -54,7 +54,7 @@ impl<D: Database> Blobs for SqlBlobs<D> {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         let blob = BlobRef::checked(bytes)?;
         let (session, hash, bytes) = (self.session.clone(), blob.sha256.clone(), bytes.to_vec());
-        let durable = self.level != Level::Relaxed;
+        let durable = self.level != DurabilityLevel::Relaxed;
         let put =
             super::work(move |tx| Box::pin(async move { put(tx, &session, &hash, &bytes).await }));
         self.database.write(durable, put).await?;

@@ -28,7 +28,7 @@ macro_rules! chain {
 
 /// A part of a session's events: those of one journal up to a number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct ChainPart {
     pub(super) journal: i64,
     /// The last of them; the end when it is the session's own.
     pub(super) to: u64,
@@ -39,7 +39,7 @@ pub(super) async fn new_journal(
     tx: &mut dyn Tx,
     parent: Option<(i64, u64)>,
 ) -> Result<i64, JournalError> {
-    let id = tx.fresh_journal().await?;
+    let id = tx.new_journal_id().await?;
     let sql = "INSERT INTO robota_journals (id, parent, parent_at) VALUES ($1, $2, $3)";
     let (parent, at) = match parent {
         Some((parent, at)) => (Value::Int(parent), Value::seq(at)),
@@ -84,11 +84,11 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
     Ok(())
 }
 
-/// The pieces that a session with events is made of, oldest first.
-pub(super) async fn pieces(
+/// The parts that a session with events is made of, oldest first.
+pub(super) async fn parts(
     tx: &mut dyn Query,
     session: &SessionId,
-) -> Result<Vec<Piece>, JournalError> {
+) -> Result<Vec<ChainPart>, JournalError> {
     let sql = chain!(
         "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
          WHERE session = $1 AND head IS NOT NULL",
@@ -103,7 +103,7 @@ pub(super) async fn pieces(
             let mut columns = Columns::of(row);
             let (journal, to) = (columns.int()?, columns.opt_int()?);
             let to = to.map_or(u64::MAX, |to| u64::try_from(to).unwrap_or_default());
-            Ok(Piece { journal, to })
+            Ok(ChainPart { journal, to })
         })
         .collect()
 }
@@ -122,11 +122,11 @@ pub(super) async fn head(
     if u64::try_from(columns.int()?).is_ok_and(|last| last <= head.last.seq) {
         return Ok((head, bytes));
     }
-    complete(tx, journal, head, bytes).await
+    fold_rest(tx, journal, head, bytes).await
 }
 
 /// Folds the events of a journal after those in its stored head, of which there are few.
-pub(super) async fn complete(
+pub(super) async fn fold_rest(
     tx: &mut dyn Query,
     journal: i64,
     mut head: SessionHead,
@@ -150,11 +150,11 @@ pub(super) async fn read(
     after: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, JournalError> {
-    let pieces = pieces(tx, session).await?;
-    let events = read_pieces(tx, &pieces, after, limit).await?;
+    let parts = parts(tx, session).await?;
+    let events = read_parts(tx, &parts, after, limit).await?;
     if events.len() < limit {
         let sql = "SELECT 1 FROM robota_sessions WHERE session = $1 AND journal = $2";
-        let own = pieces.last().map_or(0, |piece| piece.journal);
+        let own = parts.last().map_or(0, |part| part.journal);
         let values = vec![Value::text(session.as_str()), Value::Int(own)];
         if tx.query(sql, values).await?.is_empty() {
             return Err(JournalError::NotFound(session.clone()));
@@ -163,10 +163,10 @@ pub(super) async fn read(
     Ok(events)
 }
 
-/// The events of these pieces after a number, oldest first.
-pub(super) async fn read_pieces(
+/// The events of these parts after a number, oldest first.
+pub(super) async fn read_parts(
     tx: &mut dyn Query,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     after: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, JournalError> {
@@ -174,13 +174,13 @@ pub(super) async fn read_pieces(
     let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq > $2 AND seq <= $3 \
                ORDER BY seq LIMIT $4";
     let mut from = after;
-    for piece in pieces.iter().filter(|piece| piece.to > after) {
+    for part in parts.iter().filter(|part| part.to > after) {
         while events.len() < limit {
             let page = PAGE.min(limit - events.len());
             let values = vec![
-                Value::Int(piece.journal),
+                Value::Int(part.journal),
                 Value::seq(from),
-                Value::seq(piece.to),
+                Value::seq(part.to),
                 Value::seq(page as u64),
             ];
             let rows = tx.query(sql, values).await?;
@@ -198,16 +198,16 @@ pub(super) async fn read_pieces(
     Ok(events)
 }
 
-/// The event of that number, and the piece it is in, if there is one.
+/// The event of that number, and the part it is in, if there is one.
 pub(super) async fn event(
     tx: &mut dyn Query,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     seq: u64,
-) -> Result<Option<(Piece, Envelope)>, JournalError> {
+) -> Result<Option<(ChainPart, Envelope)>, JournalError> {
     let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq = $2";
-    let Some(piece) = pieces.iter().find(|piece| seq <= piece.to).copied() else { return Ok(None) };
-    let row = tx.first(sql, vec![Value::Int(piece.journal), Value::seq(seq)]).await?;
-    row.map(|mut row| Ok((piece, decode(&row.bytes()?)?))).transpose()
+    let Some(part) = parts.iter().find(|part| seq <= part.to).copied() else { return Ok(None) };
+    let row = tx.first(sql, vec![Value::Int(part.journal), Value::seq(seq)]).await?;
+    row.map(|mut row| Ok((part, decode(&row.bytes()?)?))).transpose()
 }
 
 /// The stored lines of so many events, in a journal and those it began with, from that number.
@@ -236,7 +236,7 @@ pub(super) async fn lines(
 }
 
 /// The events with these numbers, in their order.
-pub(super) async fn pick(
+pub(super) async fn read_events(
     tx: &mut dyn Query,
     session: &SessionId,
     seqs: &[u64],
@@ -250,7 +250,7 @@ pub(super) async fn pick(
     let wanted = seqs.iter().map(|seq| int(*seq)).collect();
     let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(wanted)]).await?;
     if rows.is_empty() {
-        pieces(tx, session).await?;
+        parts(tx, session).await?;
     }
     let event = |row: Row| decode(&Columns::of(row).bytes()?).map(|event| (event.seq, event));
     let found = rows.into_iter().map(event).collect::<Result<HashMap<u64, Envelope>, _>>()?;

@@ -7,23 +7,23 @@ use robota_core::journal::{Journal, JournalError, Order, follows};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::append::{self, Append, Appended, Tail};
+use super::append::{self, Append, AppendOutcome, Tail};
 use super::lease::{self, Lease};
 use super::renew::Renewals;
 use super::store::Releases;
 use super::{Database, work};
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
 /// How often an append is tried whose lease row changes meanwhile.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// A session open for writing. Its lease is renewed for as long as it lives; dropping it gives the
 /// session free.
 pub(super) struct SqlJournal<D: Database> {
     database: Arc<D>,
     lease: Arc<Lease>,
-    level: Level,
+    level: DurabilityLevel,
     /// Where the session ends; none when an append was not answered.
     tail: Option<Tail>,
     /// The number of the first event, when this writer appended it.
@@ -39,7 +39,7 @@ impl<D: Database> SqlJournal<D> {
         database: Arc<D>,
         lease: Lease,
         tail: Tail,
-        level: Level,
+        level: DurabilityLevel,
         releases: Arc<Releases>,
         renewals: Arc<Renewals<D>>,
     ) -> Self {
@@ -71,8 +71,8 @@ impl<D: Database> SqlJournal<D> {
         durability: Durability,
     ) -> Result<(), JournalError> {
         let mut events = events;
-        let mut unanswered = false;
-        for _ in 0..TRIES {
+        let mut commit_unknown = false;
+        for _ in 0..MAX_TRIES {
             // Taken, so that it is unknown unless this gets to its end.
             let tail = match self.tail.take().filter(|tail| continues(tail, events)) {
                 Some(tail) => tail,
@@ -93,7 +93,7 @@ impl<D: Database> SqlJournal<D> {
             let append = Arc::new(Append::new(&self.lease, &tail, events, durability, durable)?);
             let asked = Instant::now();
             match self.database.append(Arc::clone(&append)).await? {
-                Appended::Done => {
+                AppendOutcome::Done => {
                     self.lease.renewed(asked);
                     if let (Order::Empty, Some(first)) = (order, events.first()) {
                         self.first = Some(first.seq);
@@ -102,10 +102,10 @@ impl<D: Database> SqlJournal<D> {
                     return Ok(());
                 }
                 // Reloading says why.
-                Appended::Refused => {}
+                AppendOutcome::Refused => {}
                 // The same events may be appended again, whatever became of this one.
-                Appended::Unanswered(error) => {
-                    if std::mem::replace(&mut unanswered, true) {
+                AppendOutcome::CommitUnknown(error) => {
+                    if std::mem::replace(&mut commit_unknown, true) {
                         return Err(error);
                     }
                 }
@@ -159,7 +159,7 @@ impl<D: Database> Drop for SqlJournal<D> {
         let head = head.and_then(|tail| tail.unstored());
         let release =
             work(move |tx| Box::pin(async move { lease::release(tx, &lease, head).await }));
-        if let Some(task) = self.database.later(release) {
+        if let Some(task) = self.database.spawn_write(release) {
             self.releases.add(&self.lease.session, task);
         }
     }

@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::append::{StoredHead, Tail};
 use super::chain::{self, head_of};
-use super::ended::{Ended, Token, fresh_token};
+use super::ended_leases::{EndedLeases, Token, fresh_token};
 use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
 /// How often a session is claimed again that was given up meanwhile.
-const TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
 /// A store that asks for a lease.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub(super) struct LeaseRequest {
     /// For how long, in milliseconds.
     pub(super) ttl: i64,
     /// The leases of this store that no writer has any more.
-    pub(super) ended: Arc<Ended>,
+    pub(super) ended: Arc<EndedLeases>,
 }
 
 /// A lease that was granted. The database may never have received it, or its answer may be lost;
@@ -44,7 +44,7 @@ pub(super) struct Lease {
     renewed: Mutex<Instant>,
     lost: CancellationToken,
     reason: OnceLock<LostReason>,
-    ended: Arc<Ended>,
+    ended: Arc<EndedLeases>,
 }
 
 impl Lease {
@@ -82,13 +82,11 @@ impl Lease {
     }
 
     /// Whether the session's rows say that this is its lease.
-    pub(super) fn check(&self, held: Option<Held>) -> Result<Held, JournalError> {
-        let reason = match held {
-            Some(held) if held.token == self.token => return Ok(held),
+    pub(super) fn check(&self, row: Option<SessionRow>) -> Result<SessionRow, JournalError> {
+        let reason = match row {
+            Some(row) if row.token == self.token => return Ok(row),
             // The id was used again.
-            Some(held) if held.journal == self.journal => {
-                LostReason::TakenOver { owner: held.owner }
-            }
+            Some(row) if row.journal == self.journal => LostReason::TakenOver { owner: row.owner },
             _ => LostReason::Deleted,
         };
         Err(JournalError::Lost { session: self.session.clone(), reason })
@@ -102,7 +100,7 @@ impl Drop for Lease {
 }
 
 /// A session's rows, locked until the end of the transaction.
-pub(super) struct Held {
+pub(super) struct SessionRow {
     pub(super) journal: i64,
     pub(super) head: Option<SessionHead>,
     pub(super) bytes: i64,
@@ -113,19 +111,19 @@ pub(super) struct Held {
     expires: Option<i64>,
 }
 
-impl Held {
+impl SessionRow {
     /// Fails when another writer has it. A process of this machine that ended has nothing, nor
     /// has a writer of this store that ended without the database knowing.
-    pub(super) fn free(
+    pub(super) fn check_free(
         &self,
         session: &SessionId,
         now: i64,
-        ended: &Ended,
+        ended: &EndedLeases,
     ) -> Result<(), JournalError> {
         let leased = self.expires.is_some_and(|expires| expires > now);
         let Some(owner) = self.owner.as_ref().filter(|_| leased) else { return Ok(()) };
-        let gone = || owner.process.as_deref().is_some_and(crate::process::is_gone);
-        if ended.has(self.token) || gone() {
+        let exited = || owner.process.as_deref().is_some_and(crate::process::has_exited);
+        if ended.contains(self.token) || exited() {
             return Ok(());
         }
         Err(JournalError::Locked { session: session.clone(), owner: owner.clone() })
@@ -134,10 +132,10 @@ impl Held {
 
 /// The rows of a session, locked against other writers; none when there are none. The lease row is
 /// locked first, as an append does.
-pub(super) async fn hold(
+pub(super) async fn lock_session_row(
     tx: &mut dyn Tx,
     session: &SessionId,
-) -> Result<Option<Held>, JournalError> {
+) -> Result<Option<SessionRow>, JournalError> {
     let id = Value::text(session.as_str());
     let sql = "SELECT journal, token, expires, last_seq, last_epoch FROM robota_leases \
                WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) FOR UPDATE";
@@ -155,7 +153,7 @@ pub(super) async fn hold(
         seq: u64::try_from(lease.int()?).unwrap_or_default(),
         epoch: u32::try_from(lease.int()?).unwrap_or_default(),
     };
-    Ok(Some(Held {
+    Ok(Some(SessionRow {
         journal,
         head,
         bytes,
@@ -173,14 +171,14 @@ pub(super) async fn open(
     request: &LeaseRequest,
 ) -> Result<(Lease, Tail), JournalError> {
     let missing = || JournalError::NotFound(session.clone());
-    let held = hold(tx, session).await?.ok_or_else(missing)?;
-    if held.last.is_none() {
+    let row = lock_session_row(tx, session).await?.ok_or_else(missing)?;
+    if row.last.is_none() {
         return Err(missing());
     }
     let now = tx.now().await?;
-    held.free(session, now, &request.ended)?;
-    let tail = Tail::load(tx, &held).await?;
-    Ok((grant(tx, session, held.journal, request, now).await?, tail))
+    row.check_free(session, now, &request.ended)?;
+    let tail = Tail::load(tx, &row).await?;
+    Ok((grant(tx, session, row.journal, request, now).await?, tail))
 }
 
 async fn grant(
@@ -226,25 +224,25 @@ pub(super) async fn claim(
 ) -> Result<Lease, JournalError> {
     SessionName::parse(session.as_str())?;
     let journal = chain::new_journal(tx, parent).await?;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         // First the row, so that of two who begin the same session one waits for the other.
         let sql = "INSERT INTO robota_sessions (session, journal) VALUES ($1, $2) \
                    ON CONFLICT (session) DO NOTHING";
         let values = vec![Value::text(session.as_str()), Value::Int(journal)];
         tx.execute(sql, values).await?;
         // None when the other one gave the session up meanwhile.
-        let Some(held) = hold(tx, session).await? else { continue };
+        let Some(row) = lock_session_row(tx, session).await? else { continue };
         let now = tx.now().await?;
-        held.free(session, now, &request.ended)?;
-        if held.last.is_some() {
+        row.check_free(session, now, &request.ended)?;
+        if row.last.is_some() {
             return Err(JournalError::Exists(session.clone()));
         }
-        if held.journal != journal {
+        if row.journal != journal {
             // Left by a writer that ended before its first event.
             let sql = "UPDATE robota_sessions SET journal = $2 WHERE session = $1";
             let values = vec![Value::text(session.as_str()), Value::Int(journal)];
             tx.execute(sql, values).await?;
-            chain::drop_journal(tx, held.journal).await?;
+            chain::drop_journal(tx, row.journal).await?;
         }
         return grant(tx, session, journal, request, now).await;
     }
@@ -258,19 +256,19 @@ pub(super) async fn release(
     lease: &Lease,
     head: Option<StoredHead>,
 ) -> Result<(), JournalError> {
-    let held = hold(tx, &lease.session).await?;
-    let Ok(held) = lease.check(held) else { return Ok(()) };
+    let row = lock_session_row(tx, &lease.session).await?;
+    let Ok(row) = lease.check(row) else { return Ok(()) };
     let session = vec![Value::text(lease.session.as_str())];
-    if held.last.is_none() {
+    if row.last.is_none() {
         tx.execute("DELETE FROM robota_sessions WHERE session = $1", session).await?;
-        return chain::drop_journal(tx, held.journal).await;
+        return chain::drop_journal(tx, row.journal).await;
     }
     // A server that crashed may have forgotten events that this writer's head is made of.
-    if let Some(head) = head.filter(|head| held.last == Some(head.last)) {
-        head.write(tx, held.journal).await?;
+    if let Some(head) = head.filter(|head| row.last == Some(head.last)) {
+        head.write(tx, row.journal).await?;
     }
     let sql = "UPDATE robota_leases SET expires = NULL WHERE journal = $1";
-    tx.execute(sql, vec![Value::Int(held.journal)]).await?;
+    tx.execute(sql, vec![Value::Int(row.journal)]).await?;
     let sql = "UPDATE robota_sessions SET lease = NULL, lease_process = NULL WHERE session = $1";
     tx.execute(sql, session).await?;
     Ok(())

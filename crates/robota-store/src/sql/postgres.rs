@@ -1,7 +1,7 @@
 //! PostgreSQL: a pool of connections, and one more for leases and notifications.
 
 mod connection;
-mod side;
+mod side_connection;
 
 use std::collections::HashSet;
 use std::str::FromStr as _;
@@ -16,15 +16,15 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Socket};
 
-use super::append::{Append, Appended};
-use super::ended::Token;
+use super::append::{Append, AppendOutcome};
+use super::ended_leases::Token;
 use super::store::SqlStore;
-use super::{Database, Hints, Questions, SqlOptions, Value, Work, schema};
-use connection::{Connections, Failure, Reading, TIMEOUT, describe, now};
-use side::Side;
+use super::{Database, GrowthHints, ReadWork, SqlOptions, TxWork, Value, schema};
+use connection::{Connections, Failure, PostgresReader, TIMEOUT, describe, now};
+use side_connection::SideConnection;
 
 /// Those who bring the tables up to date exclude each other by this number.
-const MIGRATING: i64 = 0x726f_626f_7461_0001;
+const MIGRATION_LOCK: i64 = 0x726f_626f_7461_0001;
 
 /// The statement of an append, which says nothing when the lease row is not as expected.
 macro_rules! append_statement {
@@ -96,7 +96,7 @@ impl PostgresStore {
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
         let mut config = Config::from_str(address).map_err(|error| JournalError::Unsuitable {
-            // Not the address itself: it may hold a password.
+            // Not the address itself: it may lock_session_row a password.
             place: "the PostgreSQL address".to_owned(),
             reason: describe(&error),
         })?;
@@ -108,8 +108,13 @@ impl PostgresStore {
             config.tcp_user_timeout(TIMEOUT);
         }
         let (place, time) = (place(&config), options.clock.clone());
-        let side =
-            Side::new(config.clone(), tls.clone(), place.clone(), time.clone(), options.notify);
+        let side = SideConnection::new(
+            config.clone(),
+            tls.clone(),
+            place.clone(),
+            time.clone(),
+            options.notify,
+        );
         // A connection that died is noticed when it is used.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config, tls, manager))
@@ -134,7 +139,7 @@ impl PostgresStore {
 /// A PostgreSQL database.
 pub struct Postgres {
     connections: Connections,
-    side: Arc<Side>,
+    side: Arc<SideConnection>,
 }
 
 /// Where a server is, without passwords.
@@ -154,7 +159,7 @@ impl Postgres {
         let migrate = super::work(move |tx| {
             Box::pin(async move {
                 let sql = "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT";
-                tx.query(sql, vec![Value::Int(MIGRATING)]).await?;
+                tx.query(sql, vec![Value::Int(MIGRATION_LOCK)]).await?;
                 let sequence = "CREATE SEQUENCE IF NOT EXISTS robota_journal_ids";
                 tx.execute(sequence, vec![]).await?;
                 schema::migrate(tx, &place).await
@@ -191,9 +196,9 @@ impl Postgres {
             let statement = client.prepare_cached(sql).await?;
             client.query(&statement, &values).await
         };
-        let done = self.connections.soon("write", answer).await;
+        let done = self.connections.with_timeout("write", answer).await;
         if matches!(done, Err(Failure::Connection(_))) {
-            self.connections.give_up(client);
+            self.connections.discard(client);
         }
         Ok(!done?.is_empty())
     }
@@ -206,30 +211,30 @@ impl Database for Postgres {
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(self.connections.transact(durable, work))
     }
 
     fn read<T: Send + 'static>(
         &self,
-        query: Questions<T>,
+        query: ReadWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(async move {
             let connections = &self.connections;
-            query(&mut Reading { connections, client: None, answered: false }).await
+            query(&mut PostgresReader { connections, client: None, answered: false }).await
         })
     }
 
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>> {
         Box::pin(async move {
             match self.append_once(&append).await {
                 Ok(true) => {
-                    self.side.grew(append.journal);
-                    Ok(Appended::Done)
+                    self.side.notify_growth(append.journal);
+                    Ok(AppendOutcome::Done)
                 }
-                Ok(false) => Ok(Appended::Refused),
-                Err(Failure::Connection(error)) => Ok(Appended::Unanswered(error)),
+                Ok(false) => Ok(AppendOutcome::Refused),
+                Err(Failure::Connection(error)) => Ok(AppendOutcome::CommitUnknown(error)),
                 Err(Failure::Refused(error)) => Err(error),
             }
         })
@@ -243,7 +248,7 @@ impl Database for Postgres {
         Box::pin(self.side.renew(leases, ttl))
     }
 
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>> {
         // Without a runtime nothing can be done: for others the lease expires.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let connections = self.connections.clone();
@@ -253,8 +258,8 @@ impl Database for Postgres {
         }))
     }
 
-    fn hints(&self) -> Hints {
-        self.side.hints()
+    fn growth_hints(&self) -> GrowthHints {
+        self.side.growth_hints()
     }
 
     fn place(&self) -> String {

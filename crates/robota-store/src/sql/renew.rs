@@ -8,12 +8,12 @@ use robota_core::journal::{JournalError, LostReason};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::ended::Token;
-use super::lease::{Lease, hold};
+use super::ended_leases::Token;
+use super::lease::{Lease, lock_session_row};
 use super::{Database, work};
 
 /// However short a lease is, it is renewed no more often than this.
-const SHORTEST: Duration = Duration::from_millis(10);
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The leases of the writers of one store.
 pub(super) struct Renewals<D> {
@@ -42,13 +42,13 @@ impl<D: Database> Renewals<D> {
         let mut state = self.state();
         state.leases.insert(lease.token, Arc::downgrade(lease));
         if state.task.as_ref().is_none_or(JoinHandle::is_finished) {
-            state.task = Some(tokio::spawn(run(Arc::downgrade(self), self.every())));
+            state.task = Some(tokio::spawn(run(Arc::downgrade(self), self.interval())));
         }
     }
 
     /// Three times before a lease ends.
-    fn every(&self) -> Duration {
-        (self.ttl / 3).max(SHORTEST)
+    fn interval(&self) -> Duration {
+        (self.ttl / 3).max(MIN_INTERVAL)
     }
 
     /// The leases that have a writer; none when the task may end.
@@ -66,7 +66,7 @@ impl<D: Database> Renewals<D> {
     /// Renews all leases once. Returns when to do so again at the latest.
     async fn renew(&self, leases: &[Arc<Lease>]) -> Instant {
         let asked = Instant::now();
-        let next = asked + self.every();
+        let next = asked + self.interval();
         let keys = leases.iter().map(|lease| (lease.journal, lease.token)).collect();
         // A database that does not answer must not keep this from noticing that time is up.
         let deadline = leases.iter().map(|lease| lease.last_renewed() + self.ttl).min();
@@ -81,7 +81,7 @@ impl<D: Database> Renewals<D> {
                 if renewed.contains(&lease.journal) {
                     lease.renewed(asked);
                 } else {
-                    self.explain(lease).await;
+                    self.find_loss_reason(lease).await;
                 }
             }
             return next;
@@ -104,12 +104,12 @@ impl<D: Database> Renewals<D> {
     }
 
     /// Finds out why a lease could not be renewed.
-    async fn explain(&self, lease: &Arc<Lease>) {
+    async fn find_loss_reason(&self, lease: &Arc<Lease>) {
         let mine = Arc::clone(lease);
         let check = work(move |tx| {
             Box::pin(async move {
-                let held = hold(tx, &mine.session).await?;
-                mine.check(held).map(|_| ())
+                let row = lock_session_row(tx, &mine.session).await?;
+                mine.check(row).map(|_| ())
             })
         });
         if let Err(JournalError::Lost { reason, .. }) = self.database.write(false, check).await {

@@ -15,18 +15,20 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
-use super::append::{Append, Appended};
-use super::ended::Token;
+use super::append::{Append, AppendOutcome};
+use super::ended_leases::Token;
 use super::store::SqlStore;
-use super::{Database, Exclude, Hints, Query, Questions, Row, SqlOptions, Tx, Value, Work, schema};
+use super::{
+    BlobLock, Database, GrowthHints, Query, ReadWork, Row, SqlOptions, Tx, TxWork, Value, schema,
+};
 use crate::disk::{Disk as _, RealDisk};
 use crate::io;
 
 /// How long to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Older ones can lose committed pages when the log starts anew.
-const OLDEST: i32 = 3_051_003;
+const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
 /// Keeps sessions in a SQLite database.
 ///
@@ -97,14 +99,14 @@ impl Sqlite {
                 }
             });
         thread.map_err(|error| io("start a thread for", &path, &error))?;
-        opened.await.map_err(|_| gone(&path))??;
+        opened.await.map_err(|_| writer_ended(&path))??;
         Ok(Self { path, jobs, readers: Arc::default(), clock })
     }
 
-    fn ask<T: Send + 'static>(
+    fn submit<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> oneshot::Receiver<Result<T, JournalError>> {
         let (answer, asked) = oneshot::channel();
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
@@ -117,17 +119,17 @@ impl Sqlite {
     }
 }
 
-fn gone(path: &Path) -> JournalError {
+fn writer_ended(path: &Path) -> JournalError {
     io("use", path, "its writing thread ended")
 }
 
 impl Writer {
     fn open(path: &Path, clock: &dyn Clock) -> Result<Self, JournalError> {
-        if rusqlite::version_number() < OLDEST {
+        if rusqlite::version_number() < MIN_SQLITE_VERSION {
             return Err(unsuitable(path, format!("SQLite {} is too old", rusqlite::version())));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        if let Ok(Some(network)) = RealDisk.network(folder) {
+        if let Ok(Some(network)) = RealDisk.network_file_system(folder) {
             return Err(unsuitable(
                 path,
                 format!(
@@ -145,7 +147,7 @@ impl Writer {
         let fail = |error: &rusqlite::Error| io("open", path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| fail(&error))?;
-        connection.busy_timeout(PATIENCE).map_err(|error| fail(&error))?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| fail(&error))?;
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
             .map_err(|error| fail(&error))?;
@@ -154,7 +156,7 @@ impl Writer {
         }
         let mut writer = Self { connection, durable: None };
         let place = path.display().to_string();
-        let migrate: Work<()> =
+        let migrate: TxWork<()> =
             Box::new(move |tx| Box::pin(async move { schema::migrate(tx, &place).await }));
         writer.transact(path, clock, true, migrate)?;
         Ok(writer)
@@ -165,7 +167,7 @@ impl Writer {
         path: &Path,
         clock: &dyn Clock,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> Result<T, JournalError> {
         if self.durable != Some(durable) {
             // A commit waits for the log, and so for all that is in it, or for nothing.
@@ -189,16 +191,16 @@ fn transact<T>(
     path: &Path,
     clock: &dyn Clock,
     begin: &str,
-    work: Work<T>,
+    work: TxWork<T>,
 ) -> Result<T, JournalError> {
     let fail = |error: &rusqlite::Error| io("use", path, error);
     if !connection.is_autocommit() {
-        // Work before this panicked.
+        // TxWork before this panicked.
         connection.execute_batch("ROLLBACK").map_err(|error| fail(&error))?;
     }
     connection.execute_batch(begin).map_err(|error| fail(&error))?;
     let mut tx = SqliteTx { connection, path, clock };
-    let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(gone(path)));
+    let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(writer_ended(path)));
     let done = done.and_then(|done| {
         connection.execute_batch("COMMIT").map_err(|error| fail(&error))?;
         Ok(done)
@@ -217,18 +219,18 @@ impl Database for Sqlite {
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         // Asked for at once, so that what was asked first is done first.
-        let asked = self.ask(durable, work);
-        Box::pin(async move { asked.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+        let asked = self.submit(durable, work);
+        Box::pin(async move { asked.await.unwrap_or_else(|_| Err(writer_ended(&self.path))) })
     }
 
     fn read<T: Send + 'static>(
         &self,
-        query: Questions<T>,
+        query: ReadWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
-        let work: Work<T> = Box::new(move |tx| query(tx));
+        let work: TxWork<T> = Box::new(move |tx| query(tx));
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
@@ -241,14 +243,16 @@ impl Database for Sqlite {
             readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             done
         });
-        Box::pin(async move { read.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+        Box::pin(async move { read.await.unwrap_or_else(|_| Err(writer_ended(&self.path))) })
     }
 
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>> {
         let durable = append.durable;
         let run = super::work(move |tx| Box::pin(async move { append.run(tx).await }));
         let asked = self.write(durable, run);
-        Box::pin(async move { Ok(if asked.await? { Appended::Done } else { Appended::Refused }) })
+        Box::pin(async move {
+            Ok(if asked.await? { AppendOutcome::Done } else { AppendOutcome::Refused })
+        })
     }
 
     fn renew(
@@ -273,14 +277,14 @@ impl Database for Sqlite {
         self.write(false, renew)
     }
 
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>> {
         // Done before whatever is asked for next.
-        drop(self.ask(false, work));
+        drop(self.submit(false, work));
         None
     }
 
-    fn hints(&self) -> Hints {
-        Hints(None)
+    fn growth_hints(&self) -> GrowthHints {
+        GrowthHints(None)
     }
 
     fn place(&self) -> String {
@@ -292,7 +296,7 @@ fn reader(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         Ok(connection)
     };
     open().map_err(|error: rusqlite::Error| io("open", path, error))
@@ -356,7 +360,7 @@ impl SqliteTx<'_> {
         Ok(found)
     }
 
-    fn change(&self, sql: &str, values: &[Value]) -> rusqlite::Result<usize> {
+    fn execute_sql(&self, sql: &str, values: &[Value]) -> rusqlite::Result<usize> {
         self.connection
             .prepare_cached(&translated(sql))?
             .execute(rusqlite::params_from_iter(values))
@@ -373,7 +377,8 @@ impl Query for SqliteTx<'_> {
 #[async_trait::async_trait]
 impl Tx for SqliteTx<'_> {
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
-        let done = self.change(sql, &values).map_err(|error| io("write", self.path, &error))?;
+        let done =
+            self.execute_sql(sql, &values).map_err(|error| io("write", self.path, &error))?;
         Ok(done as u64)
     }
 
@@ -381,13 +386,13 @@ impl Tx for SqliteTx<'_> {
         Ok(self.clock.now().as_millisecond())
     }
 
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError> {
         let sql = "SELECT COALESCE(MAX(id), 0) + 1 FROM robota_journals";
         let found = self.connection.query_row(sql, [], |row| row.get(0));
         found.map_err(|error| io("read", self.path, &error))
     }
 
-    async fn exclude(&mut self, _what: Exclude) -> Result<(), JournalError> {
+    async fn lock_blobs(&mut self, _what: BlobLock) -> Result<(), JournalError> {
         // There is one writing transaction at a time.
         Ok(())
     }

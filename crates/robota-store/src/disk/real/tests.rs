@@ -8,7 +8,7 @@ fn network_file_systems_are_known_by_their_numbers() {
         assert_eq!(network_name(local), None, "{local:x}");
     }
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(RealDisk.network(folder.path()).unwrap(), None);
+    assert_eq!(RealDisk.network_file_system(folder.path()).unwrap(), None);
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn a_lock_whose_file_was_deleted_is_no_lock() {
 fn a_shared_lock_is_shared_and_keeps_out_who_wants_it_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
-    let one = RealDisk.lock(&path, Share::Together).unwrap();
-    let two = RealDisk.lock(&path, Share::Together).unwrap();
+    let one = RealDisk.lock(&path, LockMode::Shared).unwrap();
+    let two = RealDisk.lock(&path, LockMode::Shared).unwrap();
     assert!(RealDisk.try_lock(&path, "").unwrap().is_err());
     drop((one, two));
-    RealDisk.lock(&path, Share::Alone).unwrap();
+    RealDisk.lock(&path, LockMode::Exclusive).unwrap();
 }

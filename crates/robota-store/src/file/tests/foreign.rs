@@ -58,7 +58,7 @@ fn a_session_without_the_users_seal_is_read_and_listed_but_not_opened() {
         &disk,
         &identity("theirs"),
         forged.as_bytes(),
-        crate::file::replace::Wait::No,
+        crate::file::replace::SyncMode::No,
     )
     .unwrap();
     let error = ours.open(&id("theirs")).err().unwrap();

@@ -5,7 +5,7 @@ use robota_core::journal::{JournalError, SessionFilter};
 use robota_core::usage::Usage;
 
 use super::*;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::sim::{Crash, Moment};
 
 fn turn_finished(epoch: u32, seq: u64) -> Arc<Envelope> {
@@ -58,7 +58,7 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
     writer.append(&[turn_finished(epoch, seq)], Durability::Synced).unwrap();
     let seqs: Vec<_> = read(&files, session).iter().map(|event| event.seq).collect();
     assert_eq!(seqs, (1..=seq).collect::<Vec<_>>(), "{}", what());
-    assert_eq!(files.pick(session, &seqs).unwrap().len(), seqs.len(), "{}", what());
+    assert_eq!(files.read_events(session, &seqs).unwrap().len(), seqs.len(), "{}", what());
     there.len()
 }
 
@@ -180,7 +180,7 @@ fn a_deletion_is_whole_or_can_be_repeated() {
 
 #[test]
 fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
-    for level in [Level::Strict, Level::Relaxed] {
+    for level in [DurabilityLevel::Strict, DurabilityLevel::Relaxed] {
         let disk = SimDisk::new();
         let store = FileStore::new("/home/sessions").with_level(level);
         let store = store.with_disk(Arc::new(disk.clone())).files;
@@ -202,11 +202,11 @@ fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
                         let expected: Vec<_> =
                             all.iter().take(events.len()).map(|e| (**e).clone()).collect();
                         assert_eq!(events, expected);
-                        if level == Level::Strict {
+                        if level == DurabilityLevel::Strict {
                             assert!(events.len() >= told.safe_at(moment), "{}", crash.fate);
                         }
                     }
-                    Err(JournalError::NotFound(_)) => assert_eq!(level, Level::Relaxed),
+                    Err(JournalError::NotFound(_)) => assert_eq!(level, DurabilityLevel::Relaxed),
                     Err(error) => panic!("{level:?} {moment:?} {}: {error}", crash.fate),
                 }
             }

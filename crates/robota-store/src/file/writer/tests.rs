@@ -6,7 +6,7 @@ use robota_core::journal::JournalError;
 
 use super::super::{FileStore, Files};
 use super::Writer;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::sim::SimDisk;
 
 fn event(seq: u64) -> Arc<Envelope> {
@@ -179,9 +179,9 @@ fn each_level_waits_for_what_it_says() {
         writer.append(&[], Durability::Synced).unwrap();
         (written, synced, disk.syncs() - begun - written - synced)
     };
-    assert_eq!(syncs(Level::Strict), (1, 1, 1));
-    assert_eq!(syncs(Level::Barrier), (0, 1, 1));
-    assert_eq!(syncs(Level::Relaxed), (0, 0, 0));
+    assert_eq!(syncs(DurabilityLevel::Strict), (1, 1, 1));
+    assert_eq!(syncs(DurabilityLevel::Barrier), (0, 1, 1));
+    assert_eq!(syncs(DurabilityLevel::Relaxed), (0, 0, 0));
 }
 
 #[test]

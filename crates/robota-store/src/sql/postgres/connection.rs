@@ -9,7 +9,7 @@ use robota_core::journal::JournalError;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::super::{Exclude, Query, Row, Tx, Value, Work};
+use super::super::{BlobLock, Query, Row, Tx, TxWork, Value};
 
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ macro_rules! now {
 pub(super) use now;
 
 /// Those who keep and sweep blobs exclude each other by this number.
-const BLOBS: i64 = 0x726f_626f_7461_0002;
+const BLOBS_LOCK: i64 = 0x726f_626f_7461_0002;
 
 /// What went wrong, with what the server says.
 pub(super) fn describe(error: &tokio_postgres::Error) -> String {
@@ -77,13 +77,13 @@ impl Connections {
 
     /// Gives up a connection that failed, and those that wait beside it: they lead to the same
     /// server.
-    pub(super) fn give_up(&self, client: Object) {
+    pub(super) fn discard(&self, client: Object) {
         drop(Object::take(client));
         drop(self.pool.retain(|_, _| false));
     }
 
     /// Waits for an answer that is due soon.
-    pub(super) async fn soon<T>(
+    pub(super) async fn with_timeout<T>(
         &self,
         action: &'static str,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -166,9 +166,9 @@ fn values(rows: &[tokio_postgres::Row]) -> Result<Vec<Row>, tokio_postgres::Erro
 }
 
 /// A connection with a transaction. Dropped before its end it is closed, and the server rolls back.
-struct Begun(Option<Object>);
+struct OpenTransaction(Option<Object>);
 
-impl Drop for Begun {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         drop(self.0.take().map(Object::take));
     }
@@ -180,9 +180,9 @@ impl Connections {
     async fn begin(&self, durable: bool) -> Result<Object, JournalError> {
         let sql = if durable { "BEGIN" } else { "BEGIN; SET LOCAL synchronous_commit = off" };
         for _ in 0..2 {
-            let mut begun = Begun(Some(self.get().await?));
+            let mut begun = OpenTransaction(Some(self.get().await?));
             let Some(client) = &begun.0 else { continue };
-            match self.soon("write", client.batch_execute(sql)).await {
+            match self.with_timeout("write", client.batch_execute(sql)).await {
                 Ok(()) => return begun.0.take().ok_or_else(|| self.unreachable()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Connection(_)) => drop(self.pool.retain(|_, _| false)),
@@ -200,9 +200,9 @@ impl Connections {
     pub(super) async fn transact<T>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> Result<T, JournalError> {
-        let mut begun = Begun(Some(self.begin(durable).await?));
+        let mut begun = OpenTransaction(Some(self.begin(durable).await?));
         let Some(client) = &begun.0 else { return Err(self.unreachable()) };
         let done = work(&mut PostgresTx { client, connections: self }).await;
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
@@ -234,13 +234,13 @@ async fn rows(
 }
 
 impl PostgresTx<'_> {
-    async fn change(&self, sql: &str, given: &[Value]) -> Result<u64, tokio_postgres::Error> {
+    async fn execute_sql(&self, sql: &str, given: &[Value]) -> Result<u64, tokio_postgres::Error> {
         let statement = self.client.prepare_cached(sql).await?;
         self.client.execute(&statement, &parameters(given)).await
     }
 
     async fn number(&mut self, sql: &str) -> Result<i64, JournalError> {
-        self.first(sql, vec![]).await?.ok_or_else(|| super::super::odd(None))?.int()
+        self.first(sql, vec![]).await?.ok_or_else(|| super::super::unexpected_column(None))?.int()
     }
 }
 
@@ -255,7 +255,7 @@ impl Query for PostgresTx<'_> {
 #[async_trait::async_trait]
 impl Tx for PostgresTx<'_> {
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
-        let changed = self.change(sql, &values).await;
+        let changed = self.execute_sql(sql, &values).await;
         changed.map_err(|error| failed("write", &self.connections.place, &error))
     }
 
@@ -266,29 +266,29 @@ impl Tx for PostgresTx<'_> {
         }
     }
 
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError> {
         self.number("SELECT nextval('robota_journal_ids')").await
     }
 
-    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError> {
+    async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError> {
         let sql = match what {
-            Exclude::Keeping => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
-            Exclude::Sweeping => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
+            BlobLock::Put => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
+            BlobLock::Sweep => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
         };
-        self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ())
+        self.query(sql, vec![Value::Int(BLOBS_LOCK)]).await.map(|_| ())
     }
 }
 
 /// Statements that change nothing, each by itself. One whose connection fails is asked again on
 /// another one.
-pub(super) struct Reading<'t> {
+pub(super) struct PostgresReader<'t> {
     pub(super) connections: &'t Connections,
     pub(super) client: Option<Object>,
     /// Whether the connection answered already: a longer answer may take its time then.
     pub(super) answered: bool,
 }
 
-impl Reading<'_> {
+impl PostgresReader<'_> {
     async fn rows(&mut self, sql: &str, given: &[Value]) -> Result<Vec<Row>, Failure> {
         let client = match self.client.take() {
             Some(client) => client,
@@ -298,11 +298,11 @@ impl Reading<'_> {
         let rows = if self.answered {
             answer.await.map_err(|error| self.connections.failure("read", &error))
         } else {
-            self.connections.soon("read", answer).await
+            self.connections.with_timeout("read", answer).await
         };
         if matches!(rows, Err(Failure::Connection(_))) {
             self.answered = false;
-            self.connections.give_up(client);
+            self.connections.discard(client);
         } else {
             self.answered = true;
             self.client = Some(client);
@@ -312,7 +312,7 @@ impl Reading<'_> {
 }
 
 #[async_trait::async_trait]
-impl Query for Reading<'_> {
+impl Query for PostgresReader<'_> {
     async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
         match self.rows(sql, &values).await {
             Err(Failure::Connection(_)) => self.rows(sql, &values).await,

@@ -26,13 +26,13 @@ pub(super) fn fresh_token() -> Token {
 
 /// The leases of one store that nobody has any more, and since when.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct EndedLeases {
     /// Older than this they ran out in the database too.
     keep: Duration,
     tokens: Mutex<HashMap<Token, Instant>>,
 }
 
-impl Ended {
+impl EndedLeases {
     /// For leases that last so long.
     pub(super) fn new(ttl: Duration) -> Self {
         // Twice: two clocks need not agree on how long it is.
@@ -48,7 +48,7 @@ impl Ended {
     }
 
     /// Whether it was a lease of this store, and is nobody's.
-    pub(super) fn has(&self, token: Token) -> bool {
+    pub(super) fn contains(&self, token: Token) -> bool {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&token)
     }
 }

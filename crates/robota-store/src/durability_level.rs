@@ -6,7 +6,7 @@ use robota_core::event::Durability;
 ///
 /// The death of this process loses nothing at any level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Level {
+pub enum DurabilityLevel {
     /// Every append waits for the disk: the loss of power loses nothing that was acknowledged.
     Strict,
     /// Waits where the event table says so: the loss of power may take back events that came after
@@ -17,7 +17,7 @@ pub enum Level {
     Relaxed,
 }
 
-impl Level {
+impl DurabilityLevel {
     /// Whether an append that asks for this waits for the disk.
     #[must_use]
     pub fn waits(self, asked: Durability) -> bool {

@@ -10,10 +10,10 @@ use robota_core::ids::SessionId;
 use sha2::{Digest, Sha256};
 
 /// The longest name that is kept readable.
-const LONGEST: usize = 120;
+const MAX_NAME: usize = 120;
 
 /// How much of a long id stays readable before its hash.
-const PREFIX: usize = 48;
+const READABLE_PREFIX: usize = 48;
 
 /// The name of a session's folder.
 pub(super) fn folder_name(session: &SessionId) -> String {
@@ -32,7 +32,7 @@ pub(super) fn folder_name(session: &SessionId) -> String {
         // No escape looks like this.
         return "%".to_owned();
     }
-    if name.len() <= LONGEST { name } else { hashed(id, &name) }
+    if name.len() <= MAX_NAME { name } else { hashed(id, &name) }
 }
 
 /// `%-` is no escape either, so a hashed name is never the name of a short id.
@@ -42,7 +42,7 @@ fn hashed(id: &str, name: &str) -> String {
         let _ = write!(hash, "{byte:02x}");
     }
     // The name is ASCII: any cut is between characters.
-    format!("{}%-{hash}", name.get(..PREFIX).unwrap_or_default())
+    format!("{}%-{hash}", name.get(..READABLE_PREFIX).unwrap_or_default())
 }
 
 fn is_plain(byte: u8) -> bool {

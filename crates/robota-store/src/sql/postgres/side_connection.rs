@@ -18,18 +18,18 @@ use tokio::sync::broadcast;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, Socket, Statement};
 
-use super::super::Hints;
-use super::super::ended::Token;
+use super::super::GrowthHints;
+use super::super::ended_leases::Token;
 use super::connection::{failed, now};
 
 /// At most 20 notifications a second.
-const BETWEEN: Duration = Duration::from_millis(50);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long a hint may take.
-const HINT: Duration = Duration::from_secs(2);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest payload; the server allows a little more. More journals than fit are all.
-const PAYLOAD: usize = 7_000;
+const MAX_PAYLOAD: usize = 7_000;
 
 /// What a store listens for.
 const CHANNEL: &str = "robota_events";
@@ -38,26 +38,26 @@ type Connect =
     Box<dyn Fn() -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
 /// The connection, which is made when it is needed and made again when it fails.
-pub(super) struct Side {
+pub(super) struct SideConnection {
     connect: Connect,
     place: String,
     time: Option<Arc<dyn Clock>>,
-    open: tokio::sync::Mutex<Option<Open>>,
+    open: tokio::sync::Mutex<Option<OpenConnection>>,
     /// Whether notifications are sent and received.
     notify: bool,
     listening: AtomicBool,
-    heard: broadcast::Sender<Arc<str>>,
+    notifications: broadcast::Sender<Arc<str>>,
     /// The journals that grew since the last notification; none when none is due.
     grown: Mutex<Option<BTreeSet<i64>>>,
 }
 
-struct Open {
+struct OpenConnection {
     client: Client,
     renew: Statement,
     listens: bool,
 }
 
-impl Side {
+impl SideConnection {
     pub(super) fn new<T>(
         config: Config,
         tls: T,
@@ -71,8 +71,8 @@ impl Side {
         T::TlsConnect: Sync + Send,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        let heard = broadcast::Sender::new(256);
-        let listeners = heard.clone();
+        let notifications = broadcast::Sender::new(256);
+        let listeners = notifications.clone();
         let connect: Connect = Box::new(move || {
             let (config, tls, listeners) = (config.clone(), tls.clone(), listeners.clone());
             Box::pin(async move {
@@ -97,7 +97,7 @@ impl Side {
             open: tokio::sync::Mutex::default(),
             notify,
             listening: AtomicBool::new(false),
-            heard,
+            notifications,
             grown: Mutex::default(),
         })
     }
@@ -105,12 +105,12 @@ impl Side {
     /// Runs something on the connection. One that fails is made anew the next time.
     async fn with<T>(
         &self,
-        run: impl AsyncFnOnce(&mut Open) -> Result<T, tokio_postgres::Error>,
+        run: impl AsyncFnOnce(&mut OpenConnection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let mut slot = self.open.lock().await;
         // Taken out, so that it is closed when this is given up half way.
         let open = slot.take().filter(|open| !open.client.is_closed());
-        let done: Result<(Open, T), tokio_postgres::Error> = async {
+        let done: Result<(OpenConnection, T), tokio_postgres::Error> = async {
             let mut open = match open {
                 Some(open) => open,
                 None => self.connect().await?,
@@ -128,7 +128,7 @@ impl Side {
         Ok(done)
     }
 
-    async fn connect(&self) -> Result<Open, tokio_postgres::Error> {
+    async fn connect(&self) -> Result<OpenConnection, tokio_postgres::Error> {
         let client = (self.connect)().await?;
         // Neither a renewal nor a notification waits for the server's disk.
         client.batch_execute("SET synchronous_commit = off").await?;
@@ -139,7 +139,7 @@ impl Side {
              WHERE l.journal = mine.journal AND l.token = mine.token RETURNING l.journal"
         );
         let renew = client.prepare(renew).await?;
-        Ok(Open { client, renew, listens: false })
+        Ok(OpenConnection { client, renew, listens: false })
     }
 
     pub(super) async fn renew(
@@ -160,7 +160,7 @@ impl Side {
     }
 
     /// A journal grew: others get a hint within 50 ms or so.
-    pub(super) fn grew(self: &Arc<Self>, journal: i64) {
+    pub(super) fn notify_growth(self: &Arc<Self>, journal: i64) {
         if !self.notify {
             return;
         }
@@ -170,11 +170,11 @@ impl Side {
             return;
         }
         *grown = Some(BTreeSet::from([journal]));
-        tokio::spawn(Arc::clone(self).send());
+        tokio::spawn(Arc::clone(self).send_notifications());
     }
 
     /// Sends what is to be sent until there is nothing more.
-    async fn send(self: Arc<Self>) {
+    async fn send_notifications(self: Arc<Self>) {
         loop {
             let journals = {
                 let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,7 +188,7 @@ impl Side {
             };
             let mut payload = String::new();
             for journal in journals {
-                if payload.len() > PAYLOAD {
+                if payload.len() > MAX_PAYLOAD {
                     "*".clone_into(&mut payload);
                     break;
                 }
@@ -201,23 +201,23 @@ impl Side {
             let notify = self.with(async |open| {
                 open.client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await
             });
-            let _ = tokio::time::timeout(HINT, notify).await;
-            tokio::time::sleep(BETWEEN).await;
+            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, notify).await;
+            tokio::time::sleep(NOTIFY_INTERVAL).await;
         }
     }
 
-    /// What is heard from now on.
-    pub(super) fn hints(self: &Arc<Self>) -> Hints {
+    /// What is notifications from now on.
+    pub(super) fn growth_hints(self: &Arc<Self>) -> GrowthHints {
         if !self.notify {
-            return Hints(None);
+            return GrowthHints(None);
         }
-        let heard = self.heard.subscribe();
+        let notifications = self.notifications.subscribe();
         if !self.listening.swap(true, Ordering::SeqCst) {
             let this = Arc::clone(self);
             tokio::spawn(async move {
-                let _ = tokio::time::timeout(HINT, this.with(async |_| Ok(()))).await;
+                let _ = tokio::time::timeout(NOTIFY_TIMEOUT, this.with(async |_| Ok(()))).await;
             });
         }
-        Hints(Some(heard))
+        GrowthHints(Some(notifications))
     }
 }

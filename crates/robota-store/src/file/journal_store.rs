@@ -19,12 +19,12 @@ const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl FileStore {
     /// Runs what blocks where blocking is fine.
-    async fn off<T: Send + 'static>(
+    async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Files>) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let files = Arc::clone(&self.files);
-        blocking("the sessions", move || work(&files)).await
+        run_blocking("the sessions", move || work(&files)).await
     }
 
     /// Copies a session that somebody else wrote into one of this user's. The source stays.
@@ -37,7 +37,7 @@ impl FileStore {
         target: &SessionId,
     ) -> Result<SessionHead, JournalError> {
         let (source, target) = (source.clone(), target.clone());
-        self.off(move |files| {
+        self.blocking(move |files| {
             // Gives the session free again.
             drop(files.import(&source, &target)?);
             files.head(&target)
@@ -51,7 +51,7 @@ impl FileStore {
     /// # Errors
     /// When the store cannot be read or written.
     pub async fn sweep(&self) -> Result<usize, JournalError> {
-        self.off(|files| files.sweep(&files.all_blobs()?)).await
+        self.blocking(|files| files.sweep(&files.all_blobs()?)).await
     }
 }
 
@@ -59,12 +59,12 @@ impl FileStore {
 impl JournalStore for FileStore {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.create(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.create(&session)).await.map(FileJournal::boxed)
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.open(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.open(&session)).await.map(FileJournal::boxed)
     }
 
     async fn read(
@@ -74,22 +74,26 @@ impl JournalStore for FileStore {
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.read(&session, after_seq, limit)).await
+        self.blocking(move |files| files.read(&session, after_seq, limit)).await
     }
 
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
         let (session, seqs) = (session.clone(), seqs.to_vec());
-        self.off(move |files| files.pick(&session, &seqs)).await
+        self.blocking(move |files| files.read_events(&session, &seqs)).await
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.head(&session)).await
+        self.blocking(move |files| files.head(&session)).await
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let filter = filter.clone();
-        self.off(move |files| files.list(&filter)).await
+        self.blocking(move |files| files.list(&filter)).await
     }
 
     async fn fork(
@@ -100,17 +104,19 @@ impl JournalStore for FileStore {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
-        self.off(move |files| files.fork(&parent, at, &child, &first)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.fork(&parent, at, &child, &first))
+            .await
+            .map(FileJournal::boxed)
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.delete(&session)).await
+        self.blocking(move |files| files.delete(&session)).await
     }
 
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.bytes(&session)).await
+        self.blocking(move |files| files.bytes(&session)).await
     }
 
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
@@ -118,7 +124,7 @@ impl JournalStore for FileStore {
         loop {
             let (session, before) = (session.clone(), seen);
             let (there, end) =
-                self.off(move |files| files.grown_past(&session, seq, before)).await?;
+                self.blocking(move |files| files.grown_past(&session, seq, before)).await?;
             if there {
                 return Ok(());
             }
@@ -155,7 +161,7 @@ impl Journal for FileJournal {
     ) -> Result<(), JournalError> {
         let writer = Arc::clone(&self.writer);
         let events = events.to_vec();
-        blocking("the journal", move || {
+        run_blocking("the journal", move || {
             writer.lock().unwrap_or_else(PoisonError::into_inner).append(&events, durability)
         })
         .await
@@ -163,7 +169,7 @@ impl Journal for FileJournal {
 }
 
 /// Runs what blocks where blocking is fine.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     place: &'static str,
     work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
