@@ -28,19 +28,19 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
-pub(crate) use request::{Accepted, Reply, Request, Rewrite, SendRequest};
+pub(crate) use request::{AcceptedInput, Reply, Request, Rewrite, SendRequest};
 
 use crate::approvals::ApprovalQueue;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::{SessionHub, StoreFailure};
-use crate::open::Strategy;
+use crate::open::ResumeStrategy;
 use crate::setup::TurnSetup;
 
 /// While the journal cannot be written, it is tried again after this, then twice as long.
-const FLUSH_FIRST: Duration = Duration::from_secs(1);
+const FLUSH_RETRY_MIN: Duration = Duration::from_secs(1);
 /// The longest of those delays.
-const FLUSH_MOST: Duration = Duration::from_secs(30);
+const FLUSH_RETRY_MAX: Duration = Duration::from_secs(30);
 
 /// What the task and the handles of a session share. It holds no sender of requests, so that the
 /// session ends when the last handle is dropped.
@@ -83,7 +83,7 @@ impl Shared {
 pub(crate) struct StartOptions {
     pub(crate) source: SessionSource,
     /// What becomes of what a crash left open.
-    pub(crate) recovery: Option<Strategy>,
+    pub(crate) recovery: Option<ResumeStrategy>,
     pub(crate) hints: Vec<RecoveryHint>,
     /// The previous writer closed the session and left nothing open.
     pub(crate) closed: bool,
@@ -225,7 +225,7 @@ impl Actor {
             () = lost.cancelled() => return self.on_lease_lost(),
             request = requests.recv() => {
                 let flow = match request {
-                    Some(request) => self.handle(request).await,
+                    Some(request) => self.on_request(request).await,
                     None => Flow::Close { reason: "dropped".to_owned(), reply: None },
                 };
                 // Requests do not starve what runs.
@@ -245,12 +245,12 @@ impl Actor {
     /// SessionStart hooks, before anything else happens. Their context goes with the next input.
     async fn begin(&mut self) {
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionStart) {
+        if hooks.has_event(HookEvent::SessionStart) {
             let model = Some(self.shared.turn_setup().setup.config.turn.model.clone());
             let data = HookData::SessionStart { source: self.options.source, model };
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
-                hooks.started_with(context);
+                hooks.set_start_context(context);
             }
         }
         if std::mem::take(&mut self.options.continue_turn) && !self.options.needs_recovery {
@@ -318,7 +318,7 @@ impl Actor {
 
     fn turn_ended(&mut self, report: &TurnReport) {
         if report.end == TurnEnd::StoreFailed {
-            let delay = FLUSH_FIRST;
+            let delay = FLUSH_RETRY_MIN;
             self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
             let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
             let error = report.error.clone().unwrap_or_else(unknown);
@@ -332,7 +332,7 @@ impl Actor {
     async fn retry_flush(&mut self) {
         let Some(backoff) = self.blocked.take() else { return };
         if self.recorder.flush().await.is_err() {
-            let delay = (backoff.delay * 2).min(FLUSH_MOST);
+            let delay = (backoff.delay * 2).min(FLUSH_RETRY_MAX);
             self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
         }
     }
@@ -342,7 +342,7 @@ impl Actor {
         while self.background.try_join_next().is_some() {}
         let failed = matches!(report.end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
         let hooks = self.shared.hooks.clone();
-        if !failed || !hooks.stands_at(HookEvent::StopFailure) {
+        if !failed || !hooks.has_event(HookEvent::StopFailure) {
             return;
         }
         let error = report.error.as_ref();
@@ -400,7 +400,7 @@ impl Actor {
         });
         while self.background.join_next().await.is_some() {}
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionEnd) {
+        if hooks.has_event(HookEvent::SessionEnd) {
             let data = HookData::SessionEnd { reason: reason.to_owned() };
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }

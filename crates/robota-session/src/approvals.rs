@@ -42,9 +42,9 @@ where
     Arc::new(FnApprover(Box::new(move |question| Box::pin(ask(question)))))
 }
 
-type Asked = futures::future::BoxFuture<'static, Answer>;
+type AnswerFuture = futures::future::BoxFuture<'static, Answer>;
 
-struct FnApprover(Box<dyn Fn(Question) -> Asked + Send + Sync>);
+struct FnApprover(Box<dyn Fn(Question) -> AnswerFuture + Send + Sync>);
 
 #[async_trait::async_trait]
 impl Approver for FnApprover {

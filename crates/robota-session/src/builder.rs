@@ -26,7 +26,7 @@ use crate::hooks::{CodeHook, HookFiles};
 use crate::open::{self, Resume};
 use crate::session::Session;
 use crate::setup::{Setup, Summaries};
-use crate::spill::DEFAULT_LIMIT;
+use crate::tool_output::DEFAULT_LIMIT;
 
 /// Builds a [`Session`]. Without a gate only read-only tools may run. Without anyone to answer,
 /// questions are denied.
@@ -62,7 +62,7 @@ impl SessionBuilder {
             name: None,
             spawned_by: None,
             callbacks: Callbacks::new(),
-            spill: Some(DEFAULT_LIMIT),
+            output_limit: Some(DEFAULT_LIMIT),
             aftermath: None,
         };
         Self { setup }
@@ -200,7 +200,7 @@ impl SessionBuilder {
     /// Output of one call longer than this many bytes is cut to its head and tail; none never cuts.
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
-        self.setup.spill = bytes;
+        self.setup.output_limit = bytes;
         self
     }
 

@@ -13,7 +13,7 @@ use robota_core::project::{StreamText, TextUpdate};
 use robota_core::tool::{Ran, ToolOutcome};
 use serde_json::Value;
 
-type Shown<T> = Arc<dyn Fn(T) + Send + Sync>;
+type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
 /// A tool call, as it is shown to people.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,11 +59,11 @@ pub struct CompactionReport {
 /// block. A panic in one is logged and ends nothing else.
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    text: Option<Shown<String>>,
-    text_reset: Option<Shown<()>>,
-    tool: Option<Shown<ToolExecution>>,
-    context: Option<Shown<ContextState>>,
-    compaction: Option<Shown<CompactionReport>>,
+    text: Option<Callback<String>>,
+    text_reset: Option<Callback<()>>,
+    tool: Option<Callback<ToolExecution>>,
+    context: Option<Callback<ContextState>>,
+    compaction: Option<Callback<CompactionReport>>,
 }
 
 impl Callbacks {
@@ -130,11 +130,11 @@ impl Callbacks {
             window,
             text: StreamText::default(),
             calls: HashMap::new(),
-            begun: None,
-            finished: None,
+            compaction_started: None,
+            compaction_summary: None,
         });
         Some(Arc::new(move |envelope| {
-            follower.lock().unwrap_or_else(PoisonError::into_inner).see(&envelope.event);
+            follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
         }))
     }
 }
@@ -145,14 +145,14 @@ struct Follower {
     window: u64,
     text: StreamText,
     calls: HashMap<CallId, ToolUse>,
-    /// A compaction that has begun.
-    begun: Option<(CompactionTrigger, ContextEstimate)>,
+    /// A compaction that has compaction_started.
+    compaction_started: Option<(CompactionTrigger, ContextEstimate)>,
     /// Its summary, until it is known how full the window is now.
-    finished: Option<String>,
+    compaction_summary: Option<String>,
 }
 
 impl Follower {
-    fn see(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         if let Some(update) = self.text.push(event) {
             match (&update, &self.callbacks.text_reset, &self.callbacks.text) {
                 (TextUpdate::Reset, Some(show), _) => show(()),
@@ -192,9 +192,13 @@ impl Follower {
                     show(exact.state());
                 }
             }
-            Event::CompactionStarted(data) => self.begun = Some((data.trigger, data.before)),
-            Event::CompactionFinished(data) => self.finished = Some(data.summary.text()),
-            Event::CompactionFailed(_) => (self.begun, self.finished) = (None, None),
+            Event::CompactionStarted(data) => {
+                self.compaction_started = Some((data.trigger, data.before))
+            }
+            Event::CompactionFinished(data) => self.compaction_summary = Some(data.summary.text()),
+            Event::CompactionFailed(_) => {
+                (self.compaction_started, self.compaction_summary) = (None, None)
+            }
             Event::TurnFinished(_) => self.calls.clear(),
             _ => {}
         }
@@ -207,7 +211,8 @@ impl Follower {
     }
 
     fn show_compaction(&mut self, after: &ContextEstimate) {
-        if let (Some(summary), Some((trigger, before))) = (self.finished.take(), self.begun.take())
+        if let (Some(summary), Some((trigger, before))) =
+            (self.compaction_summary.take(), self.compaction_started.take())
             && let Some(show) = &self.callbacks.compaction
         {
             let (before, after) = (before.state(), after.state());

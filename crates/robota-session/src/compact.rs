@@ -25,11 +25,11 @@ pub(crate) use hooked::HookedCompactor;
 pub const SUMMARY_PREFIX: &str = "[Context Summary]";
 
 /// The share of the window that is kept word for word, at most.
-const KEEP: f64 = 0.2;
+const KEEP_SHARE: f64 = 0.2;
 /// The longest summary, as a share of the window.
-const SUMMARY: f64 = 0.1;
+const SUMMARY_SHARE: f64 = 0.1;
 /// No summary needs more tokens than this, however large the window.
-const MAX_SUMMARY: u64 = 8_000;
+const MAX_SUMMARY_TOKENS: u64 = 8_000;
 
 /// Summarises with a model.
 pub struct SummaryCompactor {
@@ -59,11 +59,11 @@ impl SummaryCompactor {
     }
 
     fn summary_tokens(&self) -> u64 {
-        share(self.window, SUMMARY).clamp(200, MAX_SUMMARY)
+        share(self.window, SUMMARY_SHARE).clamp(200, MAX_SUMMARY_TOKENS)
     }
 
     /// How many bytes one request may carry, beside the summary so far and the answer.
-    fn room(&self) -> usize {
+    fn request_bytes(&self) -> usize {
         let reserved = self.summary_tokens() * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
         // Three bytes a token is careful for any language: letters outside ASCII take two or
         // three bytes each.
@@ -122,7 +122,7 @@ impl Compactor for SummaryCompactor {
     ) -> Result<Compaction, ErrorData> {
         let all: usize = request.view.iter().map(|message| transcript::size(message)).sum();
         // A short conversation that somebody wants summarised is summarised too.
-        let budget = share(self.window, KEEP).min(conservative_tokens(all as u64) / 4);
+        let budget = share(self.window, KEEP_SHARE).min(conservative_tokens(all as u64) / 4);
         let cut = boundary(&request.view, budget);
         let old: Vec<_> =
             request.view[..cut].iter().filter(|message| message.role() != Role::System).collect();
@@ -131,7 +131,7 @@ impl Compactor for SummaryCompactor {
             return Err(ErrorData::new(ErrorKind::Validation, text));
         }
         let (mut summary, mut usage) = (String::new(), Usage::default());
-        for piece in transcript::pieces(&old, self.room()) {
+        for piece in transcript::pieces(&old, self.request_bytes()) {
             let instructions = request.instructions.as_deref();
             let (text, cost) = self.ask(&summary, &piece, instructions, &context).await?;
             summary = text;

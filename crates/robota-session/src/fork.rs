@@ -34,14 +34,14 @@ pub async fn fork_stored(
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Cursor, SessionError> {
-    let places = Places::of(&load_state(store, parent).await?);
+    let places = ForkPoints::of(&load_state(store, parent).await?);
     let at = places.resolve(store, parent, place).await?;
-    drop(begin(store, parent, at, places, child, clock).await?);
+    drop(create_fork(store, parent, at, places, child, clock).await?);
     Ok(at)
 }
 
 /// Where a session can be forked now.
-pub(crate) struct Places {
+pub(crate) struct ForkPoints {
     /// The last event, when the session is at rest.
     at_rest: Option<Cursor>,
     pub(crate) points: SafePoints,
@@ -53,7 +53,7 @@ pub(crate) struct Places {
     pub(crate) state: Option<State>,
 }
 
-impl Places {
+impl ForkPoints {
     pub(crate) fn of(state: &State) -> Self {
         let resting = state.turn.is_none() && !state.compacting;
         Self {
@@ -76,8 +76,8 @@ impl Places {
         let found = match place {
             Selector::Latest => self.at_rest.or(self.points.last),
             Selector::Label(name) => self.labels.get(name).copied(),
-            Selector::SafePoint(number) => self.numbered(store, session, *number).await?,
-            Selector::At(cursor) => self.last_before(store, session, *cursor).await?,
+            Selector::SafePoint(number) => self.safe_point(store, session, *number).await?,
+            Selector::At(cursor) => self.safe_point_before(store, session, *cursor).await?,
         };
         found.ok_or_else(|| self.no_point(session, place))
     }
@@ -89,9 +89,9 @@ impl Places {
     }
 }
 
-impl Places {
+impl ForkPoints {
     /// The safe point of that number, counted from one.
-    async fn numbered(
+    async fn safe_point(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
@@ -100,7 +100,7 @@ impl Places {
         if number == 0 || number > self.points.count {
             return Ok(None);
         }
-        let mut lists = Lists::of(self);
+        let mut lists = SafePointLists::of(self);
         while let Some(list) = lists.next(store, session).await? {
             if let Some(at) = list.recent(number) {
                 return Ok(Some(at));
@@ -108,15 +108,15 @@ impl Places {
         }
         // Snapshots of older versions list no points.
         let mut count = 0;
-        find(store, session, |event| {
+        scan(store, session, |event| {
             count += u64::from(SafePoints::is_one(&event.event));
-            if count == number { Look::Take } else { Look::On }
+            if count == number { SearchStep::Found } else { SearchStep::Continue }
         })
         .await
     }
 
     /// The last safe point at or before an event, which must be one of the journal's.
-    async fn last_before(
+    async fn safe_point_before(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
@@ -126,7 +126,7 @@ impl Places {
         if at.first().map(Envelope::cursor) != Some(cursor) {
             return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
         }
-        let mut lists = Lists::of(self);
+        let mut lists = SafePointLists::of(self);
         while let Some(list) = lists.next(store, session).await? {
             let before = list.recent.iter().rev().find(|point| point.seq <= cursor.seq);
             if before.is_some() || list.count == 0 {
@@ -134,14 +134,14 @@ impl Places {
             }
         }
         let mut last = None;
-        find(store, session, |event| {
+        scan(store, session, |event| {
             if event.seq > cursor.seq {
-                return Look::Stop;
+                return SearchStep::Stop;
             }
             if SafePoints::is_one(&event.event) {
                 last = Some(event.cursor());
             }
-            Look::On
+            SearchStep::Continue
         })
         .await?;
         Ok(last)
@@ -149,15 +149,15 @@ impl Places {
 }
 
 /// The lists of safe points, newest first: the state's, then those of snapshot after snapshot.
-struct Lists {
+struct SafePointLists {
     state: Option<SafePoints>,
     snapshot: Option<u64>,
     /// How many points are before those of the last list.
     left: u64,
 }
 
-impl Lists {
-    fn of(places: &Places) -> Self {
+impl SafePointLists {
+    fn of(places: &ForkPoints) -> Self {
         let (state, snapshot) = (Some(places.points.clone()), places.snapshot);
         Self { state, snapshot, left: places.points.count }
     }
@@ -189,26 +189,26 @@ impl Lists {
     }
 }
 
-enum Look {
-    On,
-    Take,
+enum SearchStep {
+    Continue,
+    Found,
     Stop,
 }
 
 /// Reads a journal until an event is taken.
-async fn find(
+async fn scan(
     store: &dyn JournalStore,
     id: &SessionId,
-    mut look: impl FnMut(&Envelope) -> Look,
+    mut step: impl FnMut(&Envelope) -> SearchStep,
 ) -> Result<Option<Cursor>, JournalError> {
     let mut after = 0;
     loop {
         let page = store.read(id, after, PAGE).await?;
         for event in &page {
-            match look(event) {
-                Look::On => after = event.seq,
-                Look::Take => return Ok(Some(event.cursor())),
-                Look::Stop => return Ok(None),
+            match step(event) {
+                SearchStep::Continue => after = event.seq,
+                SearchStep::Found => return Ok(Some(event.cursor())),
+                SearchStep::Stop => return Ok(None),
             }
         }
         if page.len() < PAGE {
@@ -218,11 +218,11 @@ async fn find(
 }
 
 /// Begins a fork, open for writing. It is safe when this returns.
-pub(crate) async fn begin(
+pub(crate) async fn create_fork(
     store: &dyn JournalStore,
     parent: &SessionId,
     at: Cursor,
-    places: Places,
+    places: ForkPoints,
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Recorder, SessionError> {
@@ -251,12 +251,12 @@ pub(crate) async fn begin(
         None => load_state(store, child).await?,
     };
     let mut recorder = Recorder::continuing(journal, clock, state);
-    leave_behind(&mut recorder).await?;
+    close_parent_work(&mut recorder).await?;
     Ok(recorder)
 }
 
 /// Closes what a fork does not continue: its parent's turn, and inputs meant for the parent.
-async fn leave_behind(recorder: &mut Recorder) -> Result<(), JournalError> {
+async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
     let inputs = state.inputs.keys().cloned();
     let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());

@@ -18,15 +18,15 @@ pub struct PolicyGate {
 
 /// The policy without and with what somebody said yes to for the session.
 struct Rules {
-    given: Policy,
-    now: Policy,
+    configured: Policy,
+    effective: Policy,
     remembered: Vec<String>,
 }
 
 impl PolicyGate {
     /// A gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
-        let rules = Rules { given: policy.clone(), now: policy, remembered: Vec::new() };
+        let rules = Rules { configured: policy.clone(), effective: policy, remembered: Vec::new() };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
 
@@ -36,8 +36,8 @@ impl PolicyGate {
     /// When it cannot be read.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
         let mut rules = self.write();
-        rules.given.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
-        rules.now.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
+        rules.configured.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
+        rules.effective.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Rules> {
@@ -50,7 +50,8 @@ impl PolicyGate {
 }
 
 fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
-    let judgement = rules.read().unwrap_or_else(PoisonError::into_inner).now.judge(call, paths);
+    let judgement =
+        rules.read().unwrap_or_else(PoisonError::into_inner).effective.judge(call, paths);
     Judgement {
         verdict: judgement.verdict,
         class: judgement.class,
@@ -95,12 +96,12 @@ impl Gate for PolicyGate {
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
         let mut kept = self.write();
-        let mut now = kept.now.clone();
+        let mut now = kept.effective.clone();
         let source = Arc::new(RuleSource::session());
         for rule in rules {
             now.add(List::Allow, &source, rule, &*self.paths).map_err(|error| error.to_string())?;
         }
-        kept.now = now;
+        kept.effective = now;
         for rule in rules {
             if !kept.remembered.contains(rule) {
                 kept.remembered.push(rule.clone());
@@ -115,18 +116,18 @@ impl Gate for PolicyGate {
 
     fn forget(&self) {
         let mut rules = self.write();
-        rules.now = rules.given.clone();
+        rules.effective = rules.configured.clone();
         rules.remembered.clear();
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
-        Some(Arc::new(Self::new(self.read().given.clone(), self.paths.clone())))
+        Some(Arc::new(Self::new(self.read().configured.clone(), self.paths.clone())))
     }
 
     fn set_mode(&self, mode: Mode) {
         let mut rules = self.write();
-        rules.given = rules.given.clone().with_mode(mode);
-        rules.now = rules.now.clone().with_mode(mode);
+        rules.configured = rules.configured.clone().with_mode(mode);
+        rules.effective = rules.effective.clone().with_mode(mode);
     }
 }
 

@@ -20,7 +20,7 @@ use crate::approvals::{ApprovalQueue, Approvals};
 use crate::callbacks::Callbacks;
 use crate::compact::{HookedCompactor, SummaryCompactor};
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
-use crate::spill::{Hosted, ReadOutput};
+use crate::tool_output::{ReadOutput, SessionTool};
 
 /// What a session is made of. A fork is made of the same, with tools of its own.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub(crate) struct Setup {
     pub(crate) spawned_by: Option<SpawnedBy>,
     pub(crate) callbacks: Callbacks,
     /// Output longer than this is cut for the model; none never cuts.
-    pub(crate) spill: Option<usize>,
+    pub(crate) output_limit: Option<usize>,
     /// Cleans up what a crash left on the machine.
     pub(crate) aftermath: Option<Arc<dyn Aftermath>>,
 }
@@ -108,12 +108,12 @@ impl TurnSetup {
 
     /// The tools as the driver runs them: long output is cut, and the rest can be read.
     fn tool_set(&self) -> Result<ToolSet, ToolNameTaken> {
-        let (limit, blobs) = (self.setup.spill, &self.scope.blobs);
+        let (limit, blobs) = (self.setup.output_limit, &self.scope.blobs);
         let inner: Vec<_> = self.setup.tools.iter().chain(&self.made).cloned().collect();
         let reads = limit.is_some() && !inner.is_empty();
         let hosted = inner.into_iter().map(|inner| {
             let (blobs, redactor) = (blobs.clone(), self.setup.config.redactor.clone());
-            Arc::new(Hosted { inner, blobs, limit, redactor }) as Arc<dyn Tool>
+            Arc::new(SessionTool { inner, blobs, limit, redactor }) as Arc<dyn Tool>
         });
         let reader: Option<Arc<dyn Tool>> =
             reads.then(|| Arc::new(ReadOutput::new(blobs.clone())) as _);

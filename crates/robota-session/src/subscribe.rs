@@ -19,15 +19,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionHub;
-use crate::kind::{EventKind, Kinds};
 
 /// Events read from the journal at a time.
 const PAGE: usize = 256;
 
 /// Where a subscriber begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Since {
+pub enum StartAt {
     /// With what happens from now on.
     #[default]
     Now,
@@ -37,7 +37,7 @@ pub enum Since {
     After(Cursor),
 }
 
-impl From<Cursor> for Since {
+impl From<Cursor> for StartAt {
     fn from(cursor: Cursor) -> Self {
         Self::After(cursor)
     }
@@ -68,7 +68,7 @@ impl SessionEvent {
 
 /// What a subscriber gets.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Observed {
+pub enum SubscriptionItem {
     /// Something happened.
     Event(SessionEvent),
     /// The cursor the subscriber came with is of events that a loss of power took back, or that
@@ -83,7 +83,7 @@ pub enum Observed {
 
 /// A stream of what happens. It ends when the session is shut down or lost.
 pub struct Subscription {
-    inner: BoxStream<'static, Result<Observed, SessionError>>,
+    inner: BoxStream<'static, Result<SubscriptionItem, SessionError>>,
 }
 
 impl Subscription {
@@ -91,8 +91,8 @@ impl Subscription {
     pub async fn next_event(&mut self) -> Option<Result<SessionEvent, SessionError>> {
         loop {
             match self.inner.next().await? {
-                Ok(Observed::Event(event)) => return Some(Ok(event)),
-                Ok(Observed::CursorReset { .. }) => {}
+                Ok(SubscriptionItem::Event(event)) => return Some(Ok(event)),
+                Ok(SubscriptionItem::CursorReset { .. }) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -100,7 +100,7 @@ impl Subscription {
 }
 
 impl Stream for Subscription {
-    type Item = Result<Observed, SessionError>;
+    type Item = Result<SubscriptionItem, SessionError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.inner.poll_next_unpin(context)
@@ -116,8 +116,8 @@ impl Stream for Subscription {
 pub async fn follow(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
-    since: impl Into<Since>,
-    kinds: impl Into<Kinds>,
+    since: impl Into<StartAt>,
+    kinds: impl Into<EventFilter>,
 ) -> Result<Subscription, SessionError> {
     let last = store.head(session).await?.last.seq;
     start(store, session, Source::Store, last, since.into(), kinds.into()).await
@@ -128,8 +128,8 @@ pub(crate) async fn subscribe(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
     hub: &SessionHub,
-    since: Since,
-    kinds: Kinds,
+    since: StartAt,
+    kinds: EventFilter,
 ) -> Result<Subscription, SessionError> {
     // First the queue, then the place: nothing can fall between.
     let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone() };
@@ -142,13 +142,13 @@ async fn start(
     session: &SessionId,
     source: Source,
     last: u64,
-    since: Since,
-    kinds: Kinds,
+    since: StartAt,
+    kinds: EventFilter,
 ) -> Result<Subscription, SessionError> {
     let (at, reset) = match since {
-        Since::Now => (last, None),
-        Since::Start => (0, None),
-        Since::After(cursor) => place(&*store, session, cursor).await?,
+        StartAt::Now => (last, None),
+        StartAt::Start => (0, None),
+        StartAt::After(cursor) => place(&*store, session, cursor).await?,
     };
     let feed = Feed {
         store,
@@ -178,7 +178,7 @@ async fn place(
     store: &dyn JournalStore,
     session: &SessionId,
     asked: Cursor,
-) -> Result<(u64, Option<Observed>), JournalError> {
+) -> Result<(u64, Option<SubscriptionItem>), JournalError> {
     if asked.seq == 0 {
         return Ok((0, None));
     }
@@ -204,7 +204,7 @@ async fn place(
         0 => None,
         seq => Some(Cursor { epoch: epoch_of(seq).await?, seq }),
     };
-    Ok((low, Some(Observed::CursorReset { asked, valid })))
+    Ok((low, Some(SubscriptionItem::CursorReset { asked, valid })))
 }
 
 /// What says that there is more.
@@ -219,7 +219,7 @@ struct Feed {
     store: Arc<dyn JournalStore>,
     session: SessionId,
     source: Source,
-    kinds: Kinds,
+    kinds: EventFilter,
     /// The last event that was looked at.
     at: u64,
     /// Its epoch, once one was looked at.
@@ -228,7 +228,7 @@ struct Feed {
     behind: bool,
     /// Whether nothing more will be published.
     closing: bool,
-    reset: Option<Observed>,
+    reset: Option<SubscriptionItem>,
     ready: VecDeque<Arc<Envelope>>,
 }
 
@@ -242,7 +242,7 @@ impl Feed {
     }
 
     /// Goes back to the last event that is still there.
-    async fn rewind(&mut self) -> Result<Option<Observed>, JournalError> {
+    async fn rewind(&mut self) -> Result<Option<SubscriptionItem>, JournalError> {
         let epoch = self.epoch.take().unwrap_or_default();
         let seen = Cursor { epoch, seq: self.at };
         let (at, reset) = place(&*self.store, &self.session, seen).await?;
@@ -250,7 +250,7 @@ impl Feed {
         Ok(reset)
     }
 
-    async fn next(&mut self) -> Option<Result<Observed, SessionError>> {
+    async fn next(&mut self) -> Option<Result<SubscriptionItem, SessionError>> {
         if let Some(reset) = self.reset.take() {
             return Some(Ok(reset));
         }
@@ -258,7 +258,7 @@ impl Feed {
             while let Some(envelope) = self.ready.pop_front() {
                 (self.at, self.epoch) = (envelope.seq, Some(envelope.epoch));
                 if let Some(kinds) = self.kinds.wanted(&envelope.event) {
-                    return Some(Ok(Observed::Event(SessionEvent { kinds, envelope })));
+                    return Some(Ok(SubscriptionItem::Event(SessionEvent { kinds, envelope })));
                 }
             }
             if self.behind {

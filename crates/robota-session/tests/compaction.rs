@@ -131,7 +131,7 @@ struct Guard(Option<&'static str>, Mutex<Vec<HookData>>);
 
 #[async_trait::async_trait]
 impl Hooks for Guard {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         false
     }
 
@@ -139,7 +139,7 @@ impl Hooks for Guard {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
+    fn has_event(&self, event: HookEvent) -> bool {
         matches!(event, HookEvent::PreCompact | HookEvent::PostCompact)
     }
 

@@ -18,8 +18,8 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::provider::ModelRequest;
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, Choice, EventKind, Kinds, OpenOperation, Resume, Session, SessionBuilder,
-    SessionError, SessionState, Since, Strategy, approver_fn,
+    Approvals, Choice, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
+    SessionBuilder, SessionError, SessionState, StartAt, approver_fn,
 };
 use robota_testkit::{Answer, Script, ScriptedGate, ScriptedProvider};
 
@@ -28,7 +28,7 @@ struct Everywhere(Mutex<usize>);
 
 #[async_trait::async_trait]
 impl Hooks for Everywhere {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
 
@@ -201,7 +201,7 @@ fn kode_05_going_on_asks_again_without_the_half_answer() {
         let (second, again) = builder(Script::new().text("A whole answer."));
         let resume = Resume { continue_turn: true, ..Resume::default() };
         let resumed = second.resume(store.clone(), &id, resume).await.unwrap();
-        let mut texts = resumed.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        let mut texts = resumed.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
         let half = texts.next_event().await.unwrap().unwrap();
         let Event::AssistantMessage(half) = half.event() else { panic!() };
         assert_eq!(half.message.state(), MessageState::Interrupted(Cause::Crash));
@@ -275,7 +275,7 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
         slow.started(1).await;
         let store = crashed(&id, &journal(&*store, &id).await).await;
         let (second, model) = builder(Script::new().text("On it."));
-        let resume = Resume { strategy: Strategy::Manual, ..Resume::default() };
+        let resume = Resume { strategy: ResumeStrategy::Manual, ..Resume::default() };
         let resumed =
             second.tools(tools()).gate(allow()).resume(store.clone(), &id, resume).await.unwrap();
         let open = resumed.recovery().open_operations().await.unwrap();
@@ -321,7 +321,7 @@ fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
         let id = session.id().clone();
         session.send("Go").await.unwrap();
         noisy.0.started(1).await;
-        let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
         while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::ToolOutput(_)) {
         }
         let written = journal(&*store, &id).await;

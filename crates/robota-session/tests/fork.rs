@@ -9,7 +9,7 @@ use common::*;
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
 use robota_core::permission::Class;
-use robota_session::{EventKind, Kinds, Selector, SessionError, SessionState, Since};
+use robota_session::{EventFilter, EventKind, Selector, SessionError, SessionState, StartAt};
 use robota_testkit::{Answer, Script, blocking_tool};
 
 fn place(text: &str) -> Selector {
@@ -106,7 +106,7 @@ fn kode_04_a_fork_of_a_busy_session_takes_the_last_safe_point() {
         check(&journal(&*store, child.id()).await, &messages);
         assert_eq!(child.status().await.unwrap().queued, 0, "what waits, waits for the parent");
         slow.release("ok");
-        let mut events = session.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
         loop {
             let event = events.next_event().await.unwrap().unwrap();
             let Event::AssistantMessage(data) = event.event() else { panic!() };
@@ -174,8 +174,8 @@ fn kode_04_subscribers_are_told_of_forks_and_safe_points() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One."));
         let session = builder.create(memory(), None).await.unwrap();
-        let kinds = Kinds::from([EventKind::Forked, EventKind::Commit]);
-        let mut events = session.subscribe(Since::Now, kinds).await.unwrap();
+        let kinds = EventFilter::from([EventKind::Forked, EventKind::Commit]);
+        let mut events = session.subscribe(StartAt::Now, kinds).await.unwrap();
         session.run("First").await.unwrap();
         let child = session.fork(&Selector::Latest, None).await.unwrap();
         let commit = events.next_event().await.unwrap().unwrap();

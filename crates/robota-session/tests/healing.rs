@@ -11,7 +11,7 @@ use robota_core::event::{Durability, Envelope, Event};
 use robota_core::journal::{Journal, JournalError, MemoryStore};
 use robota_core::permission::Class;
 use robota_core::resume::load_whole;
-use robota_session::{Kinds, Session, SessionBuilder, SessionState, Since};
+use robota_session::{EventFilter, Session, SessionBuilder, SessionState, StartAt};
 
 fn busy() -> (SessionBuilder, Vec<&'static str>) {
     let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
@@ -24,7 +24,7 @@ fn busy() -> (SessionBuilder, Vec<&'static str>) {
 }
 
 async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>> {
-    let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+    let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
     tokio::spawn(async move {
         let mut seen = Vec::new();
         while let Some(event) = events.next_event().await {

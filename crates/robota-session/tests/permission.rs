@@ -438,7 +438,7 @@ struct Settings(Mutex<Vec<HookInput>>, HookReply);
 
 #[async_trait::async_trait]
 impl Hooks for Settings {
-    fn has(&self, point: HookPoint) -> bool {
+    fn has_point(&self, point: HookPoint) -> bool {
         point == HookPoint::PreToolUse
     }
 

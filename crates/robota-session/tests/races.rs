@@ -19,8 +19,8 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::provider::RetryPolicy;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::{
-    Approvals, Callbacks, CodeHook, Decision, EventKind, HookScope, Kinds, Session, SessionError,
-    Since,
+    Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
+    SessionError, StartAt,
 };
 use robota_testkit::{Answer, Script, fn_tool};
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn sess_04_a_question_can_be_answered_the_moment_it_is_asked() {
                 .await
                 .unwrap();
             let mut asked =
-                session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+                session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
             let client = session.clone();
             let answers = tokio::spawn(async move {
                 for _ in 0..3 {
@@ -114,7 +114,7 @@ fn sess_04_an_answer_counts_although_its_caller_goes_away() {
             .create(memory(), None)
             .await
             .unwrap();
-        let mut asked = session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+        let mut asked = session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
         let waiting = session.clone();
         let run = tokio::spawn(async move { waiting.run("Go").await });
         let event = asked.next_event().await.unwrap().unwrap();
@@ -225,7 +225,7 @@ fn core_19_a_retried_stream_takes_its_text_back_everywhere() {
             .create(memory(), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::default()).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::default()).await.unwrap();
         assert_eq!(session.run("Hi").await.unwrap(), "Whole.");
         session.shutdown("end").await.unwrap();
         let mut watched = String::new();
@@ -268,7 +268,7 @@ struct Bomb(Vec<HookPoint>);
 
 #[async_trait::async_trait]
 impl Hooks for Bomb {
-    fn has(&self, point: HookPoint) -> bool {
+    fn has_point(&self, point: HookPoint) -> bool {
         self.0.contains(&point)
     }
 
@@ -355,7 +355,7 @@ fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
         let (builder, _) = builder(Script::new().text("Hi."));
         let ids = Arc::new(PanickingIds::default());
         let session = builder.ids(ids.clone()).create(memory(), None).await.unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         ids.panics.store(true, Ordering::SeqCst);
         let error = session.run("Hi").await.unwrap_err();
         assert!(error.to_string().contains("panicked"), "{error}");
@@ -405,7 +405,8 @@ fn a_dropped_session_leaves_no_task() {
             let script = Script::new().answer(Answer::new().text("Half").gate("never"));
             let (builder, model) = builder(script);
             let session: Session = builder.create(memory(), None).await.unwrap();
-            let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+            let mut events =
+                session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
             session.send("Hi").await.unwrap();
             model.reached("never").await;
             drop(session);

@@ -19,7 +19,8 @@ use robota_core::resume::{load, load_whole};
 use robota_core::state::CallStage;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolScope, ToolSpec};
 use robota_session::{
-    Kinds, Observed, Resume, Selector, SendOptions, SessionState, Since, ToolChange, follow,
+    EventFilter, Resume, Selector, SendOptions, SessionState, StartAt, SubscriptionItem,
+    ToolChange, follow,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
@@ -286,7 +287,8 @@ fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
         let session = builder.clone().create(store.clone(), None).await.unwrap();
         session.run("Hi").await.unwrap();
         let id = session.id().clone();
-        let mut events = follow(store.clone(), &id, Since::Start, Kinds::Everything).await.unwrap();
+        let mut events =
+            follow(store.clone(), &id, StartAt::Start, EventFilter::Everything).await.unwrap();
         let (shown, mut seen) = tokio::sync::mpsc::unbounded_channel();
         let follower = tokio::spawn(async move {
             while let Some(event) = events.next_event().await {
@@ -308,7 +310,7 @@ fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
             assert_eq!(seen.recv().await.as_ref(), Some(event));
         }
         let mut caught_up =
-            follow(store.clone(), &id, written.last().unwrap().cursor(), Kinds::Everything)
+            follow(store.clone(), &id, written.last().unwrap().cursor(), EventFilter::Everything)
                 .await
                 .unwrap();
         store.delete(&id).await.unwrap();
@@ -330,7 +332,7 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 
     #[async_trait::async_trait]
     impl Hooks for Strict {
-        fn has(&self, point: HookPoint) -> bool {
+        fn has_point(&self, point: HookPoint) -> bool {
             point == HookPoint::UserPromptSubmit
         }
 
@@ -344,7 +346,7 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
             HookAnswer::UserPromptSubmit(decision).into()
         }
 
-        fn stands_at(&self, event: HookEvent) -> bool {
+        fn has_event(&self, event: HookEvent) -> bool {
             matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
         }
 
@@ -451,7 +453,9 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         let written = journal(&*store, &id).await;
         let place = Replaced(Arc::new(Mutex::new(store)));
         let mut there =
-            follow(Arc::new(place.clone()), &id, Since::Start, Kinds::Everything).await.unwrap();
+            follow(Arc::new(place.clone()), &id, StartAt::Start, EventFilter::Everything)
+                .await
+                .unwrap();
         for event in &written {
             assert_eq!(*there.next_event().await.unwrap().unwrap().envelope, *event);
         }
@@ -464,11 +468,11 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         let rest = journal(&*lost, &id).await;
         *place.0.lock().unwrap() = lost;
         let asked = written.last().unwrap().cursor();
-        let back = follow(Arc::new(place), &id, asked, Kinds::Everything).await.unwrap();
+        let back = follow(Arc::new(place), &id, asked, EventFilter::Everything).await.unwrap();
         for mut events in [there, back] {
             let first = events.next().await.unwrap().unwrap();
             let valid = Some(written[cut - 1].cursor());
-            assert_eq!(first, Observed::CursorReset { asked, valid });
+            assert_eq!(first, SubscriptionItem::CursorReset { asked, valid });
             for event in &rest[cut..] {
                 assert_eq!(*events.next_event().await.unwrap().unwrap().envelope, *event);
             }

@@ -14,7 +14,8 @@ use robota_core::ids::{InputId, SessionId};
 use robota_core::permission::{Class, Verdict};
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, Decision, Kinds, Observed, Resume, Selector, Session, SessionState, Since,
+    Approvals, Decision, EventFilter, Resume, Selector, Session, SessionState, StartAt,
+    SubscriptionItem,
 };
 use robota_testkit::{CountingIds, ScriptedGate, ScriptedProvider};
 
@@ -106,16 +107,16 @@ impl World {
         let (id, accepted) = (session.id().clone(), Vec::new());
         let (watchers, forks) = (Vec::new(), Vec::new());
         let mut world = Self { store, model, ids, id, session: None, accepted, watchers, forks };
-        world.take(session, Since::Start).await;
+        world.take(session, StartAt::Start).await;
         world
     }
 
-    async fn take(&mut self, session: Session, since: Since) {
-        let mut events = session.subscribe(since, Kinds::Everything).await.unwrap();
+    async fn take(&mut self, session: Session, since: StartAt) {
+        let mut events = session.subscribe(since, EventFilter::Everything).await.unwrap();
         self.watchers.push(tokio::spawn(async move {
             use futures::StreamExt as _;
             let mut seen = Vec::new();
-            while let Some(Ok(Observed::Event(event))) = events.next().await {
+            while let Some(Ok(SubscriptionItem::Event(event))) = events.next().await {
                 seen.push(event.envelope);
             }
             seen
@@ -150,7 +151,7 @@ impl World {
             }
             tokio::task::yield_now().await;
         };
-        self.take(session, Since::Start).await;
+        self.take(session, StartAt::Start).await;
     }
 
     async fn act(&mut self, act: Act) {

@@ -20,7 +20,7 @@ use robota_core::resume::{load, load_whole};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::replay::validate;
 use robota_session::{
-    Approvals, Decision, EventKind, Resume, Selector, Session, SessionBuilder, Since,
+    Approvals, Decision, EventKind, Resume, Selector, Session, SessionBuilder, StartAt,
 };
 use robota_testkit::{ScriptedGate, ScriptedProvider, fn_tool};
 use serde_json::Value;
@@ -146,7 +146,7 @@ fn build() -> SessionBuilder {
 
 /// Answers every question, as another client would.
 async fn answer(session: Session, number: usize) -> tokio::task::JoinHandle<()> {
-    let mut asked = session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+    let mut asked = session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
     tokio::spawn(async move {
         let mut count = 0;
         while let Some(Ok(event)) = asked.next_event().await {

@@ -14,8 +14,8 @@ use robota_core::journal::JournalError;
 use robota_core::message::{Block, Cause, Message, MessageState, Role};
 use robota_core::permission::{Class, Mode};
 use robota_session::{
-    ChatEnd, Decision, EventKind, Kinds, Observed, Resume, Session, SessionError, SessionState,
-    Since, ToolChange,
+    ChatEnd, Decision, EventFilter, EventKind, Resume, Session, SessionError, SessionState,
+    StartAt, SubscriptionItem, ToolChange,
 };
 use robota_testkit::{Answer, Script, blocking_tool, stubborn_tool};
 
@@ -31,7 +31,7 @@ impl Told {
 
 #[async_trait::async_trait]
 impl Hooks for Told {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         false
     }
 
@@ -39,7 +39,7 @@ impl Hooks for Told {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, _event: HookEvent) -> bool {
+    fn has_event(&self, _event: HookEvent) -> bool {
         true
     }
 
@@ -80,7 +80,7 @@ fn kode_02_reply_and_chat_end_when_the_turn_does() {
         assert_eq!(reply.text, "One.");
         assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::Complete, error: None });
         assert_eq!(session.status().await.unwrap().messages, 1);
-        let mut chat = session.chat("More", Kinds::default()).await.unwrap();
+        let mut chat = session.chat("More", EventFilter::default()).await.unwrap();
         let mut seen = Vec::new();
         while let Some(event) = chat.next().await {
             seen.extend(event.unwrap().kinds);
@@ -306,7 +306,7 @@ fn sess_01_text_for_the_next_round_never_lands_between_a_call_and_its_result() {
         let after = session.send("And then that").await.unwrap();
         assert_eq!(session.status().await.unwrap().queued, 2);
         slow.release("ok");
-        let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
         let mut turn = None;
         loop {
             let event = events.next_event().await.unwrap().unwrap();
@@ -442,7 +442,7 @@ fn sess_09_dropping_the_last_handle_shuts_down_in_the_background() {
             .await
             .unwrap();
         let id = session.id().clone();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         let other = session.clone();
@@ -467,13 +467,13 @@ fn sess_15_session_start_fires_once_and_its_words_go_with_the_first_input() {
         struct Greets;
         #[async_trait::async_trait]
         impl Hooks for Greets {
-            fn has(&self, _point: HookPoint) -> bool {
+            fn has_point(&self, _point: HookPoint) -> bool {
                 false
             }
             async fn run(&self, input: HookInput) -> HookReply {
                 NoHooks.run(input).await
             }
-            fn stands_at(&self, event: HookEvent) -> bool {
+            fn has_event(&self, event: HookEvent) -> bool {
                 event == HookEvent::SessionStart
             }
             async fn run_event(&self, data: HookData) -> EventReport {
@@ -596,7 +596,7 @@ fn kode_01_losing_the_session_ends_tools_and_says_why() {
             .create(Arc::new(store.clone()), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         store.lost.cancel();
@@ -648,11 +648,13 @@ fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
         session.shutdown("restart").await.unwrap();
         let again = first.resume(store.clone(), &id, Resume::default()).await.unwrap();
         let mut events =
-            again.subscribe(Since::Start, Kinds::from([EventKind::Text])).await.unwrap();
+            again.subscribe(StartAt::Start, EventFilter::from([EventKind::Text])).await.unwrap();
         use futures::StreamExt as _;
         let mut texts = Vec::new();
         while texts.len() < 2 {
-            let Observed::Event(event) = events.next().await.unwrap().unwrap() else { panic!() };
+            let SubscriptionItem::Event(event) = events.next().await.unwrap().unwrap() else {
+                panic!()
+            };
             let Event::AssistantMessage(data) = event.event() else { panic!() };
             texts.push(data.message.text());
         }
@@ -674,7 +676,7 @@ fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
             .create(Arc::new(store.clone()), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         store.taken.store(true, std::sync::atomic::Ordering::SeqCst);

@@ -94,7 +94,7 @@ impl ManualCompaction {
             let _ = recorder.append(None, events).await;
             return false;
         };
-        let told = match result {
+        let outcome = match result {
             Ok(Compaction { summary, keep_from }) => {
                 events.push(CompactionFinished { summary, keep_from }.into());
                 events.push(PrefixChanged { cause: PrefixChange::Compaction }.into());
@@ -107,12 +107,12 @@ impl ManualCompaction {
             }
         };
         let mut written = recorder.append(None, events).await;
-        if written.is_ok() && told.is_ok() {
+        if written.is_ok() && outcome.is_ok() {
             let estimate = recorder.state().context(window);
             written = recorder.append(None, vec![ContextMeasured { estimate }.into()]).await;
         }
         if let Some(reply) = self.reply.take() {
-            let _ = reply.send(written.map_err(SessionError::from).and(told));
+            let _ = reply.send(written.map_err(SessionError::from).and(outcome));
         }
         true
     }

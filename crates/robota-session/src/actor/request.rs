@@ -24,7 +24,7 @@ pub(crate) struct SendRequest {
 }
 
 /// An input that was accepted.
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedInput {
     pub(crate) input: InputId,
     /// The last event before it.
     pub(crate) before: Option<Cursor>,
@@ -44,7 +44,7 @@ pub(crate) enum Rewrite {
 /// A request to a session's task.
 pub(crate) enum Request {
     /// Accept an input.
-    Send { input: SendRequest, reply: Reply<Accepted> },
+    Send { input: SendRequest, reply: Reply<AcceptedInput> },
     /// Cancel an input that is not delivered; says whether it was.
     Cancel { input: InputId, reply: Reply<bool> },
     /// Append events, at once or as soon as nothing runs.

@@ -66,18 +66,18 @@ impl Provider for HookedProvider {
                 .map_err(|reason| refused(&**hook, "the call", &reason))?;
         }
         let stream = self.inner.stream(request, context).await?;
-        let watched = Watched {
+        let hooked = HookedStream {
             stream,
             pending: StreamingAnswer::default(),
             hooks,
             chain: Arc::clone(&self.hooks),
             ids: Arc::clone(&self.ids),
         };
-        Ok(futures::stream::unfold(Some(watched), |watched| async move {
-            let mut watched = watched?;
-            let item = watched.stream.next().await?;
-            match watched.see(item).await {
-                Ok(delta) => Some((Ok(delta), Some(watched))),
+        Ok(futures::stream::unfold(Some(hooked), |hooked| async move {
+            let mut hooked = hooked?;
+            let item = hooked.stream.next().await?;
+            match hooked.on_delta(item).await {
+                Ok(delta) => Some((Ok(delta), Some(hooked))),
                 Err(error) => Some((Err(error), None)),
             }
         })
@@ -86,7 +86,7 @@ impl Provider for HookedProvider {
 }
 
 /// A stream whose end waits for the hooks.
-struct Watched {
+struct HookedStream {
     stream: DeltaStream,
     pending: StreamingAnswer,
     hooks: Vec<Arc<dyn CodeHook>>,
@@ -94,8 +94,11 @@ struct Watched {
     ids: Arc<dyn Ids>,
 }
 
-impl Watched {
-    async fn see(&mut self, item: Result<Delta, ProviderError>) -> Result<Delta, ProviderError> {
+impl HookedStream {
+    async fn on_delta(
+        &mut self,
+        item: Result<Delta, ProviderError>,
+    ) -> Result<Delta, ProviderError> {
         let delta = item?;
         match &delta {
             Delta::Text(text) => self.pending.push_text(text),

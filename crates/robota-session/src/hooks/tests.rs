@@ -27,7 +27,7 @@ struct Reply(HookReply);
 
 #[async_trait::async_trait]
 impl Hooks for Reply {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
 
@@ -97,7 +97,7 @@ async fn sess_15_words_of_several_hooks_are_joined() {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
     };
     let chain = chain(vec![], vec![says("one"), says("two")]);
-    chain.started_with(Some("started".to_owned()));
+    chain.set_start_context(Some("started".to_owned()));
     let prompt = || HookInput::UserPromptSubmit { content: vec![] };
     let told = |reply: HookReply| match reply.answer {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => context,

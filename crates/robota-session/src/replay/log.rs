@@ -78,7 +78,7 @@ pub fn from_events(
     for mut line in lines::of(session, &events)? {
         redact(redactor, &mut line);
         if let Value::Object(fields) = &mut line {
-            payload::take_out(session, fields, &mut exported.payloads);
+            payload::externalise(session, fields, &mut exported.payloads);
         }
         exported.lines.push(line.to_string());
     }

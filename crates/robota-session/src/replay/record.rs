@@ -31,7 +31,7 @@ pub(super) const COMPACT: &str = "context-compact";
 
 /// What programs keep of a session beside its conversation: entries of the history by these
 /// names are these fields of the record, and the other way round.
-pub(super) const KEPT: [(&str, &str); 8] = [
+pub(super) const ENTRY_FIELDS: [(&str, &str); 8] = [
     ("background-task", "backgroundTasks"),
     ("background-task-event", "backgroundTaskEvents"),
     ("background-job-group", "backgroundJobGroups"),
@@ -43,7 +43,7 @@ pub(super) const KEPT: [(&str, &str); 8] = [
 ];
 
 /// A field of an imported record that has no name here: its entry in the history.
-pub(super) const OTHER: &str = "record-field";
+pub(super) const OTHER_FIELD: &str = "record-field";
 
 /// A whole session as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ impl Record {
                 if name == IMPORTED {
                     return;
                 }
-                if name == OTHER {
+                if name == OTHER_FIELD {
                     if let (Some(field), Some(value)) =
                         (data.get("field").and_then(Value::as_str), data.get("value"))
                     {
@@ -190,7 +190,7 @@ impl Record {
                     }
                     return;
                 }
-                match KEPT.iter().find(|(kept, _)| kept == name) {
+                match ENTRY_FIELDS.iter().find(|(kept, _)| kept == name) {
                     Some((_, "sandboxSnapshotId")) => {
                         self.sandbox_snapshot_id = data.as_str().map(str::to_owned);
                     }

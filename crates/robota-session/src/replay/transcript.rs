@@ -198,22 +198,22 @@ impl CallView {
 /// Tells a session in turns.
 #[must_use]
 pub fn transcript(session: &SessionId, events: &[Envelope]) -> Transcript {
-    let mut teller = Teller::new(session);
+    let mut builder = TranscriptBuilder::new(session);
     for event in events {
-        teller.event(event);
+        builder.event(event);
     }
-    teller.finish()
+    builder.finish()
 }
 
-struct Teller {
-    told: Transcript,
+struct TranscriptBuilder {
+    transcript: Transcript,
     turn: Option<TurnView>,
     calls: HashMap<CallId, CallView>,
 }
 
-impl Teller {
+impl TranscriptBuilder {
     fn new(session: &SessionId) -> Self {
-        let told = Transcript {
+        let transcript = Transcript {
             session: session.clone(),
             name: None,
             cwd: None,
@@ -229,14 +229,14 @@ impl Teller {
             usage: Usage::default(),
             entries: Vec::new(),
         };
-        Self { told, turn: None, calls: HashMap::new() }
+        Self { transcript, turn: None, calls: HashMap::new() }
     }
 
     fn note(&mut self, at: Timestamp, text: impl Into<String>) {
         let text = text.into();
         match &mut self.turn {
             Some(turn) => turn.steps.push(Step::Note { text }),
-            None => self.told.entries.push(Entry::Note { at, text }),
+            None => self.transcript.entries.push(Entry::Note { at, text }),
         }
     }
 
@@ -248,27 +248,28 @@ impl Teller {
 
     fn event(&mut self, envelope: &Envelope) {
         let at = envelope.ts;
-        self.told.events += 1;
-        self.told.last = Some(envelope.cursor());
-        self.told.created.get_or_insert(at);
-        self.told.updated = Some(self.told.updated.map_or(at, |updated| updated.max(at)));
+        self.transcript.events += 1;
+        self.transcript.last = Some(envelope.cursor());
+        self.transcript.created.get_or_insert(at);
+        self.transcript.updated =
+            Some(self.transcript.updated.map_or(at, |updated| updated.max(at)));
         match &envelope.event {
             Event::SessionCreated(data) => {
-                self.told.cwd.clone_from(&data.cwd);
+                self.transcript.cwd.clone_from(&data.cwd);
                 if let Some(parent) = &data.parent {
                     self.end_turn(None);
-                    self.told.name = None;
-                    self.told.created = Some(at);
+                    self.transcript.name = None;
+                    self.transcript.created = Some(at);
                     self.note(at, format!("forked from {} at {}", parent.session, parent.at));
                     let origin = Origin { session: parent.session.clone(), at: parent.at };
-                    self.told.parent = Some(origin);
+                    self.transcript.parent = Some(origin);
                 }
             }
-            Event::Opened(data) if data.epoch > 1 && self.told.parent.is_none() => {
+            Event::Opened(data) if data.epoch > 1 && self.transcript.parent.is_none() => {
                 self.note(at, format!("opened again (epoch {})", data.epoch));
             }
-            Event::Renamed(data) => self.told.name = Some(data.name.clone()),
-            Event::ModeChanged(data) => self.told.mode = data.mode,
+            Event::Renamed(data) => self.transcript.name = Some(data.name.clone()),
+            Event::ModeChanged(data) => self.transcript.mode = data.mode,
             Event::TurnStarted(data) => self.begin_turn(envelope, &data.provider, &data.model),
             Event::UserMessage(data) => self.step(Step::User { text: data.message.text() }),
             Event::AssistantMessage(data) => self.answer(&data.message),
@@ -292,11 +293,11 @@ impl Teller {
 
     fn begin_turn(&mut self, envelope: &Envelope, provider: &str, model: &str) {
         self.end_turn(None);
-        self.told.turns += 1;
-        self.told.provider = Some(provider.to_owned());
-        self.told.model = Some(model.to_owned());
+        self.transcript.turns += 1;
+        self.transcript.provider = Some(provider.to_owned());
+        self.transcript.model = Some(model.to_owned());
         self.turn = Some(TurnView {
-            number: self.told.turns,
+            number: self.transcript.turns,
             id: envelope.turn.clone(),
             started: envelope.ts,
             finished: None,
@@ -311,12 +312,12 @@ impl Teller {
     fn end_turn(&mut self, at: Option<Timestamp>) {
         if let Some(mut turn) = self.turn.take() {
             turn.finished = at;
-            self.told.entries.push(Entry::Turn(turn));
+            self.transcript.entries.push(Entry::Turn(turn));
         }
     }
 
     fn answer(&mut self, message: &Message) {
-        self.told.usage += message.usage.unwrap_or_default();
+        self.transcript.usage += message.usage.unwrap_or_default();
         let interrupted_by = match message.state() {
             MessageState::Complete => None,
             MessageState::Interrupted(cause) => Some(cause),
@@ -372,7 +373,7 @@ impl Teller {
     fn finish(mut self) -> Transcript {
         self.end_turn(None);
         // What became of a call is known after it was asked for.
-        for entry in &mut self.told.entries {
+        for entry in &mut self.transcript.entries {
             let Entry::Turn(turn) = entry else { continue };
             for step in &mut turn.steps {
                 if let Step::Call(view) = step
@@ -382,7 +383,7 @@ impl Teller {
                 }
             }
         }
-        self.told
+        self.transcript
     }
 }
 

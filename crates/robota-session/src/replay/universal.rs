@@ -20,7 +20,7 @@ pub(super) fn write(message: &Message, at: Option<Timestamp>) -> Vec<Value> {
     let ids = CountingIds::default();
     let mut reader = Reader::new(&ids);
     for result in message.tool_results() {
-        reader.open.push((result.id.clone(), result.call.clone(), result.name.clone()));
+        reader.open_calls.push((result.id.clone(), result.call.clone(), result.name.clone()));
     }
     let mut read: Vec<_> = plain.iter().filter_map(|value| reader.read(value).ok()).collect();
     read.push(reader.finish().into_iter().collect());
@@ -104,7 +104,7 @@ fn write_call(call: &ToolUse) -> Value {
 pub(super) struct Reader<'a> {
     ids: &'a dyn Ids,
     /// The calls of the last answer: the provider's id, ours, the tool.
-    open: Vec<(String, CallId, String)>,
+    open_calls: Vec<(String, CallId, String)>,
     /// The tool message being collected.
     tools: Option<(Message, Option<Timestamp>)>,
     /// The calls whose results `robota` told whole: their own parts are skipped.
@@ -118,7 +118,7 @@ pub(super) type Dated = (Message, Option<Timestamp>);
 
 impl<'a> Reader<'a> {
     pub(super) fn new(ids: &'a dyn Ids) -> Self {
-        Self { ids, open: Vec::new(), tools: None, whole: Vec::new(), blobs: Vec::new() }
+        Self { ids, open_calls: Vec::new(), tools: None, whole: Vec::new(), blobs: Vec::new() }
     }
 
     /// The next one; what it completes.
@@ -128,8 +128,8 @@ impl<'a> Reader<'a> {
         if let Some(message) = whole(value) {
             return Ok(self.take_whole(message, at));
         }
-        let told = |call: &str| self.whole.iter().any(|whole| whole.as_str() == call);
-        if text("role") == Some("tool") && text("callId").is_some_and(told) {
+        let is_whole = |call: &str| self.whole.iter().any(|whole| whole.as_str() == call);
+        if text("role") == Some("tool") && text("callId").is_some_and(is_whole) {
             return Ok(Vec::new());
         }
         let id = text("id").filter(|id| !id.is_empty());
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     fn note_calls(&mut self, message: &Message) {
         if message.role() == Role::Assistant {
             let calls = message.tool_uses();
-            self.open =
+            self.open_calls =
                 calls.map(|call| (call.id.clone(), call.call.clone(), call.name.clone())).collect();
         }
     }
@@ -194,11 +194,11 @@ impl<'a> Reader<'a> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let id = text("toolCallId").or_else(|| text("tool_call_id")).unwrap_or_default();
         let ours = text("callId");
-        let known = self.open.iter().position(|(provider, call, _)| match &ours {
+        let known = self.open_calls.iter().position(|(provider, call, _)| match &ours {
             Some(ours) => call.as_str() == ours,
             None => *provider == id,
         });
-        let known = known.map(|at| self.open.remove(at));
+        let known = known.map(|at| self.open_calls.remove(at));
         let call = match (&ours, &known) {
             (Some(ours), _) => CallId::from(ours.as_str()),
             (None, Some((_, call, _))) => call.clone(),

@@ -6,7 +6,7 @@ use robota_core::event::{Cursor, Event};
 
 use super::Session;
 use crate::error::SessionError;
-use crate::kind::EventKind;
+use crate::event_kind::EventKind;
 use crate::subscribe::SessionEvent;
 
 /// The journal of a session.

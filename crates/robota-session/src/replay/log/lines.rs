@@ -31,7 +31,7 @@ struct Writer<'a> {
     state: State,
     projection: ReplayProjection,
     /// The turn has begun and has not been told of.
-    run_owed: bool,
+    pre_run_due: bool,
     provider: String,
     model: String,
     /// What the last answer of the turn said.
@@ -40,8 +40,8 @@ struct Writer<'a> {
     results: HashMap<MessageId, usize>,
     compaction: Value,
     /// What the first line says, so that it is not told again.
-    told_prompt: Option<String>,
-    told_tools: Option<String>,
+    written_prompt: Option<String>,
+    written_tools: Option<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -51,14 +51,14 @@ impl<'a> Writer<'a> {
             lines: Vec::new(),
             state: State::default(),
             projection: ReplayProjection::default(),
-            run_owed: false,
+            pre_run_due: false,
             provider: String::new(),
             model: String::new(),
             answer: None,
             results: HashMap::new(),
             compaction: Value::Null,
-            told_prompt: None,
-            told_tools: None,
+            written_prompt: None,
+            written_tools: None,
         };
         writer.init(events);
         writer
@@ -77,8 +77,8 @@ impl<'a> Writer<'a> {
                 _ => {}
             }
         }
-        self.told_prompt = prompt.map(|prompt| prompt.sha256.clone());
-        self.told_tools = tools.map(|tools| tools.sha256.clone());
+        self.written_prompt = prompt.map(|prompt| prompt.sha256.clone());
+        self.written_tools = tools.map(|tools| tools.sha256.clone());
         let text = prompt.map(|prompt| prompt.text.as_str()).unwrap_or_default();
         let schemas: Vec<_> =
             tools.iter().flat_map(|tools| tools.tools.iter().map(write_tool)).collect();
@@ -124,7 +124,7 @@ impl<'a> Writer<'a> {
             Event::TurnStarted(data) => {
                 self.provider.clone_from(&data.provider);
                 self.model.clone_from(&data.model);
-                self.run_owed = true;
+                self.pre_run_due = true;
                 self.answer = None;
             }
             Event::UserMessage(data) => self.pre_run(envelope.ts, &data.message.text()),
@@ -135,7 +135,7 @@ impl<'a> Writer<'a> {
     }
 
     fn pre_run(&mut self, at: Timestamp, input: &str) {
-        if !std::mem::take(&mut self.run_owed) {
+        if !std::mem::take(&mut self.pre_run_due) {
             return;
         }
         let data = json!({
@@ -206,12 +206,12 @@ impl<'a> Writer<'a> {
             Event::Rewound(data) => self.line(at, "history_rewound", json!({"keep": data.keep})),
             Event::ViewRestored(_) => self.line(at, "history_restored", json!({})),
             Event::Renamed(data) => self.line(at, "session_renamed", json!({"name": data.name})),
-            Event::PromptSet(data) if self.told_prompt.as_ref() != Some(&data.sha256) => {
-                self.told_prompt = Some(data.sha256.clone());
+            Event::PromptSet(data) if self.written_prompt.as_ref() != Some(&data.sha256) => {
+                self.written_prompt = Some(data.sha256.clone());
                 self.line(at, "session_update", json!({"systemPrompt": data.text}));
             }
-            Event::ToolsSet(data) if self.told_tools.as_ref() != Some(&data.sha256) => {
-                self.told_tools = Some(data.sha256.clone());
+            Event::ToolsSet(data) if self.written_tools.as_ref() != Some(&data.sha256) => {
+                self.written_tools = Some(data.sha256.clone());
                 let schemas: Vec<_> = data.tools.iter().map(write_tool).collect();
                 self.line(at, "session_update", json!({"toolSchemas": schemas}));
             }

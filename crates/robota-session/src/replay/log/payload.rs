@@ -12,7 +12,8 @@ use crate::replay::blobs::is_hash;
 pub(super) const KIND: &str = "external-payload";
 
 /// The fields that say what a line is: they are always there.
-const ALWAYS: [&str; 5] = ["timestamp", "sessionId", "event", "executionId", "conversationId"];
+const ALWAYS_INLINE: [&str; 5] =
+    ["timestamp", "sessionId", "event", "executionId", "conversationId"];
 
 /// A file beside a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,13 +82,13 @@ impl PayloadRef {
 }
 
 /// Takes the large fields of a line out of it.
-pub(super) fn take_out(
+pub(super) fn externalise(
     session: &SessionId,
     fields: &mut Map<String, Value>,
     payloads: &mut Vec<Payload>,
 ) {
     for (name, field) in fields.iter_mut() {
-        if ALWAYS.contains(&name.as_str()) {
+        if ALWAYS_INLINE.contains(&name.as_str()) {
             continue;
         }
         let bytes = field.to_string().into_bytes();

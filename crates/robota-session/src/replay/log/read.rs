@@ -60,20 +60,23 @@ pub fn references(bytes: &[u8]) -> Vec<PayloadRef> {
 /// When a file is missing, or is not what the line says.
 pub fn resolve(mut lines: Vec<Value>, payloads: &Payloads) -> Result<Vec<Value>, ReplayError> {
     for (index, line) in lines.iter_mut().enumerate() {
-        put_back(line, payloads).map_err(|reason| ReplayError::Line { line: index + 1, reason })?;
+        inline_payloads(line, payloads)
+            .map_err(|reason| ReplayError::Line { line: index + 1, reason })?;
     }
     Ok(lines)
 }
 
-fn put_back(value: &mut Value, payloads: &Payloads) -> Result<(), String> {
+fn inline_payloads(value: &mut Value, payloads: &Payloads) -> Result<(), String> {
     if let Some(reference) = PayloadRef::read(value) {
         *value = load(&reference?, payloads)?;
         return Ok(());
     }
     match value {
-        Value::Array(items) => items.iter_mut().try_for_each(|item| put_back(item, payloads)),
+        Value::Array(items) => {
+            items.iter_mut().try_for_each(|item| inline_payloads(item, payloads))
+        }
         Value::Object(fields) => {
-            fields.values_mut().try_for_each(|field| put_back(field, payloads))
+            fields.values_mut().try_for_each(|field| inline_payloads(field, payloads))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }

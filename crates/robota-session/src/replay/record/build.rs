@@ -19,8 +19,8 @@ use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::items::Item;
-use super::{IMPORTED, KEPT, OTHER, Record};
+use super::items::HistoryItem;
+use super::{ENTRY_FIELDS, IMPORTED, OTHER_FIELD, Record};
 
 /// Numbers events and folds them as they come.
 pub(super) struct Builder<'a> {
@@ -85,8 +85,8 @@ impl<'a> Builder<'a> {
             spawned_by: None,
         })?;
         self.push(Opened { epoch: 1, after_seq: 0, pid: None })?;
-        let told = json!({"format": format, "from": record.id, "sha256": record.sha256()});
-        self.note(IMPORTED, told)?;
+        let marker = json!({"format": format, "from": record.id, "sha256": record.sha256()});
+        self.note(IMPORTED, marker)?;
         if let Some(name) = record.name.clone().filter(|name| !name.is_empty()) {
             self.push(Renamed { name })?;
         }
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
         self.close_turn()?;
         self.at = record.updated_at;
         let mut copy = record.clone();
-        for (name, field) in KEPT {
+        for (name, field) in ENTRY_FIELDS {
             for item in copy.list(field).map(std::mem::take).unwrap_or_default() {
                 self.note(name, item)?;
             }
@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
             self.note("sandbox-snapshot", id.as_str().into())?;
         }
         for (field, value) in &record.extra {
-            self.note(OTHER, json!({"field": field, "value": value}))?;
+            self.note(OTHER_FIELD, json!({"field": field, "value": value}))?;
         }
         if let Some(snapshot) = self.state.snapshot() {
             self.push(snapshot)?;
@@ -131,21 +131,21 @@ impl<'a> Builder<'a> {
     }
 
     /// One piece of the history; a compaction only where asked for.
-    pub(super) fn item(
+    pub(super) fn add_item(
         &mut self,
-        item: &Item,
+        item: &HistoryItem,
         summaries: Option<&[Message]>,
     ) -> Result<(), FoldError> {
         match item {
-            Item::Message(message, at) => {
+            HistoryItem::Message(message, at) => {
                 self.at = *at;
                 self.message(message)
             }
-            Item::Entry(entry) => {
+            HistoryItem::Entry(entry) => {
                 self.at = entry.timestamp;
                 self.push(EntryAdded { entry: entry.clone() })
             }
-            Item::Compact { entry, keep_from } => {
+            HistoryItem::Compact { entry, keep_from } => {
                 self.at = entry.timestamp;
                 match summaries.and_then(|known| summary(entry, known)) {
                     Some(summary) => {
@@ -236,7 +236,7 @@ impl<'a> Builder<'a> {
     }
 
     /// From here on the model sees these, and what follows.
-    pub(super) fn see(&mut self, seen: &[Message]) -> Result<(), FoldError> {
+    pub(super) fn set_view(&mut self, seen: &[Message]) -> Result<(), FoldError> {
         self.close_turn()?;
         let view = &self.state.view.messages;
         let kept = view.len() >= seen.len() && view.iter().zip(seen).all(|(a, b)| **a == *b);

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::build::Builder;
-use super::items::{self, Item, Read};
+use super::items::{self, HistoryItem, ParsedHistory};
 use super::{IMPORTED, Record};
 use crate::replay::destination::Destination;
 use crate::replay::error::ReplayError;
@@ -97,7 +97,8 @@ pub(in crate::replay) async fn import_as(
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let Read { items, blobs, repairs } = items::history(&record.history, record.created_at, ids);
+    let ParsedHistory { items, blobs, repairs } =
+        items::history(&record.history, record.created_at, ids);
     let seen = items::messages(&record.messages, record.created_at, ids);
     let built = build(record, &session, format, &items, &seen, ids)?;
     for bytes in &blobs {
@@ -139,53 +140,53 @@ fn build<'a>(
     record: &Record,
     session: &SessionId,
     format: &str,
-    items: &[Item],
+    items: &[HistoryItem],
     seen: &[Message],
     ids: &'a dyn Ids,
 ) -> Result<Builder<'a>, ReplayError> {
     let sees = |builder: &Builder<'_>| {
         builder.state.view.messages.iter().map(AsRef::as_ref).eq(seen.iter())
     };
-    let mut told = Builder::new(record, ids);
-    told.begin(record, session, format)?;
+    let mut replayed = Builder::new(record, ids);
+    replayed.begin(record, session, format)?;
     for item in items {
-        told.item(item, Some(seen))?;
+        replayed.add_item(item, Some(seen))?;
     }
-    if sees(&told) {
-        told.end(record)?;
-        return Ok(told);
+    if sees(&replayed) {
+        replayed.end(record)?;
+        return Ok(replayed);
     }
     // The history does not say how it came to what the model sees: find where they part.
     let said: Vec<&Message> = items
         .iter()
         .filter_map(|item| match item {
-            Item::Message(message, _) => Some(message),
-            Item::Entry(_) | Item::Compact { .. } => None,
+            HistoryItem::Message(message, _) => Some(message),
+            HistoryItem::Entry(_) | HistoryItem::Compact { .. } => None,
         })
         .collect();
     let shared = said.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
     let shared = whole_answers(seen, shared);
     let (before, head) = (said.len() - shared, &seen[..seen.len() - shared]);
-    let mut found = Builder::new(record, ids);
-    found.begin(record, session, format)?;
+    let mut rebuilt = Builder::new(record, ids);
+    rebuilt.begin(record, session, format)?;
     let mut messages = 0;
     for item in items {
-        if matches!(item, Item::Message(..)) {
+        if matches!(item, HistoryItem::Message(..)) {
             if messages == before {
-                found.see(head)?;
+                rebuilt.set_view(head)?;
             }
             messages += 1;
         }
-        found.item(item, None)?;
+        rebuilt.add_item(item, None)?;
     }
     if messages == before {
-        found.see(head)?;
+        rebuilt.set_view(head)?;
     }
-    if !sees(&found) {
-        found.see(seen)?;
+    if !sees(&rebuilt) {
+        rebuilt.set_view(seen)?;
     }
-    found.end(record)?;
-    Ok(found)
+    rebuilt.end(record)?;
+    Ok(rebuilt)
 }
 
 /// What is shared must not begin with results: their answer stays with them.

@@ -15,7 +15,7 @@ const NO_RESULT: &str =
 
 /// One piece of a history, in order.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
+pub(super) enum HistoryItem {
     /// Something said.
     Message(Message, Timestamp),
     /// Something else.
@@ -41,16 +41,16 @@ pub(in crate::replay) struct Repairs {
 }
 
 /// A history and the pictures that came with it.
-pub(super) struct Read {
-    pub(super) items: Vec<Item>,
+pub(super) struct ParsedHistory {
+    pub(super) items: Vec<HistoryItem>,
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) repairs: Repairs,
 }
 
 /// Reads a record's history.
-pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Read {
+pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> ParsedHistory {
     let mut reader = Reader::new(ids);
-    let (mut items, mut held, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());
+    let (mut items, mut waiting, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());
     let mut last = since;
     for value in values {
         if let Some(at) = value.get("timestamp").and_then(Value::as_str) {
@@ -58,7 +58,7 @@ pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Read
         }
         if value.get("category") == Some(&json!("event")) {
             // Entries between two results of one answer wait until it is whole.
-            held.push(entry(value, last, ids));
+            waiting.push(entry(value, last, ids));
         } else {
             let mut data = value.get("data").unwrap_or(value).clone();
             if let (Value::Object(data), Some(id)) = (&mut data, value.get("id")) {
@@ -68,21 +68,22 @@ pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Read
                 Ok(read) => {
                     let read = read.into_iter();
                     items.extend(
-                        read.map(|(message, at)| Item::Message(message, at.unwrap_or(last))),
+                        read.map(|(message, at)| HistoryItem::Message(message, at.unwrap_or(last))),
                     );
                 }
                 Err(reason) => repairs.unreadable.push(reason),
             }
         }
         if !reader.collecting() {
-            items.append(&mut held);
+            items.append(&mut waiting);
         }
     }
-    let rest = reader.finish().map(|(message, at)| Item::Message(message, at.unwrap_or(last)));
+    let rest =
+        reader.finish().map(|(message, at)| HistoryItem::Message(message, at.unwrap_or(last)));
     items.extend(rest);
-    items.append(&mut held);
+    items.append(&mut waiting);
     let items = pair(items, &mut repairs, ids);
-    Read { items, blobs: reader.blobs, repairs }
+    ParsedHistory { items, blobs: reader.blobs, repairs }
 }
 
 /// Reads a record's messages, as its history was read.
@@ -91,13 +92,13 @@ pub(super) fn messages(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Vec
     let items = history(&chat, since, ids).items.into_iter();
     items
         .filter_map(|item| match item {
-            Item::Message(message, _) => Some(message),
-            Item::Entry(_) | Item::Compact { .. } => None,
+            HistoryItem::Message(message, _) => Some(message),
+            HistoryItem::Entry(_) | HistoryItem::Compact { .. } => None,
         })
         .collect()
 }
 
-fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> Item {
+fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> HistoryItem {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let name = text("type").unwrap_or("entry").to_owned();
     let data = value.get("data").cloned().unwrap_or_default();
@@ -105,16 +106,16 @@ fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> Item {
     let compact = name == COMPACT && data.get("summary").is_some_and(Value::is_string);
     let id = text("id").map_or_else(|| EntryId::mint(ids), EntryId::from);
     let entry = HistoryEntry { id, timestamp: at, kind: EntryKind::Event { name, data } };
-    if compact { Item::Compact { entry, keep_from } } else { Item::Entry(entry) }
+    if compact { HistoryItem::Compact { entry, keep_from } } else { HistoryItem::Entry(entry) }
 }
 
 /// Every call has exactly one result, every result has a call.
-fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
+fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<HistoryItem> {
     let mut paired = Vec::with_capacity(items.len());
     let mut owed: Vec<ToolUse> = Vec::new();
     let mut answer: Option<(MessageId, Timestamp)> = None;
     for item in items {
-        let Item::Message(mut message, at) = item else {
+        let HistoryItem::Message(mut message, at) = item else {
             paired.push(item);
             continue;
         };
@@ -125,7 +126,7 @@ fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
                 .partition(|result| owed.iter().any(|call| call.call == result.call));
             for stray in strays {
                 repairs.orphans += 1;
-                paired.push(Item::Entry(HistoryEntry::event(
+                paired.push(HistoryItem::Entry(HistoryEntry::event(
                     ids,
                     at,
                     "result-without-call",
@@ -137,7 +138,7 @@ fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
             let results = known.into_iter().chain(sealed);
             message.content = results.map(Block::ToolResult).collect();
             if !message.content.is_empty() {
-                paired.push(Item::Message(message, at));
+                paired.push(HistoryItem::Message(message, at));
             }
             answer = None;
             continue;
@@ -145,7 +146,7 @@ fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
         paired.extend(missing(&mut owed, answer.take(), repairs));
         owed = message.tool_uses().cloned().collect();
         answer = Some((message.id.clone(), at));
-        paired.push(Item::Message(message, at));
+        paired.push(HistoryItem::Message(message, at));
     }
     paired.extend(missing(&mut owed, answer, repairs));
     paired
@@ -156,11 +157,11 @@ fn missing(
     owed: &mut Vec<ToolUse>,
     answer: Option<(MessageId, Timestamp)>,
     repairs: &mut Repairs,
-) -> Option<Item> {
+) -> Option<HistoryItem> {
     let (id, at) = answer?;
     let results = seal(owed, repairs);
     let id = MessageId::from(format!("{id}/results"));
-    (!results.is_empty()).then(|| Item::Message(Message::tool(id, results), at))
+    (!results.is_empty()).then(|| HistoryItem::Message(Message::tool(id, results), at))
 }
 
 fn seal(owed: &mut Vec<ToolUse>, repairs: &mut Repairs) -> Vec<ToolResult> {

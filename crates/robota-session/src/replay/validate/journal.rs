@@ -19,7 +19,7 @@ pub struct JournalCheck {
     /// The last number of the epochs before the one that is being read.
     before_epoch: u64,
     /// Events are missing, so that what is folded says little.
-    patchy: bool,
+    incomplete: bool,
     turn: Option<(Option<TurnId>, Cursor)>,
     asked: Option<Cursor>,
     blobs: Vec<(BlobRef, String)>,
@@ -36,7 +36,7 @@ impl JournalCheck {
             calls: Calls::default(),
             last: None,
             before_epoch: 0,
-            patchy: false,
+            incomplete: false,
             turn: None,
             asked: None,
             blobs: Vec::new(),
@@ -62,7 +62,7 @@ impl JournalCheck {
                     DecodeError::NewerReader { .. } => "NEWER_READER",
                 };
                 self.report.error(code, place, error.to_string());
-                self.patchy = true;
+                self.incomplete = true;
             }
         }
     }
@@ -70,7 +70,7 @@ impl JournalCheck {
     /// A place that cannot be read at all.
     pub fn damaged(&mut self, place: &str, reason: &str) {
         self.report.error("DAMAGED", place, reason);
-        self.patchy = true;
+        self.incomplete = true;
     }
 
     /// The next event.
@@ -87,7 +87,7 @@ impl JournalCheck {
         }
         // Its number was looked at: after a gap the fold goes on from what there is.
         if self.state.apply(event).is_err() {
-            self.patchy = true;
+            self.incomplete = true;
             let seq = event.seq.saturating_sub(1);
             self.state.cursor = Some(Cursor { epoch: event.epoch, seq });
             let _ = self.state.apply(event);
@@ -109,7 +109,7 @@ impl JournalCheck {
             let text = format!("it is the journal of `{found}`, not of `{expected}`");
             self.report.error("WRONG_SESSION", "the journal", text);
         }
-        self.calls.settle(&mut self.report);
+        self.calls.report_unpaired(&mut self.report);
         self.end_turn("the journal ends");
         self.report.messages = self.state.view.messages.len() as u64;
         (self.report, self.blobs)
@@ -165,7 +165,7 @@ impl JournalCheck {
                     self.report.error("HASH_MISFIT", at, "the tools' hash is another's");
                 }
             }
-            Event::ModelRequested(data) if !self.patchy => {
+            Event::ModelRequested(data) if !self.incomplete => {
                 let seen = self.state.view.messages.len() as u64;
                 if data.messages != seen {
                     let text = format!(
@@ -186,7 +186,7 @@ impl JournalCheck {
                     self.report.error("REQUEST_MISFIT", at, text);
                 }
             }
-            Event::UserMessage(data) if !self.patchy => {
+            Event::UserMessage(data) if !self.incomplete => {
                 if let Some(input) = &data.input
                     && !self.state.inputs.contains_key(input)
                 {
@@ -198,7 +198,7 @@ impl JournalCheck {
                 self.report.snapshots += 1;
                 let misfit =
                     data.reducer == REDUCER && self.state.snapshot().as_ref() != Some(data);
-                if misfit && !self.patchy {
+                if misfit && !self.incomplete {
                     let text = "the snapshot is not what the events before it come to";
                     self.report.error("SNAPSHOT_MISFIT", at, text);
                 }

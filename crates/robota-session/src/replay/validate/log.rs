@@ -49,7 +49,7 @@ struct Check {
     ended: HashSet<String>,
     calls: Vec<((String, String), String)>,
     results: Vec<((String, String), String)>,
-    told: HashMap<(String, String), u64>,
+    committed: HashMap<(String, String), u64>,
     run: Option<String>,
     next_index: Option<u64>,
     used: HashSet<String>,
@@ -119,7 +119,7 @@ impl Check {
             "tool_execution_result" => self.results.push((call, at.to_owned())),
             "tool_message_committed" => {
                 let id = line.pointer("/message/toolCallId").and_then(Value::as_str);
-                *self.told.entry((run, id.unwrap_or_default().to_owned())).or_default() += 1;
+                *self.committed.entry((run, id.unwrap_or_default().to_owned())).or_default() += 1;
             }
             "history_mutation" => {
                 self.report.messages += 1;
@@ -213,7 +213,7 @@ impl Check {
                 let text = format!("a result of the call {}, which nothing asks for", call.1);
                 self.report.error("TOOL_REQUEST_MISSING", at, text);
             }
-            if !take(&mut self.told, call) {
+            if !take(&mut self.committed, call) {
                 let text = format!("the result of the call {} is in no message", call.1);
                 self.report.error("TOOL_MESSAGE_MISSING", at, text);
             }

@@ -6,7 +6,7 @@ use robota_core::ids::{InputId, TurnId};
 
 /// How an input ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
+pub(super) enum InputEnd {
     /// Its turn is over.
     Turn { end: TurnEnd, error: Option<ErrorData> },
     /// A hook refused it.
@@ -16,14 +16,14 @@ pub(super) enum End {
 }
 
 /// Follows one input: to the turn that takes it, and to that turn's end.
-pub(super) struct Follow {
+pub(super) struct InputFollower {
     input: InputId,
     turn: Option<TurnId>,
     /// The last answer of the turn.
     pub(super) text: String,
 }
 
-impl Follow {
+impl InputFollower {
     pub(super) fn new(input: InputId) -> Self {
         Self { input, turn: None, text: String::new() }
     }
@@ -34,7 +34,7 @@ impl Follow {
     }
 
     /// Takes an event; says how it ended, once it has.
-    pub(super) fn see(&mut self, envelope: &Envelope) -> Option<End> {
+    pub(super) fn on_event(&mut self, envelope: &Envelope) -> Option<InputEnd> {
         let turn = envelope.turn.as_ref();
         match &envelope.event {
             Event::TurnStarted(data) if data.input.as_ref() == Some(&self.input) => {
@@ -44,14 +44,14 @@ impl Follow {
                 self.turn = turn.cloned();
             }
             Event::InputBlocked(data) if data.input.as_ref() == Some(&self.input) => {
-                return Some(End::Blocked(data.reason.clone()));
+                return Some(InputEnd::Blocked(data.reason.clone()));
             }
             Event::InputCancelled(data) if data.input == self.input => {
-                return Some(End::Cancelled);
+                return Some(InputEnd::Cancelled);
             }
             Event::AssistantMessage(data) if self.is_in(turn) => self.text = data.message.text(),
             Event::TurnFinished(data) if self.is_in(turn) => {
-                return Some(End::Turn { end: data.end, error: data.error.clone() });
+                return Some(InputEnd::Turn { end: data.end, error: data.error.clone() });
             }
             _ => {}
         }

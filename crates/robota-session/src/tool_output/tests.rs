@@ -18,7 +18,7 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
     });
     let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
     let (inner, blobs) = (Arc::new(inner), blobs.clone());
-    let hosted = Hosted { inner, blobs, limit: Some(limit), redactor };
+    let hosted = SessionTool { inner, blobs, limit: Some(limit), redactor };
     hosted.run(json!({}), ToolContext::detached()).await
 }
 
@@ -108,7 +108,7 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
     let blobs = blobs();
     let spec = fn_tool("big", Class::Execute, |_| async { ToolOutcome::ok("") }).spec().clone();
     for (millions, kept, parts) in [(3, 3_000_000, 1), (10, 10_000_000, 3), (70, MAX_KEPT, 16)] {
-        let hosted = Hosted {
+        let hosted = SessionTool {
             inner: Arc::new(Streams(spec.clone(), millions)),
             blobs: blobs.clone(),
             limit: Some(100),
@@ -136,12 +136,12 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
 async fn what_a_call_shows_while_it_runs_is_bounded() {
     let shown = Arc::new(AtomicUsize::new(0));
     let into = shown.clone();
-    let progress = bounded(Progress::new(move |text| {
+    let progress = limit_progress(Progress::new(move |text| {
         into.fetch_add(text.len(), Ordering::Relaxed);
     }));
     for _ in 0..3_000 {
         progress.show("ü".repeat(500));
     }
     let shown = shown.load(Ordering::Relaxed);
-    assert!((MAX_SHOWN - 1..MAX_SHOWN + 100).contains(&shown), "{shown}");
+    assert!((MAX_PROGRESS - 1..MAX_PROGRESS + 100).contains(&shown), "{shown}");
 }

@@ -4,7 +4,7 @@
 //! One limit holds for every tool. A tool that streams keeps what it leaves out by itself, through
 //! its context; of any other the words are cut here.
 
-mod keep;
+mod parts;
 mod read;
 
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use robota_core::tool::{
 };
 use serde_json::Value;
 
-use keep::PartsWriter;
+use parts::PartsWriter;
 pub(crate) use read::ReadOutput;
 
 /// At most this much of one call is kept.
 const MAX_KEPT: usize = 64 * 1024 * 1024;
 /// Words about an output come on top of it, as far as they are a note.
-const NOTES: usize = 2_048;
+const NOTE_ALLOWANCE: usize = 2_048;
 /// At most this much of one call is shown while it runs: what is shown is journaled.
-const MAX_SHOWN: usize = 1024 * 1024;
+const MAX_PROGRESS: usize = 1024 * 1024;
 
 /// How much of a call's output the model is told at once, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 30_000;
 
 /// A tool as a session runs it: its output is cut to a length, and what it keeps goes to the
 /// session.
-pub(crate) struct Hosted {
+pub(crate) struct SessionTool {
     pub(crate) inner: Arc<dyn Tool>,
     pub(crate) blobs: Arc<dyn Blobs>,
     /// None tells everything.
@@ -45,7 +45,7 @@ pub(crate) struct Hosted {
 }
 
 #[async_trait::async_trait]
-impl Tool for Hosted {
+impl Tool for SessionTool {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
@@ -63,36 +63,36 @@ impl Tool for Hosted {
     }
 
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
-        context.progress = bounded(context.progress);
+        context.progress = limit_progress(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
         let output =
             Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
         context.output = Some(output.clone());
         let outcome = self.inner.run(input, context).await;
-        let words: usize = outcome.content.iter().map(words).sum();
+        let length: usize = outcome.content.iter().map(text_len).sum();
         // Who has kept its output has cut it too, unless it did not keep to the limit at all.
         let used = output.used.load(Ordering::Acquire);
-        let most = if used { 2 * limit } else { limit }.saturating_add(NOTES);
-        if words <= most {
+        let most = if used { 2 * limit } else { limit }.saturating_add(NOTE_ALLOWANCE);
+        if length <= most {
             return outcome;
         }
         let mut outcome = outcome;
         self.redactor.outcome(&mut outcome);
-        spill(outcome, &*output, limit).await
+        truncate_output(outcome, &*output, limit).await
     }
 }
 
 /// Shows what is shown up to a bound, and that there was more.
-fn bounded(progress: Progress) -> Progress {
+fn limit_progress(progress: Progress) -> Progress {
     let shown = AtomicUsize::new(0);
     Progress::new(move |text: String| {
         let before = shown.fetch_add(text.len(), Ordering::Relaxed);
-        if before >= MAX_SHOWN {
+        if before >= MAX_PROGRESS {
             return;
         }
-        let end = floor(&text, MAX_SHOWN - before);
+        let end = floor(&text, MAX_PROGRESS - before);
         progress.show(&text[..end]);
-        if before + text.len() > MAX_SHOWN {
+        if before + text.len() > MAX_PROGRESS {
             progress.show("\n[... more is not shown while it runs ...]\n");
         }
     })
@@ -116,14 +116,18 @@ impl OutputStore for CallOutput {
     }
 }
 
-fn words(block: &ResultBlock) -> usize {
+fn text_len(block: &ResultBlock) -> usize {
     match block {
         ResultBlock::Text(text) => text.text.len(),
         _ => 0,
     }
 }
 
-async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> ToolOutcome {
+async fn truncate_output(
+    outcome: ToolOutcome,
+    store: &dyn OutputStore,
+    limit: usize,
+) -> ToolOutcome {
     let whole = outcome.text();
     let head = floor(&whole, limit / 2);
     let tail = ceil(&whole, whole.len() - limit / 2);

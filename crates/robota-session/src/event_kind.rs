@@ -99,7 +99,7 @@ impl EventKind {
 
 /// What a subscriber wants. Naming kinds takes the place of the default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Kinds {
+pub enum EventFilter {
     /// [`EventKind::MINIMAL`].
     #[default]
     Minimal,
@@ -109,7 +109,7 @@ pub enum Kinds {
     Everything,
 }
 
-impl Kinds {
+impl EventFilter {
     /// The kinds of this event that are wanted; none when it is not.
     #[must_use]
     pub fn wanted(&self, event: &Event) -> Option<Vec<EventKind>> {
@@ -127,7 +127,7 @@ impl Kinds {
     }
 }
 
-impl<const N: usize> From<[EventKind; N]> for Kinds {
+impl<const N: usize> From<[EventKind; N]> for EventFilter {
     fn from(kinds: [EventKind; N]) -> Self {
         Self::Only(kinds.to_vec())
     }

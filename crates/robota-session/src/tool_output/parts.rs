@@ -12,40 +12,40 @@ use serde_json::json;
 use super::MAX_KEPT;
 
 /// How large a part is.
-pub(super) const PART: usize = 4 * 1024 * 1024;
+pub(super) const PART_BYTES: usize = 4 * 1024 * 1024;
 /// Names of outputs in what the model is told.
-const PREFIX: &str = "output:";
+const NAME_PREFIX: &str = "output:";
 /// The end of a name whose blob lists parts.
-const IN_PARTS: &str = "-parts";
+const PARTS_SUFFIX: &str = "-parts";
 /// A list of parts is no longer than this.
-pub(super) const MOST_PARTS: usize = MAX_KEPT / PART + 1;
+pub(super) const MAX_PARTS: usize = MAX_KEPT / PART_BYTES + 1;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum OutputName {
     /// A blob that is the output.
     Whole(BlobRef),
     /// A blob that lists the parts of the output: `HASH BYTES`, one a line.
     Parts(BlobRef),
 }
 
-impl Named {
+impl OutputName {
     pub(super) fn parse(name: &str) -> Option<Self> {
-        let name = name.strip_prefix(PREFIX)?;
-        match name.strip_suffix(IN_PARTS) {
+        let name = name.strip_prefix(NAME_PREFIX)?;
+        match name.strip_suffix(PARTS_SUFFIX) {
             Some(name) => blob_of(name, '-').map(Self::Parts),
             None => blob_of(name, '-').map(Self::Whole),
         }
     }
 }
 
-impl std::fmt::Display for Named {
+impl std::fmt::Display for OutputName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (blob, end) = match self {
             Self::Whole(blob) => (blob, ""),
-            Self::Parts(blob) => (blob, IN_PARTS),
+            Self::Parts(blob) => (blob, PARTS_SUFFIX),
         };
-        write!(f, "{PREFIX}{}-{}{end}", blob.sha256, blob.bytes)
+        write!(f, "{NAME_PREFIX}{}-{}{end}", blob.sha256, blob.bytes)
     }
 }
 
@@ -61,7 +61,7 @@ fn blob_of(text: &str, between: char) -> Option<BlobRef> {
 pub(super) fn parts_of(list: &[u8]) -> Option<Vec<BlobRef>> {
     let list = std::str::from_utf8(list).ok()?;
     let parts: Option<Vec<_>> = list.lines().map(|line| blob_of(line, ' ')).collect();
-    parts.filter(|parts| parts.len() <= MOST_PARTS)
+    parts.filter(|parts| parts.len() <= MAX_PARTS)
 }
 
 /// Puts output into blobs as it comes.
@@ -95,10 +95,10 @@ impl OutputWriter for PartsWriter {
         let mut text = &text[..text.len().min(MAX_KEPT - self.kept)];
         self.kept += text.len();
         while !text.is_empty() {
-            let (now, later) = text.split_at(text.len().min(PART - self.part.len()));
+            let (now, later) = text.split_at(text.len().min(PART_BYTES - self.part.len()));
             self.part.extend_from_slice(now);
             text = later;
-            if self.part.len() == PART {
+            if self.part.len() == PART_BYTES {
                 self.end_part().await?;
             }
         }
@@ -111,12 +111,12 @@ impl OutputWriter for PartsWriter {
         }
         let bytes = self.kept as u64;
         if let [whole] = &self.parts[..] {
-            let name = Named::Whole(whole.clone()).to_string();
+            let name = OutputName::Whole(whole.clone()).to_string();
             return Ok(KeptOutput { name, bytes, place: json!(whole) });
         }
         let lines = self.parts.iter().map(|part| format!("{} {}\n", part.sha256, part.bytes));
         let list = self.put(lines.collect::<String>().as_bytes()).await?;
         let place = json!({"sha256": list.sha256, "bytes": list.bytes, "parts": self.parts});
-        Ok(KeptOutput { name: Named::Parts(list).to_string(), bytes, place })
+        Ok(KeptOutput { name: OutputName::Parts(list).to_string(), bytes, place })
     }
 }

@@ -8,7 +8,7 @@ use robota_core::permission::Class;
 use robota_core::tool::{READ_OUTPUT, Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
-use super::keep::{Named, parts_of};
+use super::parts::{OutputName, parts_of};
 
 /// At most this much is read back at once.
 const MAX_READ: u64 = 20_000;
@@ -47,9 +47,9 @@ impl ReadOutput {
             let text = format!("Error: `{}` is not the name of an output.", name.escape_debug());
             ToolOutcome::failed("invalid_input", text)
         };
-        let parts = match Named::parse(name).ok_or_else(wrong)? {
-            Named::Whole(blob) => vec![blob],
-            Named::Parts(list) => parts_of(&self.get(&list).await?).ok_or_else(wrong)?,
+        let parts = match OutputName::parse(name).ok_or_else(wrong)? {
+            OutputName::Whole(blob) => vec![blob],
+            OutputName::Parts(list) => parts_of(&self.get(&list).await?).ok_or_else(wrong)?,
         };
         let total = parts.iter().fold(0_u64, |total, part| total.saturating_add(part.bytes));
         let from = input["offset"].as_u64().unwrap_or(0).min(total);
