@@ -1,29 +1,31 @@
-//! How much a store waits for.
+//! When a store waits for the disk.
 
 use robota_core::event::Durability;
 
-/// How much a store waits for. What each can lose is in `docs/stores.md`.
+/// When a store waits for the disk (its fsync policy). `docs/stores.md` lists what each level can
+/// lose.
 ///
-/// The death of this process loses nothing at any level.
+/// A crash of the process alone loses nothing at any level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DurabilityLevel {
-    /// Every append waits for the disk: the loss of power loses nothing that was acknowledged.
+    /// Every append waits for the disk: a power failure loses nothing that was acknowledged.
     Strict,
-    /// Waits where the event table says so: the loss of power may take back events that came after
-    /// the last barrier, never one that something was done upon.
+    /// Appends wait at the barriers of the event table: a power failure may lose events after the
+    /// last barrier, never an event that an effect was based on.
     #[default]
     Barrier,
-    /// Waits for no append: the loss of power may take back the end of a session, of minutes even.
+    /// No append waits for the disk: a power failure may lose the end of a session, even several
+    /// minutes of it.
     Relaxed,
 }
 
 impl DurabilityLevel {
-    /// Whether an append that asks for this waits for the disk.
+    /// Returns whether an append with that durability waits for the disk.
     #[must_use]
-    pub fn waits(self, asked: Durability) -> bool {
+    pub fn waits(self, durability: Durability) -> bool {
         match self {
             Self::Strict => true,
-            Self::Barrier => asked == Durability::Synced,
+            Self::Barrier => durability == Durability::Synced,
             Self::Relaxed => false,
         }
     }

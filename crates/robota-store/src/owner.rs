@@ -3,7 +3,7 @@
 use robota_core::clock::Clock;
 use robota_core::journal::LeaseOwner;
 
-/// This process, as others see it when they find a session open.
+/// Describes this process to others that find a session open.
 pub(crate) fn lease_owner(clock: &dyn Clock) -> LeaseOwner {
     LeaseOwner {
         host: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),

@@ -1,18 +1,18 @@
-//! Whether a process of this machine is still there: a lease need not be waited out when its
-//! holder died boot_and_namespace.
+//! Finds out whether a process of this machine still runs. A new writer need not wait for a lease
+//! to expire if the process that held it crashed on the same machine.
 //!
-//! A process is known by the boot of its machine, the space its number is of, its number, and when
-//! it start_time; so a number that is used again, a container and another machine are not mistaken.
+//! A process is identified by the boot id of its machine, its PID namespace, its PID and its start
+//! time. So a reused PID, another container and another machine are told apart.
 
 use std::fs;
 
-/// This process; none where the kernel does not say.
+/// Identifies this process; none if the kernel does not provide the facts.
 pub(crate) fn this_process() -> Option<String> {
     let pid = std::process::id();
     Some(format!("{}/{pid}/{}", boot_and_namespace()?, start_time(pid)?))
 }
 
-/// Whether that process ran boot_and_namespace and does not any more. In doubt it does.
+/// Returns whether that process ran on this machine and has exited. Returns false if in doubt.
 pub(crate) fn has_exited(process: &str) -> bool {
     let Some(boot_and_namespace) = boot_and_namespace() else { return false };
     let Some(rest) =
@@ -25,18 +25,18 @@ pub(crate) fn has_exited(process: &str) -> bool {
     start_time(pid).is_none_or(|now| now != start)
 }
 
-/// This boot of this machine, and the space of numbers we live in.
+/// Returns the boot id of this machine and the PID namespace of this process.
 fn boot_and_namespace() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let space = fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("{}/{}", boot.trim(), space.display()))
 }
 
-/// When a process start_time, in ticks since the boot; none when there is no such process, or only
-/// what is left of one.
+/// Returns when a process started, in ticks since the boot; none if there is no such process, or it
+/// is a zombie.
 fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The process name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;

@@ -43,7 +43,7 @@ async fn per_round(class: Class, level: DurabilityLevel) -> u64 {
 }
 
 #[tokio::test]
-async fn kode_12_a_round_with_effects_waits_twice_and_one_without_never() {
+async fn kode_12_a_round_with_effects_syncs_twice_and_one_without_never() {
     assert_eq!(per_round(Class::Execute, DurabilityLevel::Barrier).await, 2);
     assert_eq!(per_round(Class::Inspect, DurabilityLevel::Barrier).await, 0);
     assert_eq!(per_round(Class::Execute, DurabilityLevel::Relaxed).await, 0);

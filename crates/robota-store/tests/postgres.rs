@@ -44,11 +44,14 @@ async fn kode_12_leases() {
     let (first, second) = pair(&server, leases::options(&clock)).await;
     leases::two_stores_take_turns(&first, &second).await;
     let (first, second) = pair(&server, leases::options(&clock)).await;
-    leases::a_writer_of_a_session_that_was_begun_anew_is_refused(&first, &second, &clock).await;
+    leases::a_writer_of_a_session_that_was_deleted_and_created_again_is_refused(
+        &first, &second, &clock,
+    )
+    .await;
 }
 
 #[tokio::test]
-async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
+async fn kode_12_a_release_that_the_database_missed_does_not_block_the_next_writer() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let first = PostgresStore::connect(&address).await.unwrap();
@@ -78,11 +81,13 @@ async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
         };
         client.batch_execute(sql).await.unwrap();
     };
-    leases::a_release_that_nobody_heard_is_made_up_for(&first, &second, jam).await;
+    leases::a_release_that_the_database_missed_does_not_block_the_next_writer(&first, &second, jam)
+        .await;
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_that_ends_while_the_server_is_down_can_be_followed_at_once() {
+async fn kode_12_a_session_whose_writer_ended_while_the_server_was_down_can_be_opened_immediately()
+{
     let Some(mut server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
@@ -143,7 +148,7 @@ async fn script(store: &PostgresStore, session: &SessionId) -> usize {
 }
 
 #[tokio::test]
-async fn kode_12_a_cut_around_any_commit_loses_nothing_and_repeats_nothing() {
+async fn kode_12_a_connection_failure_around_any_commit_loses_and_repeats_nothing() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let direct = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -170,7 +175,7 @@ async fn kode_12_a_cut_around_any_commit_loses_nothing_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn kode_12_a_lease_that_was_given_unheard_is_known_to_be_nobodys() {
+async fn kode_12_a_lease_whose_grant_was_not_acknowledged_counts_as_ended() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let other = PostgresStore::connect(&address).await.unwrap();
@@ -259,7 +264,7 @@ async fn kode_12_appends_leave_no_dead_rows_in_an_index() {
 }
 
 #[tokio::test]
-async fn kode_12_connections_that_are_silent_are_given_up() {
+async fn kode_12_connections_that_do_not_answer_are_closed() {
     let Some(server) = server() else { return };
     let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -305,7 +310,7 @@ async fn kode_12_leases_are_measured_by_the_servers_clock() {
 }
 
 #[tokio::test]
-async fn kode_12_all_leases_are_renewed_by_one_statement_beside_the_pool() {
+async fn kode_12_all_leases_are_renewed_by_one_statement_outside_the_pool() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let other = PostgresStore::connect(&address).await.unwrap();
@@ -407,7 +412,7 @@ async fn kode_12_notifications_are_sent_for_many_appends_at_once() {
 }
 
 #[tokio::test]
-async fn kode_12_events_that_the_server_forgot_are_appended_again() {
+async fn kode_12_events_that_the_server_lost_are_appended_again() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -446,7 +451,7 @@ async fn kode_12_events_that_the_server_forgot_are_appended_again() {
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_that_ends_does_not_announce_events_that_the_server_forgot() {
+async fn kode_12_a_writer_that_ends_does_not_list_events_that_the_server_lost() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -466,7 +471,7 @@ async fn kode_12_a_writer_that_ends_does_not_announce_events_that_the_server_for
 }
 
 #[tokio::test]
-async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
+async fn kode_12_a_list_lags_behind_by_the_unsynced_events() {
     let Some(server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
@@ -491,7 +496,7 @@ async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
 }
 
 #[tokio::test]
-async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
+async fn kode_12_a_database_of_version_1_is_migrated() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
@@ -514,7 +519,7 @@ async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn kode_12_what_was_synced_survives_the_death_of_the_server() {
+async fn kode_12_synced_events_survive_a_crash_of_the_server() {
     let Some(mut server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
@@ -534,7 +539,7 @@ async fn kode_12_what_was_synced_survives_the_death_of_the_server() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_does_not_show_its_password() {
+async fn the_error_for_an_invalid_address_does_not_contain_its_password() {
     let error = PostgresStore::connect("postgres://me:hunter2@host:port/db").await.unwrap_err();
     assert!(!error.to_string().contains("hunter2"), "{error}");
     let nowhere = "host=/nonexistent user=me password=hunter2 dbname=x";

@@ -176,17 +176,17 @@ async fn every_death(kind: &str, of: impl Fn(&str) -> bool) {
 }
 
 #[tokio::test]
-async fn kode_12_files_survive_the_death_of_their_writer_at_every_failpoint() {
+async fn kode_12_files_survive_a_crash_of_their_writer_at_every_failpoint() {
     every_death("files", |point| !point.starts_with("store.sql.")).await;
 }
 
 #[tokio::test]
-async fn kode_12_sqlite_survives_the_death_of_its_writer_at_every_failpoint() {
+async fn kode_12_sqlite_survives_a_crash_of_its_writer_at_every_failpoint() {
     every_death("sqlite", |point| point.starts_with("store.sql.")).await;
 }
 
 #[tokio::test]
-async fn kode_12_a_second_process_is_told_who_has_the_session() {
+async fn kode_12_a_second_process_learns_who_holds_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("sessions");
     let mut holder = child(&format!("hold {}", root.display()));

@@ -15,7 +15,7 @@ fn left(crash: &Crash) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_synced_survives_and_what_is_not_may() {
+fn synced_data_survives_and_unsynced_data_may() {
     let disk = SimDisk::new();
     disk.make_folder(Path::new("/d")).unwrap();
     disk.sync_folder(Path::new("/")).unwrap();

@@ -1,4 +1,4 @@
-//! The disk there is.
+//! The disk of the operating system.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,14 +10,14 @@ use rustix::fs::OFlags;
 
 use super::{AppendFile, CreateMode, Disk, FileInfo, LockGuard, LockMode, ReadFile};
 
-/// The most of a lock file that is shown; it is another process' text.
+/// How much of a lock file is shown, in bytes: another process wrote its text.
 const MAX_NOTE: u64 = 200;
 
-/// How often a lock is taken anew whose file was deleted meanwhile.
+/// How often to take a lock again when its file was deleted in the meantime.
 const MAX_TRIES: usize = 100;
 
 /// File systems that other machines may write to at the same time, by their magic numbers
-/// (`statfs(2)`). FUSE and 9p are not among them: most are local, and nothing tells which.
+/// (`statfs(2)`). FUSE and 9p are not listed: most are local, and nothing says which.
 const NETWORK_FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x0000_6969, "NFS"),
     (0x0000_517b, "SMB"),
@@ -34,14 +34,14 @@ const NETWORK_FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x7461_636f, "OCFS2"),
 ];
 
-/// The disk there is.
+/// The disk of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
 impl ReadFile for File {
     fn info(&self) -> io::Result<FileInfo> {
         let metadata = self.metadata()?;
-        // A number may be used again for a new file; when it was created differs then.
+        // An inode number may be reused for a new file; its creation time then differs.
         let created =
             metadata.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
         let created = created
@@ -53,8 +53,8 @@ impl ReadFile for File {
 
 impl AppendFile for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // One system call, unless the disk takes less than it is offered: then what follows
-        // says why, which is what people need to know.
+        // One system call, unless the disk accepts only a part. `write_all` then tries the rest,
+        // and that call returns the reason, such as a full disk.
         self.write_all(bytes)
     }
 
@@ -71,8 +71,8 @@ impl AppendFile for File {
     }
 }
 
-/// Links are not followed and pipes not waited for: a checkout may hold either where a
-/// session's file is expected.
+/// Sets flags so that links are not followed and pipes do not block: a checked-out repository may
+/// contain either where a session's file is expected.
 fn open_options(options: &mut OpenOptions) -> &mut OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     options.custom_flags(flags.bits().cast_signed()).mode(0o600)
@@ -82,11 +82,11 @@ fn require_regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a require_regular file"))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
 }
 
-/// A relative path of one component has an empty parent.
+/// Replaces an empty path by `.`: a relative path of one component has an empty parent.
 fn or_current(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
@@ -97,12 +97,12 @@ fn lock_file(path: &Path) -> io::Result<File> {
         .and_then(require_regular)
 }
 
-/// Whether the path still leads to that file: who deletes a session deletes its lock, and whoever
-/// then has the lock of the deleted file has nothing.
+/// Returns whether the path still leads to that file. Deleting a session deletes its lock file; a
+/// lock on the deleted file protects nothing.
 fn is_same_file(path: &Path, file: &File) -> io::Result<bool> {
     let ours = file.metadata()?;
     match path.symlink_metadata() {
-        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Ok(current) => Ok((current.dev(), current.ino()) == (ours.dev(), ours.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
@@ -110,7 +110,7 @@ fn is_same_file(path: &Path, file: &File) -> io::Result<bool> {
 
 fn read_note(file: File) -> String {
     let mut text = Vec::new();
-    // The owner may be about to write it, so nothing is certain.
+    // The owner may not have written its note yet, so a failed or empty read is not an error.
     let _ = file.take(MAX_NOTE).read_to_end(&mut text);
     let text: String =
         String::from_utf8_lossy(&text).trim().chars().filter(|c| !c.is_control()).collect();
@@ -196,7 +196,7 @@ impl Disk for RealDisk {
                 return Ok(Ok(Box::new(file)));
             }
         }
-        Ok(Err("somebody who deletes it again and again".to_owned()))
+        Ok(Err("a process that keeps deleting the lock file".to_owned()))
     }
 
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<LockGuard> {
@@ -211,13 +211,13 @@ impl Disk for RealDisk {
     fn network_file_system(&self, path: &Path) -> io::Result<Option<&'static str>> {
         #[cfg(target_os = "linux")]
         {
-            let found = rustix::fs::statfs(or_current(path))?.f_type;
+            let kind = rustix::fs::statfs(or_current(path))?.f_type;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "32 bits of magic"
             )]
-            let magic = found as u32;
+            let magic = kind as u32;
             Ok(network_name(magic))
         }
         #[cfg(not(target_os = "linux"))]
@@ -232,7 +232,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// The network a file system of that magic number is on.
+/// Returns the name of the network file system with that magic number.
 fn network_name(magic: u32) -> Option<&'static str> {
     NETWORK_FILE_SYSTEMS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
 }

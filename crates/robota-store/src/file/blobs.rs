@@ -1,8 +1,8 @@
-//! Blobs in files, by their hash. One file for all sessions that refer to it.
+//! Blobs in files named by their hash. All sessions that refer to a blob share one file.
 //!
-//! A session says that it refers to a blob (`refs`) before the blob is kept, both under a lock
-//! that sweeping takes alone: so what is referred to is never swept, and what a crash leaves is a
-//! reference too many, never one too few.
+//! A session records its reference (`refs`) before the blob is written, both under a shared lock;
+//! sweeping takes that lock exclusively. So a sweep never deletes a blob that is referred to. A
+//! crash can leave a reference without a blob, never a blob in use without a reference.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -22,12 +22,12 @@ use crate::failpoint::failpoint;
 use crate::io;
 
 impl Files {
-    /// Where a blob lies.
+    /// Returns the path of a blob.
     pub(super) fn blob_path(&self, hash: &str) -> PathBuf {
         self.root.join("blobs").join(hash.get(..2).unwrap_or("xx")).join(hash)
     }
 
-    /// The blobs a folder refers to. A torn last line is no reference.
+    /// Reads the hashes of the blobs that a folder refers to. A torn last line is ignored.
     pub(super) fn refs(&self, folder: &Path) -> Result<BTreeSet<String>, JournalError> {
         let path = folder.join("refs");
         let mut text = String::new();
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// A fork refers to what its parent refers to.
+    /// Copies the references of a parent to its fork.
     pub(super) fn copy_refs(&self, from: &Path, to: &Path) -> Result<(), JournalError> {
         let refs = self.refs(from)?;
         if refs.is_empty() {
@@ -86,8 +86,8 @@ impl Files {
         }
         failpoint!("store.blob.after_ref");
         let path = self.blob_path(&blob.sha256);
-        let there = self.disk.open_read(&path).and_then(|file| file.info());
-        if there.is_ok_and(|info| info.len == blob.bytes) {
+        let existing = self.disk.open_read(&path).and_then(|file| file.info());
+        if existing.is_ok_and(|info| info.len == blob.bytes) {
             return Ok(blob);
         }
         let shelf = path.parent().unwrap_or(&self.root).to_path_buf();
@@ -105,7 +105,7 @@ impl Files {
         Ok(blob)
     }
 
-    /// Reads the references that were added since `known` was read.
+    /// Reads the references that were added since `known` was last updated.
     fn read_new_refs(&self, known: &mut KnownRefs, folder: &Path) -> Result<(), JournalError> {
         let path = folder.join("refs");
         let fail = |error: std::io::Error| io("read", &path, &error);
@@ -118,13 +118,13 @@ impl Files {
         };
         let info = file.info().map_err(fail)?;
         if info.id != known.file || info.len < known.len {
-            // The session was deleted, and there is a new one.
+            // The session was deleted and a new one with the same id created.
             *known = KnownRefs { file: info.id, ..KnownRefs::default() };
         }
         file.seek(SeekFrom::Start(known.len)).map_err(fail)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(fail)?;
-        // A line without an end may still grow.
+        // A line without a newline may still be growing.
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = String::from_utf8_lossy(&text[..end]);
         known.hashes.extend(lines.lines().filter(|line| is_hash(line)).map(str::to_owned));
@@ -132,13 +132,13 @@ impl Files {
         Ok(())
     }
 
-    /// Notes that a session refers to a blob, safe from a loss of power.
+    /// Records that a session refers to a blob; the record survives a power failure.
     fn add_ref(&self, folder: &Path, hash: &str) -> Result<(), JournalError> {
         let path = folder.join("refs");
         let fail = |error: std::io::Error| io("write", &path, &error);
         let mut tail = self.disk.open_append(&path, CreateMode::IfMissing).map_err(fail)?;
         let new = tail.length().map_err(fail)? == 0;
-        // A line before that was torn must not swallow this one.
+        // Starts with a newline, so that a torn line before it does not absorb this one.
         let line = if new { format!("{hash}\n") } else { format!("\n{hash}\n") };
         tail.write(line.as_bytes()).map_err(fail)?;
         if self.level != crate::DurabilityLevel::Relaxed {
@@ -171,23 +171,23 @@ impl Files {
         if BlobRef::of(&bytes).sha256 == blob.sha256 {
             return Ok(Some(bytes));
         }
-        let reason = "its content is not what its name says";
+        let reason = "its content does not match its hash";
         Err(JournalError::damaged(path.display().to_string(), reason))
     }
 }
 
-/// The blobs of a session.
+/// The blobs of one session.
 pub(super) struct FileBlobs {
     files: Arc<Files>,
     session: SessionId,
     known: Arc<Mutex<KnownRefs>>,
 }
 
-/// The references of a session that were read already: a session has many, and keeping a blob
+/// The references of a session that were already read. A session can have many, and storing a blob
 /// must not read them all again.
 #[derive(Debug, Default)]
 struct KnownRefs {
-    /// Which file they were read from, and how much of it.
+    /// The identity of the `refs` file, and how many bytes of it were read.
     file: u64,
     len: u64,
     hashes: HashSet<String>,

@@ -1,8 +1,7 @@
-//! Forks and imports: sessions that begin with the events of another.
+//! Forks and imports: sessions that start with the events of another session.
 //!
-//! A closed segment never changes, so a fork has the same file under one more name. Only the
-//! segment with the point itself is copied. The folder is made a session last: a fork is there
-//! whole, or not at all.
+//! A closed segment never changes, so a fork hard-links it. Only the segment that contains the fork
+//! point is copied. `session.json` is written last, so a fork exists completely or not at all.
 
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
@@ -20,23 +19,23 @@ use crate::disk::{AppendFile, CreateMode};
 use crate::failpoint::failpoint;
 use crate::io;
 
-/// How much is copied at a time.
+/// How many bytes are copied at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The point of a journal that a fork begins at.
+/// The point of a journal at which a fork starts.
 struct ForkPoint {
-    /// The segments before it.
+    /// The segments before the one with the point.
     before: Vec<Segment>,
-    /// The segment it lies in.
+    /// The segment that contains the point.
     segment: Segment,
-    /// How much of that is before and at it.
+    /// The length of that segment up to and including the event at the point.
     len: u64,
-    /// Whether the segment ends there and never changes again.
+    /// Whether the segment ends at the point and never changes again.
     closed: bool,
 }
 
 impl Files {
-    /// Begins a session with the events of another up to a point, followed by `first`.
+    /// Creates a session that starts with the events of `parent` up to `at`, followed by `first`.
     pub(super) fn fork(
         self: &Arc<Self>,
         parent: &SessionId,
@@ -54,7 +53,7 @@ impl Files {
         self.make_child(&stored, &point, head, child, first)
     }
 
-    /// Copies a session, whoever wrote it, into one of our own.
+    /// Copies a session, whoever owns it, into a new session of this user.
     pub(super) fn import(
         self: &Arc<Self>,
         source: &SessionId,
@@ -92,7 +91,7 @@ impl Files {
         }))
     }
 
-    /// Makes the new session.
+    /// Creates the new session: files first, identity last.
     fn make_child(
         self: &Arc<Self>,
         parent: &StoredIdentity,
@@ -118,14 +117,14 @@ impl Files {
             Ok(writer)
         })();
         if grown.is_err() {
-            // What stays of it is no session, and the next one of that id takes it over.
+            // What remains is not a session; the next `create` with that id takes the folder over.
             let _ = self.empty(&folder);
         }
         grown
     }
 
-    /// Gives the child its parent's events and blobs. Returns its last segment, unless
-    /// it is to begin one of its own.
+    /// Gives the child the events and blob references of its parent. Returns the segment that the
+    /// child continues, or none if it starts a segment of its own.
     fn share_or_copy(
         &self,
         parent: &StoredIdentity,
@@ -133,12 +132,13 @@ impl Files {
         folder: &Path,
         bare: bool,
     ) -> Result<Option<OpenSegment>, JournalError> {
-        // Somebody else's file may change under another name as well.
+        // Another user could change the linked file later, so files of a foreign session are
+        // copied.
         let share = !self.is_foreign(parent);
         let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
         let from = self.folder(&parent.identity.session);
         self.copy_refs(&from, folder)?;
-        // A segment that may be appended to is the child's own.
+        // The child may append to its last segment, so it must not be a link.
         let link_last = share && point.closed && !bare;
         let shared = point.before.iter().chain(link_last.then_some(&point.segment));
         for segment in shared {
@@ -148,7 +148,7 @@ impl Files {
                 self.copy(&segment.path, &to, len)?;
             }
             for beside in index::auxiliary_files(segment) {
-                // They can be made anew.
+                // Optional files: they can be rebuilt from the segment.
                 if share {
                     let _ = self.disk.link(&beside, &name(&beside));
                 }
@@ -164,13 +164,13 @@ impl Files {
         Ok(Some(OpenSegment { segment: own, tail, len: point.len }))
     }
 
-    /// How long a file is.
+    /// Returns the length of a file in bytes.
     pub(super) fn file_len(&self, path: &Path) -> Result<u64, JournalError> {
         let info = self.disk.open_read(path).and_then(|file| file.info());
         info.map(|info| info.len).map_err(|error| io("open", path, &error))
     }
 
-    /// Copies the beginning of a file; it is safe when this returns.
+    /// Copies the first `len` bytes of a file; the copy is synced when this returns.
     pub(super) fn copy(
         &self,
         from: &Path,

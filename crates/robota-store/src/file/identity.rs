@@ -1,5 +1,5 @@
-//! `session.json`: which session a folder holds, and whose it is. Written once, when the session
-//! begins to exist; a folder without it holds none.
+//! `session.json`: the session that a folder contains, and who created it. It is written once, when
+//! the session starts to exist; a folder without it contains no session.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -13,22 +13,23 @@ use super::Files;
 use super::replace::{SyncMode, replace};
 use crate::disk::Disk;
 
-/// More than any id; the file is not read further.
+/// More than any id needs; the file is not read further.
 const LIMIT: u64 = 64 * 1024;
 
-/// Which session a folder holds.
+/// The session that a folder contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    /// Its id, which the name of the folder may only hint at.
+    /// The session's id; the folder's name may be a hash of it.
     pub(super) session: SessionId,
-    /// When it began.
+    /// When the session was created.
     pub(super) created: Timestamp,
-    /// Who began it, as only they can say.
+    /// A keyed hash over id and creation time, made with the owner's secret. None if the store had
+    /// no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seal: Option<String>,
 }
 
-/// The identity of a folder, and the user whose file it is.
+/// The identity of a folder, and the user that owns the file.
 pub(super) struct StoredIdentity {
     pub(super) identity: Identity,
     pub(super) user_id: u32,
@@ -38,12 +39,12 @@ pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join("session.json")
 }
 
-/// What is in a folder; none when it holds no session.
+/// Reads the identity of a folder; none if the folder contains no session.
 pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<StoredIdentity>, JournalError> {
     let place = || path(folder).display().to_string();
     let file = match disk.open_read(&path(folder)) {
         Ok(file) => file,
-        // A file in the way of the root is told by whoever wants to write there.
+        // A file in place of the root is reported when a write fails.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
@@ -56,7 +57,7 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<StoredIdenti
     let mut bytes = Vec::with_capacity(512);
     file.take(LIMIT).read_to_end(&mut bytes).map_err(fail)?;
     if !bytes.ends_with(b"}\n") {
-        // Its name survived a loss of power, its content did not: nothing was acknowledged yet.
+        // A power failure kept the name but not the content: nothing was acknowledged yet.
         return Ok(None);
     }
     let identity =
@@ -65,13 +66,13 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<StoredIdenti
 }
 
 impl Files {
-    /// The identity a session that begins now gets.
+    /// Returns the identity for a session that starts now.
     pub(super) fn identify(&self, session: &SessionId, created: Timestamp) -> Identity {
         let seal = self.key.as_ref().map(|key| key.seal(session, created));
         Identity { session: session.clone(), created, seal }
     }
 
-    /// Whether this user did not begin the session.
+    /// Returns whether another user created the session.
     pub(super) fn is_foreign(&self, stored: &StoredIdentity) -> bool {
         let Identity { session, created, seal } = &stored.identity;
         let sealed = self.key.as_ref().is_none_or(|key| {
@@ -80,7 +81,7 @@ impl Files {
         stored.user_id != self.disk.user_id() || !sealed
     }
 
-    /// Makes a folder a session. Its name is the caller's to sync.
+    /// Writes `session.json`, which makes the folder a session. The caller syncs the folder.
     pub(super) fn write_identity(
         &self,
         folder: &Path,
@@ -94,7 +95,7 @@ impl Files {
         replace(&*self.disk, &place, &bytes, self.sync_mode()).map_err(|error| fail(&error))
     }
 
-    /// How the files that a session cannot do without are written.
+    /// How files that a session depends on are written.
     pub(super) fn sync_mode(&self) -> SyncMode {
         match self.level {
             crate::DurabilityLevel::Relaxed => SyncMode::No,
@@ -102,7 +103,7 @@ impl Files {
         }
     }
 
-    /// What a folder holds, which must be that session.
+    /// Reads the identity of a session's folder, and checks that it is that session's.
     pub(super) fn identity(&self, session: &SessionId) -> Result<StoredIdentity, JournalError> {
         let folder = self.folder(session);
         let stored =
@@ -110,7 +111,7 @@ impl Files {
         if stored.identity.session == *session {
             return Ok(stored);
         }
-        // Copied or renamed by hand.
+        // The folder was copied or renamed by hand.
         let reason = format!("it belongs to session `{}`", stored.identity.session);
         Err(JournalError::damaged(path(&folder).display().to_string(), reason))
     }

@@ -1,6 +1,6 @@
-//! What is record of a session without reading its journal: `head.json`, and `{first}.head` for
-//! each segment, which says line by line what was record where the segment begins and at some
-//! places in it. Both are made from the journal, never synced, and may be deleted at any time.
+//! Facts about a session without reading its whole journal: `head.json`, and for each segment
+//! `{first}.head`, which has one line for the start of the segment and one for some places in it.
+//! Both are derived from the journal, never synced, and may be deleted at any time.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,47 +16,47 @@ use super::segment::{Mark, ReadAhead, Reader, Segment};
 use crate::disk::{CreateMode, Disk};
 use crate::failpoint::failpoint;
 
-/// More than any head; the file is not read further.
+/// More than any head needs; the file is not read further.
 const LIMIT: u64 = 256 * 1024;
 
-/// `head.json`.
+/// The content of `head.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Index {
-    /// A copy, so that a list reads one file per session.
+    /// A copy of `session.json`, so that a list reads one file per session.
     pub(super) identity: Identity,
-    /// What is record up to [`Index::offset`].
+    /// The head, folded up to [`Index::offset`].
     pub(super) head: SessionHead,
-    /// The segment that was the last one.
+    /// The first sequence number of the segment that was the last one.
     pub(super) segment: u64,
-    /// How much of it is folded into the head.
+    /// How many bytes of that segment are folded into the head.
     pub(super) offset: u64,
-    /// Where the last event of that begins.
+    /// The offset at which the last folded event starts.
     pub(super) start: u64,
-    /// Whether all of that was safe from a loss of power when this was written: then it need not
-    /// be looked through for a torn end.
+    /// Whether all of that was synced when the index was written: then opening need not search it
+    /// for a torn end.
     pub(super) safe: bool,
 }
 
 /// A line of `{first}.head`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct HeadRecord {
-    /// What is record there.
+    /// The head at this place.
     pub(super) head: SessionHead,
-    /// The place: so many bytes of the segment are folded into the head.
+    /// How many bytes of the segment are folded into the head.
     pub(super) offset: u64,
-    /// Where the last event of that begins, when it is in this segment.
+    /// The offset at which the last folded event starts, if it is in this segment.
     pub(super) start: u64,
 }
 
-/// Where a journal ends, and what is record there.
+/// Where a journal ends, and the head there.
 pub(super) struct JournalEnd {
-    /// What is record; none when there is no event.
+    /// None if the journal has no event.
     pub(super) head: Option<SessionHead>,
-    /// The last segment with an event in it.
+    /// The last segment that has an event.
     pub(super) segment: Option<Segment>,
-    /// How much of it is whole events.
+    /// The length of the whole events in that segment.
     pub(super) whole: u64,
-    /// Whether something else follows them.
+    /// Whether something that is not a whole event follows them.
     pub(super) torn: bool,
 }
 
@@ -68,7 +68,7 @@ fn head_path(segment: &Segment) -> PathBuf {
     segment.path.with_extension("head")
 }
 
-/// The index of a folder, and the user whose file it is; none when it is missing or broken.
+/// Reads the index of a folder and the user that owns the file; none if it is missing or broken.
 pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Option<(Index, u32)> {
     let file = disk.open_read(&path(folder)).ok()?;
     let user_id = file.info().ok()?.user_id;
@@ -81,7 +81,7 @@ fn parse<T: serde::de::DeserializeOwned>(file: impl std::io::Read) -> Option<T> 
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Keeps an index. Nobody needs it, so nobody is told when that fails.
+/// Writes the index. Failures are ignored: the index can be rebuilt.
 pub(super) fn write(disk: &dyn Disk, folder: &Path, index: &Index) {
     failpoint!("store.index.before_rename");
     if let Ok(bytes) = serde_json::to_vec(index) {
@@ -89,11 +89,11 @@ pub(super) fn write(disk: &dyn Disk, folder: &Path, index: &Index) {
     }
 }
 
-/// Keeps what is record at a place in a segment.
+/// Writes a head record for a place in a segment. Failures are ignored.
 pub(super) fn write_head_record(disk: &dyn Disk, segment: &Segment, record: &HeadRecord) {
     let path = head_path(segment);
     if record.offset == 0 {
-        // What an earlier segment of that number left.
+        // Remove the file of an earlier segment with the same number.
         let _ = disk.remove(&path);
     }
     if let Ok(mut line) = serde_json::to_vec(record)
@@ -104,7 +104,7 @@ pub(super) fn write_head_record(disk: &dyn Disk, segment: &Segment, record: &Hea
     }
 }
 
-/// The file of the heads record at places in a segment.
+/// Reads the head records of a segment.
 fn read_head_file(disk: &dyn Disk, segment: &Segment) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = disk.open_read(&head_path(segment)).ok()?;
@@ -112,10 +112,11 @@ fn read_head_file(disk: &dyn Disk, segment: &Segment) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Gives the beginning of a segment, which was copied, the heads record there.
+/// Copies the head records for the first `len` bytes of a segment, which were copied to another
+/// one.
 pub(super) fn copy_head_records(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
     let mut lines = read_head_file(disk, from).unwrap_or_default();
-    // They are in the order of their places.
+    // The lines are sorted by offset.
     let mut end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     while end > 0 {
         let before = lines[..end - 1].iter().rposition(|byte| *byte == b'\n');
@@ -127,13 +128,13 @@ pub(super) fn copy_head_records(disk: &dyn Disk, from: &Segment, to: &Segment, l
         end = start;
     }
     lines.truncate(end);
-    // Nobody needs them.
+    // Failures are ignored: the records can be rebuilt.
     if let Ok(mut file) = disk.open_append(&head_path(to), CreateMode::Always) {
         let _ = file.write(&lines);
     }
 }
 
-/// The last of the heads record at places in a segment that is `usable`. A torn line is none.
+/// Returns the last head record of a segment that is `usable`. A torn line is skipped.
 fn find_head_record(
     disk: &dyn Disk,
     session: &SessionId,
@@ -144,19 +145,19 @@ fn find_head_record(
         .rsplit(|byte| *byte == b'\n')
         .filter_map(|line| {
             let record: HeadRecord = serde_json::from_slice(line).ok()?;
-            // A fork has the segments of its parent.
+            // A fork shares the segments of its parent, so the record may have the parent's id.
             let head = SessionHead { session: session.clone(), ..record.head };
             Some(HeadRecord { head, ..record })
         })
         .find(usable)
 }
 
-/// The files beside a segment that a fork takes along.
+/// The optional files of a segment that a fork links.
 pub(super) fn auxiliary_files(segment: &Segment) -> [PathBuf; 2] {
     [head_path(segment), segment.path.with_extension("idx")]
 }
 
-/// Where folding begins: with what is record there.
+/// Where folding starts, and the head there.
 struct FoldStart {
     at: usize,
     mark: Mark,
@@ -171,8 +172,8 @@ impl FoldStart {
 }
 
 impl Files {
-    /// Folds a journal up to an event, or to its end, from the last place at which something is
-    /// record. Costs what lies between.
+    /// Folds a journal up to an event, or to its end. Starts at the last usable index or head
+    /// record, so the cost is the distance from there.
     pub(super) fn fold(
         &self,
         session: &SessionId,
@@ -196,7 +197,7 @@ impl Files {
                 let Some(event) = reader.next()? else { break };
                 SessionHead::fold(&mut head, session, &event);
             }
-            // A writer that died may have left a segment with nothing but a torn line in it.
+            // A crashed writer may have left a segment that has only a torn line.
             if reader.whole() > 0 {
                 end.segment = Some(segment.clone());
                 end.whole = reader.whole();
@@ -207,7 +208,7 @@ impl Files {
         if end.segment.is_none()
             && let Some(closed) = at.checked_sub(1).and_then(|before| segments.get(before))
         {
-            // Nothing but such a segment was looked at: the one before it is closed, and whole.
+            // Only such a segment was read: the segment before it is closed, and whole.
             end.whole = self.file_len(&closed.path)?;
             end.segment = Some(closed.clone());
         }
@@ -242,8 +243,8 @@ impl Files {
                 continue;
             }
             let record = find_head_record(&*self.disk, session, segment, |record| {
-                // What is only written may be torn before a place that is not, so the end is
-                // looked for from where the segment begins.
+                // Events that were not synced may be torn even if later ones are not. So a search
+                // for the end starts at the beginning of the segment, not at a record inside it.
                 let usable = record.offset == 0 || up_to.is_some();
                 usable && reaches(record.head.last.seq) && self.is_current(segment, record)
             });
@@ -255,7 +256,7 @@ impl Files {
         FoldStart { at: 0, mark, head: None }
     }
 
-    /// Whether what is record is of this journal: its last event is where and what it says.
+    /// Returns whether a record belongs to this journal: its last event is at the recorded place.
     fn is_current(&self, segment: &Segment, record: &HeadRecord) -> bool {
         let last = record.head.last;
         if record.offset == 0 {
@@ -263,12 +264,12 @@ impl Files {
         }
         let mark = Mark { seq: last.seq, offset: record.start };
         Reader::open(&*self.disk, segment, mark, true, ReadAhead::Few).is_ok_and(|mut reader| {
-            let found = reader.next().ok().flatten().map(|event| event.cursor());
-            found == Some(last) && reader.whole() == record.offset
+            let cursor = reader.next().ok().flatten().map(|event| event.cursor());
+            cursor == Some(last) && reader.whole() == record.offset
         })
     }
 
-    /// The head of a session that must exist, exact up to its last event.
+    /// Reads the head of a session, exact up to its last event. Fails if there is no such session.
     pub(super) fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
         let stored = self.identity(session)?;
         let segments = super::segment::list(&*self.disk, &self.folder(session))?;
@@ -287,9 +288,9 @@ impl Files {
     }
 }
 
-/// A segment that does not follow on the one before it.
+/// The error for a segment that does not follow the one before it.
 pub(super) fn missing_segment(segment: &Segment, due: Option<u64>) -> JournalError {
     let due = due.unwrap_or_default();
-    let reason = format!("it begins where event {due} is due; a segment is missing");
+    let reason = format!("its first event should be {due}; a segment is missing");
     JournalError::damaged(segment.path.display().to_string(), reason)
 }

@@ -1,5 +1,4 @@
-//! The store as the rest of the world sees it: everything that blocks is done off the async
-//! threads.
+//! `JournalStore` for files: runs the blocking file operations outside the async threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,11 +13,11 @@ use super::blobs::FileBlobs;
 use super::writer::Writer;
 use super::{FileStore, Files};
 
-/// How often a reader that waits looks at the length of the journal.
+/// How often a waiting reader checks the length of the journal.
 const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl FileStore {
-    /// Runs what blocks where blocking is fine.
+    /// Runs blocking work on the store's files in a blocking thread.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Files>) -> Result<T, JournalError> + Send + 'static,
@@ -27,10 +26,11 @@ impl FileStore {
         run_blocking("the sessions", move || work(&files)).await
     }
 
-    /// Copies a session that somebody else wrote into one of this user's. The source stays.
+    /// Copies a session that another user wrote into a new session of this user. The source does
+    /// not change.
     ///
     /// # Errors
-    /// When the source cannot be read, or there is a session of the target's id.
+    /// If the source cannot be read, or a session with the target's id exists.
     pub async fn import(
         &self,
         source: &SessionId,
@@ -38,18 +38,18 @@ impl FileStore {
     ) -> Result<SessionHead, JournalError> {
         let (source, target) = (source.clone(), target.clone());
         self.blocking(move |files| {
-            // Gives the session free again.
+            // Releases the lock of the new session.
             drop(files.import(&source, &target)?);
             files.head(&target)
         })
         .await
     }
 
-    /// Removes blobs that no session refers to: deleting does so too, unless a crash comes
-    /// between. Returns how many.
+    /// Deletes blobs that no session refers to, and returns how many. Deleting a session does this
+    /// too, unless a crash interrupts it.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// If the store cannot be read or written.
     pub async fn sweep(&self) -> Result<usize, JournalError> {
         self.blocking(|files| files.sweep(&files.all_blobs()?)).await
     }
@@ -123,9 +123,9 @@ impl JournalStore for FileStore {
         let mut seen = None;
         loop {
             let (session, before) = (session.clone(), seen);
-            let (there, end) =
+            let (grown, end) =
                 self.blocking(move |files| files.grown_past(&session, seq, before)).await?;
-            if there {
+            if grown {
                 return Ok(());
             }
             seen = Some(end);
@@ -138,11 +138,11 @@ impl JournalStore for FileStore {
     }
 }
 
-/// A session open for writing. Dropping it gives the session free, once an append that may
-/// still be under way is through.
+/// A session that is open for writing. Dropping it releases the session, after an append that is
+/// still in progress has finished.
 struct FileJournal {
-    /// Shared with the append under way, so that one whose caller went away still ends in a
-    /// known state before the next begins.
+    /// Shared with the append in progress: if its caller drops the future, the append still
+    /// finishes before the next one starts.
     writer: Arc<Mutex<Writer>>,
 }
 
@@ -168,7 +168,7 @@ impl Journal for FileJournal {
     }
 }
 
-/// Runs what blocks where blocking is fine.
+/// Runs blocking work in a blocking thread.
 pub(super) async fn run_blocking<T: Send + 'static>(
     place: &'static str,
     work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
@@ -176,6 +176,6 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // The runtime is shutting down, or the work panicked.
-        Err(error) => Err(JournalError::io("finish the work on", place, error)),
+        Err(error) => Err(JournalError::io("complete the operation on", place, error)),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading. No lock is taken, and nothing is written but indexes that are missing.
+//! Reads sessions. Takes no lock, and writes nothing except missing indexes.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use super::segment::{ReadAhead, Segment};
 use super::{Files, identity, marks, segment};
 use crate::io;
 
-/// Picks of up to this many events read no more than they need; others read ahead.
+/// Reads of up to this many single events read no more bytes than needed; larger ones read ahead.
 const FEW_EVENTS: usize = 8;
 
 impl Files {
-    /// The events after a number, oldest first.
+    /// Reads the events after a sequence number, oldest first.
     pub(super) fn read(
         &self,
         session: &SessionId,
@@ -26,7 +26,7 @@ impl Files {
     ) -> Result<Vec<Envelope>, JournalError> {
         let segments = self.segments(session)?;
         let from = after.saturating_add(1);
-        // The last segment that begins at or before the first event asked for.
+        // The last segment that starts at or before the first requested event.
         let start = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
         let mut events = Vec::new();
         let mut due = None;
@@ -54,13 +54,13 @@ impl Files {
             due = Some(reader.next_seq());
         }
         if events.is_empty() && limit > 0 {
-            // Past the end, unless nothing was ever acknowledged: then there is no session.
+            // The request was past the end, or the journal has no event: then there is no session.
             self.has_events(session, &segments)?;
         }
         Ok(events)
     }
 
-    /// The events with these numbers, in their order.
+    /// Reads the events with these sequence numbers, in the requested order.
     pub(super) fn read_events(
         &self,
         session: &SessionId,
@@ -74,7 +74,7 @@ impl Files {
         sorted.sort_unstable();
         sorted.dedup();
         let reads = if sorted.len() > FEW_EVENTS { ReadAhead::Many } else { ReadAhead::Few };
-        let mut found = HashMap::with_capacity(sorted.len());
+        let mut events = HashMap::with_capacity(sorted.len());
         let mut finder: Option<(usize, marks::Finder<'_>)> = None;
         for seq in sorted {
             let at = Cursor { epoch: 0, seq };
@@ -93,17 +93,18 @@ impl Files {
                     finder.insert((at, next))
                 }
             };
-            found.insert(seq, current.find(seq)?.ok_or_else(missing)?);
+            events.insert(seq, current.find(seq)?.ok_or_else(missing)?);
         }
-        if found.len() == seqs.len() {
-            return Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect());
+        if events.len() == seqs.len() {
+            return Ok(seqs.iter().filter_map(|seq| events.remove(seq)).collect());
         }
-        // Some were asked for more than once.
-        Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
+        // Some sequence numbers were requested more than once.
+        Ok(seqs.iter().filter_map(|seq| events.get(seq).cloned()).collect())
     }
 
-    /// Whether a session has events after that number, and where its files end: its last segment
-    /// and the length of that. Reads no events when they end where they did `before`.
+    /// Returns whether a session has events after that sequence number, and where its files end:
+    /// its last segment and the length of that. Reads no events if the files end where they did
+    /// `before`.
     pub(super) fn grown_past(
         &self,
         session: &SessionId,
@@ -117,7 +118,7 @@ impl Files {
         Ok((grown, end))
     }
 
-    /// The segments of a session that must exist.
+    /// Lists the segments of a session. Fails if there is no such session.
     fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
         self.identity(session)?;
         let segments = segment::list(&*self.disk, &self.folder(session))?;
@@ -127,7 +128,7 @@ impl Files {
         Ok(segments)
     }
 
-    /// Whether there is an event at all: a segment other than the first follows on one.
+    /// Fails if there is no event at all. A second segment exists only after an event.
     fn has_events(&self, session: &SessionId, segments: &[Segment]) -> Result<(), JournalError> {
         let none = || JournalError::NotFound(session.clone());
         match segments {
@@ -141,7 +142,7 @@ impl Files {
         }
     }
 
-    /// The sessions there are. Reads one small file for each.
+    /// Lists the sessions. Reads one small file for each.
     pub(super) fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let names = match self.disk.names(&self.root) {
             Ok(names) => names,
@@ -151,8 +152,8 @@ impl Files {
         Ok(filter.page(names.iter().filter_map(|name| self.list_entry(name))))
     }
 
-    /// What a list shows of a folder; none when it holds no session. One that cannot be read does
-    /// not hide the others.
+    /// Returns what a list shows of a folder; none if it contains no session or cannot be read, so
+    /// that one damaged session does not hide the others.
     fn list_entry(&self, name: &str) -> Option<SessionHead> {
         let folder = self.root.join(name);
         if let Some((index, user_id)) = index::read(&*self.disk, &folder) {
@@ -172,7 +173,7 @@ impl Files {
         let (head, last) = (end.head?, end.segment?);
         let foreign = self.is_foreign(&stored);
         if !foreign {
-            // Not known to be safe: somebody may be writing.
+            // Not marked safe: a writer may be appending now.
             let index = Index {
                 identity: stored.identity,
                 head: head.clone(),
@@ -186,7 +187,7 @@ impl Files {
         Some(SessionHead { foreign, ..head })
     }
 
-    /// How many bytes the files of a session have.
+    /// Returns the total size of a session's files in bytes.
     pub(super) fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         self.identity(session)?;
         let folder = self.folder(session);

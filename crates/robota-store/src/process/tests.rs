@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn we_are_here_and_nobody_else_is_mistaken_for_gone() {
+fn this_process_runs_and_unknown_processes_are_not_reported_as_exited() {
     let us = this_process().unwrap();
     assert!(!has_exited(&us));
     // The same number, used again by another process.

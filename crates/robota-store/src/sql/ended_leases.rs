@@ -1,9 +1,9 @@
-//! The writers of this store that are over.
+//! Leases of this store that no writer holds any more.
 //!
-//! A writer gives its lease back when it is dropped, but a database that cannot be reached hears
-//! nothing of it, and one that dies may forget what it heard. So the store itself remembers which
-//! of its own leases nobody has any more: whoever opens the session next through this store need
-//! not wait until such a lease runs out.
+//! A writer releases its lease when it is dropped. But an unreachable database does not receive the
+//! release, and a database that crashes may lose it. So the store remembers which of its leases
+//! ended: the next writer that opens the session through this store need not wait until such a
+//! lease expires.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,34 +12,34 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What tells one lease from every other that was ever given, here or elsewhere.
+/// Identifies a lease; no other lease, here or elsewhere, ever has the same token.
 pub(super) type Token = i64;
 
-/// A token that nobody has, had or will have.
+/// Returns a new, unique token.
 pub(super) fn fresh_token() -> Token {
-    // Each state has keys of its own, from the system's randomness. A token that was never
-    // committed must not be another's later, so they are not counted. One bit is left, so that it
-    // is positive; zero is the row of a session without a writer.
+    // Each `RandomState` has its own keys from the system's random source. Tokens are random, not
+    // counted, because a counted token that was never committed would be given out again. The shift
+    // keeps it positive; zero is the token of a session without a writer.
     let random = RandomState::new().hash_one(std::process::id()) >> 1;
     Token::try_from(random.max(1)).unwrap_or(1)
 }
 
-/// The leases of one store that nobody has any more, and since when.
+/// The ended leases of one store, and when they ended.
 #[derive(Debug)]
 pub(super) struct EndedLeases {
-    /// Older than this they ran out in the database too.
+    /// After this time they have expired in the database too.
     keep: Duration,
     tokens: Mutex<HashMap<Token, Instant>>,
 }
 
 impl EndedLeases {
-    /// For leases that last so long.
+    /// For leases with that duration.
     pub(super) fn new(ttl: Duration) -> Self {
-        // Twice: two clocks need not agree on how long it is.
+        // Twice the duration: the clocks of the process and the database may differ.
         Self { keep: ttl.saturating_mul(2), tokens: Mutex::default() }
     }
 
-    /// Nobody has that lease any more.
+    /// Records that a lease ended.
     pub(super) fn add(&self, token: Token) {
         let now = Instant::now();
         let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +47,7 @@ impl EndedLeases {
         tokens.entry(token).or_insert(now);
     }
 
-    /// Whether it was a lease of this store, and is nobody's.
+    /// Returns whether this was a lease of this store that has ended.
     pub(super) fn contains(&self, token: Token) -> bool {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&token)
     }

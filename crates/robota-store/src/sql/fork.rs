@@ -1,4 +1,4 @@
-//! Forks: a journal that begins with another, by reference.
+//! Forks: a journal that continues another one, by reference.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::lease::{Lease, LeaseRequest, claim};
 use super::{Query, Tx, Value};
 use crate::failpoint::failpoint;
 
-/// Begins a session with the events of another up to a point, followed by `first`.
+/// Creates a session that starts with the events of `parent` up to `at`, followed by `first`.
 pub(super) async fn fork(
     tx: &mut dyn Tx,
     parent: &SessionId,
@@ -22,7 +22,7 @@ pub(super) async fn fork(
 ) -> Result<(Lease, Tail), JournalError> {
     let (child, request) = child;
     SessionName::parse(child.as_str())?;
-    // The parent may be appended to meanwhile, and must not be deleted.
+    // Locks the parent against deletion, but not against appends.
     let keep = "SELECT journal FROM robota_leases \
                 WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) \
                 FOR KEY SHARE";
@@ -34,7 +34,7 @@ pub(super) async fn fork(
         return Err(none());
     }
     follows(child, Order::After(at), first.iter().map(|event| &**event))?;
-    // Directly from the journal that has the event: a lineage gets no longer than it must.
+    // The fork refers directly to the journal that has the event, so chains stay short.
     let lease = claim(tx, child, request, Some((part.journal, at.seq))).await?;
     let sql = "UPDATE robota_leases SET last_seq = $2, last_epoch = $3 WHERE journal = $1";
     let values = vec![Value::Int(lease.journal), Value::seq(at.seq), Value::Int(at.epoch.into())];
@@ -51,7 +51,7 @@ pub(super) async fn fork(
     Ok((lease, append.tail))
 }
 
-/// The head of a session at an event: folded from the nearest one that is stored.
+/// Folds the head of a session at an event, from the nearest stored head.
 async fn fold(
     tx: &mut dyn Query,
     session: &SessionId,
@@ -74,7 +74,7 @@ async fn fold(
     }
 }
 
-/// The nearest stored head at or before an event, in any of these parts.
+/// Returns the nearest stored head at or before an event, in any of these parts.
 async fn stored_before(
     tx: &mut dyn Query,
     parts: &[ChainPart],

@@ -1,8 +1,8 @@
-//! Who may write to a session, and for how long.
+//! Leases: which process may write to a session, and for how long.
 //!
-//! A lease is a token in the session's lease row. Whoever has another token than the row is not
-//! the writer any more. Time only decides whether somebody else may take the session: a lease that
-//! expired and that nobody took is renewed like any other.
+//! A lease is a token in the session's lease row. A writer whose token differs from the row is no
+//! longer the writer. Time only decides whether another writer may take the session: a lease that
+//! expired and was not taken is renewed like any other.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,29 +18,29 @@ use super::ended_leases::{EndedLeases, Token, fresh_token};
 use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
-/// How often a session is claimed again that was given up meanwhile.
+/// How often to claim a session again that was released in the meantime.
 const MAX_TRIES: usize = 8;
 
-/// A store that asks for a lease.
+/// A store's request for a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseRequest {
     /// This process.
     pub(super) owner: LeaseOwner,
-    /// For how long, in milliseconds.
+    /// Duration of the lease in milliseconds.
     pub(super) ttl: i64,
-    /// The leases of this store that no writer has any more.
+    /// The leases of this store that no writer holds any more.
     pub(super) ended: Arc<EndedLeases>,
 }
 
-/// A lease that was granted. The database may never have received it, or its answer may be lost;
-/// either way the store knows that no writer has it once this is dropped.
+/// A lease that was granted. Dropping it records that no writer holds it, even if the database
+/// never received the lease, or its answer was lost.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) session: SessionId,
     pub(super) journal: i64,
     pub(super) token: Token,
     pub(super) ttl: i64,
-    /// When the last renewal that succeeded was asked for.
+    /// When the last successful renewal was sent.
     renewed: Mutex<Instant>,
     lost: CancellationToken,
     reason: OnceLock<LostReason>,
@@ -48,44 +48,45 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// No writer will use it any more.
+    /// Records that no writer uses it any more.
     pub(super) fn end(&self) {
         self.ended.add(self.token);
     }
 
-    /// Is cancelled when it is lost.
+    /// A token that is cancelled when the lease is lost.
     pub(super) fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
 
-    /// How it was lost, if it is.
+    /// Why the lease was lost, if it was.
     pub(super) fn lost_error(&self) -> Option<JournalError> {
         let reason = self.reason.get()?.clone();
         Some(JournalError::Lost { session: self.session.clone(), reason })
     }
 
-    /// It is lost, for that reason unless there was one before.
+    /// Marks the lease as lost. The first reason is kept.
     pub(super) fn lose(&self, reason: LostReason) {
         let _ = self.reason.set(reason);
         self.lost.cancel();
     }
 
-    /// A renewal that was asked for then succeeded.
-    pub(super) fn renewed(&self, asked: Instant) {
+    /// Records a successful renewal that was sent at that time.
+    pub(super) fn renewed(&self, sent_at: Instant) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        *renewed = asked.max(*renewed);
+        *renewed = sent_at.max(*renewed);
     }
 
-    /// When the last renewal that succeeded was asked for.
+    /// When the last successful renewal was sent.
     pub(super) fn last_renewed(&self) -> Instant {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the session's rows say that this is its lease.
+    /// Checks that the session's rows have this lease.
     pub(super) fn check(&self, row: Option<SessionRow>) -> Result<SessionRow, JournalError> {
         let reason = match row {
             Some(row) if row.token == self.token => return Ok(row),
-            // The id was used again.
+            // The same journal with another token: another writer took the session over. Otherwise
+            // the session was deleted, and its id may have been used again.
             Some(row) if row.journal == self.journal => LostReason::TakenOver { owner: row.owner },
             _ => LostReason::Deleted,
         };
@@ -99,7 +100,7 @@ impl Drop for Lease {
     }
 }
 
-/// A session's rows, locked until the end of the transaction.
+/// The rows of a session, locked until the end of the transaction.
 pub(super) struct SessionRow {
     pub(super) journal: i64,
     pub(super) head: Option<SessionHead>,
@@ -112,8 +113,8 @@ pub(super) struct SessionRow {
 }
 
 impl SessionRow {
-    /// Fails when another writer has it. A process of this machine that ended has nothing, nor
-    /// has a writer of this store that ended without the database knowing.
+    /// Fails if another writer holds the lease. A process of this machine that has exited does not
+    /// count, nor does a writer of this store that ended without the database knowing.
     pub(super) fn check_free(
         &self,
         session: &SessionId,
@@ -130,8 +131,8 @@ impl SessionRow {
     }
 }
 
-/// The rows of a session, locked against other writers; none when there are none. The lease row is
-/// locked first, as an append does.
+/// Reads and locks the rows of a session; none if it has none. Locks the lease row first, in the
+/// same order as an append.
 pub(super) async fn lock_session_row(
     tx: &mut dyn Tx,
     session: &SessionId,
@@ -164,7 +165,7 @@ pub(super) async fn lock_session_row(
     }))
 }
 
-/// Opens a session that exists for writing.
+/// Opens an existing session for writing.
 pub(super) async fn open(
     tx: &mut dyn Tx,
     session: &SessionId,
@@ -188,8 +189,8 @@ async fn grant(
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Lease, JournalError> {
-    // Made before the row says so, so that it is known to have ended whatever becomes of the
-    // statement.
+    // Created before the row is updated, so that dropping it records its end whatever happens to
+    // the statement.
     let lease = Lease {
         session: session.clone(),
         journal,
@@ -214,8 +215,8 @@ async fn grant(
     Ok(lease)
 }
 
-/// Takes an id for a new session, which exists from its first event. `parent` is the journal that
-/// a fork begins with, and up to which event.
+/// Claims an id for a new session, which exists from its first event. `parent` is the journal that
+/// a fork continues, and from which event.
 pub(super) async fn claim(
     tx: &mut dyn Tx,
     session: &SessionId,
@@ -225,12 +226,13 @@ pub(super) async fn claim(
     SessionName::parse(session.as_str())?;
     let journal = chain::new_journal(tx, parent).await?;
     for _ in 0..MAX_TRIES {
-        // First the row, so that of two who begin the same session one waits for the other.
+        // Insert the row first: of two processes that create the same session, one then waits for
+        // the other.
         let sql = "INSERT INTO robota_sessions (session, journal) VALUES ($1, $2) \
                    ON CONFLICT (session) DO NOTHING";
         let values = vec![Value::text(session.as_str()), Value::Int(journal)];
         tx.execute(sql, values).await?;
-        // None when the other one gave the session up meanwhile.
+        // None if the other process released the session in the meantime.
         let Some(row) = lock_session_row(tx, session).await? else { continue };
         let now = tx.now().await?;
         row.check_free(session, now, &request.ended)?;
@@ -247,10 +249,10 @@ pub(super) async fn claim(
         return grant(tx, session, journal, request, now).await;
     }
     let place = format!("session `{session}`");
-    Err(JournalError::io("begin", place, "others begin it at the same time"))
+    Err(JournalError::io("create", place, "other processes create it at the same time"))
 }
 
-/// Gives a session free, and completes what lists show of it. One without events goes away.
+/// Releases a session, and completes what lists show of it. A session without events is deleted.
 pub(super) async fn release(
     tx: &mut dyn Tx,
     lease: &Lease,
@@ -263,7 +265,7 @@ pub(super) async fn release(
         tx.execute("DELETE FROM robota_sessions WHERE session = $1", session).await?;
         return chain::drop_journal(tx, row.journal).await;
     }
-    // A server that crashed may have forgotten events that this writer's head is made of.
+    // A crash of the server may have lost events that this writer's head includes.
     if let Some(head) = head.filter(|head| row.last == Some(head.last)) {
         head.write(tx, row.journal).await?;
     }

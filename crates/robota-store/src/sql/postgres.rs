@@ -1,4 +1,4 @@
-//! PostgreSQL: a pool of connections, and one more for leases and notifications.
+//! PostgreSQL: a pool of connections, and one side connection for leases and notifications.
 
 mod connection;
 mod side_connection;
@@ -23,10 +23,10 @@ use super::{Database, GrowthHints, ReadWork, SqlOptions, TxWork, Value, schema};
 use connection::{Connections, Failure, PostgresReader, TIMEOUT, describe, now};
 use side_connection::SideConnection;
 
-/// Those who bring the tables up to date exclude each other by this number.
+/// The advisory lock that migrations take.
 const MIGRATION_LOCK: i64 = 0x726f_626f_7461_0001;
 
-/// The statement of an append, which says nothing when the lease row is not as expected.
+/// The statement of an append. It returns no row if the lease row is not as expected.
 macro_rules! append_statement {
     ($head:literal) => {
         concat!(
@@ -43,7 +43,7 @@ macro_rules! append_statement {
     };
 }
 
-/// Events only: the lease row and the events change, and no index but that of the events.
+/// Events only: updates the lease row, and no index except that of the events.
 const APPEND: &str = append_statement!("");
 
 /// Events, and the head for lists and forks.
@@ -55,24 +55,25 @@ const APPEND_WITH_HEAD: &str = append_statement!(
         FROM lease, unnest($15::BIGINT[], $16::TEXT[]) AS known (seq, head))"
 );
 
-/// Keeps sessions in a PostgreSQL database.
+/// Stores sessions in a PostgreSQL database.
 ///
-/// Any number of machines may use one database. A session has one writer, by a lease that is
-/// measured by the database's clock (see [`SqlOptions::lease`]).
+/// Any number of machines may use one database. A session has one writer, which holds a lease that
+/// the database's clock measures (see [`SqlOptions::lease`]).
 pub type PostgresStore = SqlStore<Postgres>;
 
 impl PostgresStore {
-    /// The store in the database of that address (`postgres://user@host/database`), without
-    /// encryption: for a local server, or a network that is trusted. An address that asks for
-    /// encryption is refused.
+    /// Connects to the database at that address (`postgres://user@host/database`) without
+    /// encryption: for a local server or a trusted network. An address that requires encryption is
+    /// refused.
     ///
     /// # Errors
-    /// When the address is none, the server cannot be reached, or a newer version made its tables.
+    /// If the address is not valid, the server cannot be reached, or a newer version created its
+    /// tables.
     pub async fn connect(address: &str) -> Result<Self, JournalError> {
         Self::connect_at(address, SqlOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Connects with other options.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -80,7 +81,7 @@ impl PostgresStore {
         Self::connect_with(address, NoTls, options).await
     }
 
-    /// The same with other options, and with the encryption that the caller brings.
+    /// Connects with other options, and with the caller's encryption.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -96,11 +97,12 @@ impl PostgresStore {
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
         let mut config = Config::from_str(address).map_err(|error| JournalError::Unsuitable {
-            // Not the address itself: it may lock_session_row a password.
+            // Not the address itself: it may contain a password.
             place: "the PostgreSQL address".to_owned(),
             reason: describe(&error),
         })?;
-        // A machine that is gone closes nothing; an address may say otherwise.
+        // A crashed machine does not close its connections, so timeouts are needed unless the
+        // address sets them.
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(TIMEOUT);
         }
@@ -115,7 +117,7 @@ impl PostgresStore {
             time.clone(),
             options.notify,
         );
-        // A connection that died is noticed when it is used.
+        // A broken connection is noticed when it is used.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config, tls, manager))
             .max_size(options.connections.max(1))
@@ -142,7 +144,7 @@ pub struct Postgres {
     side: Arc<SideConnection>,
 }
 
-/// Where a server is, without passwords.
+/// Describes where a server is, without passwords.
 fn place(config: &Config) -> String {
     use tokio_postgres::config::Host;
     let host = match config.get_hosts().first() {
@@ -168,8 +170,8 @@ impl Postgres {
         self.connections.transact(true, migrate).await
     }
 
-    /// One statement, and so one round trip: it commits by itself, and how long the commit waits is
-    /// set within it.
+    /// Appends with one statement, and so one round trip: it commits by itself, and sets within it
+    /// whether the commit waits for the disk.
     async fn append_once(&self, append: &Append) -> Result<bool, Failure> {
         let now = self.connections.time.as_ref().map(|clock| clock.now().as_millisecond());
         let expires = now.map(|now| now + append.ttl);
@@ -249,11 +251,11 @@ impl Database for Postgres {
     }
 
     fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>> {
-        // Without a runtime nothing can be done: for others the lease expires.
+        // Without a runtime the release cannot be sent: other stores wait until the lease expires.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let connections = self.connections.clone();
         Some(runtime.spawn(async move {
-            // One that fails is made up for: the store knows which of its leases ended.
+            // A failure is harmless: the store remembers which of its leases ended.
             let _ = tokio::time::timeout(TIMEOUT, connections.transact(false, work)).await;
         }))
     }

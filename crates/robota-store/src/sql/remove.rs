@@ -1,4 +1,4 @@
-//! Deleting sessions, and the blobs that nobody refers to any more.
+//! Deletes sessions, and blobs that no session refers to any more.
 
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
@@ -9,7 +9,7 @@ use super::lease::lock_session_row;
 use super::{BlobLock, Tx, Value};
 use crate::failpoint::failpoint;
 
-/// Deletes a session and the blobs only it refers to; says whether there was one.
+/// Deletes a session and the blobs that only it refers to; returns whether it existed.
 pub(super) async fn delete(
     tx: &mut dyn Tx,
     session: &SessionId,
@@ -18,7 +18,7 @@ pub(super) async fn delete(
     let Some(row) = lock_session_row(tx, session).await? else { return Ok(false) };
     let now = tx.now().await?;
     row.check_free(session, now, ended)?;
-    let there = row.last.is_some();
+    let existed = row.last.is_some();
     let id = || vec![Value::text(session.as_str())];
     tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;
     drop_journal(tx, row.journal).await?;
@@ -31,5 +31,5 @@ pub(super) async fn delete(
     tx.execute(sweep, id()).await?;
     tx.execute("DELETE FROM robota_refs WHERE session = $1", id()).await?;
     failpoint!("store.sql.delete.before_commit");
-    Ok(there)
+    Ok(existed)
 }

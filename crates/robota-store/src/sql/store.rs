@@ -31,7 +31,7 @@ pub struct SqlStore<D> {
     level: DurabilityLevel,
     ttl: Duration,
     clock: Arc<dyn Clock>,
-    /// Shared by all clones, as the others: they are one store.
+    /// Shared by all clones, like the fields below: clones are one store.
     ended: Arc<EndedLeases>,
     renewals: Arc<Renewals<D>>,
     releases: Arc<Releases>,
@@ -57,7 +57,7 @@ impl<D> Clone for SqlStore<D> {
     }
 }
 
-/// The leases that are being given back, by session: who opens a session next waits for its own.
+/// Releases that are in progress, by session: the next writer of a session waits for its release.
 #[derive(Default)]
 pub(super) struct Releases(Mutex<HashMap<SessionId, Vec<JoinHandle<()>>>>);
 
@@ -79,9 +79,9 @@ impl Releases {
     }
 }
 
-#[expect(private_bounds, reason = "there are no databases but those of this crate")]
+#[expect(private_bounds, reason = "only databases of this crate implement the bound")]
 impl<D: Database> SqlStore<D> {
-    /// The store in that database, whose owners' times are told by that clock.
+    /// Creates the store in that database; `clock` dates its lease owners.
     pub(super) fn new(
         database: D,
         level: DurabilityLevel,
@@ -101,7 +101,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// What cannot be the name of a session is the name of none.
+    /// Fails with `NotFound` if the id is not a valid session name: no such session can exist.
     fn check_name(session: &SessionId) -> Result<(), JournalError> {
         match SessionName::parse(session.as_str()) {
             Ok(_) => Ok(()),
@@ -129,7 +129,8 @@ impl<D: Database> JournalStore for SqlStore<D> {
         let claim = work(move |tx| {
             Box::pin(async move { lease::claim(tx, &session, &request, None).await })
         });
-        // Safe, whatever the level: a database that forgot whose session it is refuses its writer.
+        // Durable at every level: if a crash of the database lost the lease, it would refuse the
+        // writer.
         let lease = self.database.write(true, claim).await?;
         Ok(self.writer((lease, Tail::empty())))
     }
@@ -219,7 +220,7 @@ impl<D: Database> JournalStore for SqlStore<D> {
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         Self::check_name(session)?;
         loop {
-            // Before looking, so that none is missed.
+            // Subscribed before reading, so that no hint is missed.
             let mut hints = self.database.growth_hints();
             let name = session.clone();
             let end = query(move |tx| Box::pin(async move { end(tx, &name).await }));
@@ -243,7 +244,7 @@ impl<D: Database> JournalStore for SqlStore<D> {
     }
 }
 
-/// The journal of a session, and the number of its last event.
+/// Returns the journal of a session, and the sequence number of its last event.
 async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), JournalError> {
     let sql = "SELECT s.journal, l.last_seq FROM robota_sessions s \
                JOIN robota_leases l ON l.journal = s.journal \
@@ -253,7 +254,7 @@ async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), Jour
     Ok((columns.int()?, u64::try_from(columns.int()?).unwrap_or_default()))
 }
 
-/// That long, give or take a fifth: many who wait must not ask at the same moment.
+/// Varies a time by up to a fifth, so that many readers do not poll at the same moment.
 fn jittered(time: Duration) -> Duration {
     let part = RandomState::new().hash_one(0) % 400;
     time.mul_f64(0.8 + f64::from(u32::try_from(part).unwrap_or_default()) / 1_000.0)

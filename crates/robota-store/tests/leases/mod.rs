@@ -90,7 +90,7 @@ pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     assert_eq!(epochs, [1, 1, 2, 3]);
 }
 
-pub(crate) async fn losing_a_lease_is_told(
+pub(crate) async fn losing_a_lease_is_reported(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     clock: &FakeClock,
@@ -109,7 +109,7 @@ pub(crate) async fn losing_a_lease_is_told(
 }
 
 /// With `jam`, no lease can be renewed.
-pub(crate) async fn a_lease_that_nobody_took_is_renewed_later(
+pub(crate) async fn an_expired_lease_that_no_writer_took_is_renewed(
     store: &dyn JournalStore,
     clock: &FakeClock,
     jam: impl AsyncFn(bool),
@@ -169,7 +169,7 @@ pub(crate) async fn two_stores_take_turns(first: &dyn JournalStore, second: &dyn
 }
 
 /// With `jam`, no lease can be given back.
-pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
+pub(crate) async fn a_release_that_the_database_missed_does_not_block_the_next_writer(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     jam: impl AsyncFn(bool),
@@ -203,7 +203,7 @@ pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
     assert!(first.delete(&session()).await.unwrap());
 }
 
-pub(crate) async fn a_writer_of_a_session_that_was_begun_anew_is_refused(
+pub(crate) async fn a_writer_of_a_session_that_was_deleted_and_created_again_is_refused(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     clock: &FakeClock,

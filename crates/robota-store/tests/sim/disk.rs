@@ -225,7 +225,7 @@ impl Disk for SimDisk {
             LockMode::Shared if !lock.alone => lock.together += 1,
             LockMode::Exclusive if !lock.alone && lock.together == 0 => lock.alone = true,
             // Nobody would ever wake up who waits here: tests have one thread for the store.
-            _ => return Err(error(ErrorKind::WouldBlock, "this would wait for ever")),
+            _ => return Err(error(ErrorKind::WouldBlock, "this would wait indefinitely")),
         }
         Ok(Box::new(SimLock { disk: self.clone(), path: key, mode }))
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn network_file_systems_are_known_by_their_numbers() {
+fn network_file_systems_are_recognised_by_magic_number() {
     assert_eq!(network_name(0x6969), Some("NFS"));
     assert_eq!(network_name(0xff53_4d42), Some("CIFS"));
     for local in [0xef53, 0x0102_1994, 0x9123_683e, 0x5846_5342, 0x6573_5546] {
@@ -12,7 +12,7 @@ fn network_file_systems_are_known_by_their_numbers() {
 }
 
 #[test]
-fn a_lock_whose_file_was_deleted_is_no_lock() {
+fn a_lock_on_a_deleted_file_is_not_a_lock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
     let first = RealDisk.try_lock(&path, "one").unwrap().ok().unwrap();
@@ -29,7 +29,7 @@ fn a_lock_whose_file_was_deleted_is_no_lock() {
 }
 
 #[test]
-fn a_shared_lock_is_shared_and_keeps_out_who_wants_it_alone() {
+fn a_shared_lock_is_shared_and_excludes_an_exclusive_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
     let one = RealDisk.lock(&path, LockMode::Shared).unwrap();

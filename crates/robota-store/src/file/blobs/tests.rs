@@ -66,7 +66,7 @@ fn a_blob_that_was_changed_is_damage() {
 }
 
 #[test]
-fn what_a_crash_left_is_swept() {
+fn blobs_left_by_a_crash_are_swept() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
     let blob = files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
@@ -91,7 +91,7 @@ fn a_full_disk_keeps_no_half_blob() {
 }
 
 #[test]
-fn references_are_read_once_and_noted_once() {
+fn references_are_read_once_and_written_once() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
     let mut known = KnownRefs::default();

@@ -72,7 +72,7 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
 }
 
 #[test]
-fn a_writer_that_goes_on_keeps_the_marks() {
+fn a_writer_that_continues_a_segment_keeps_its_marks() {
     let disk = SimDisk::new();
     let (files, session) = long(&disk);
     let last = segment::list(&disk, &files.folder(&session)).unwrap().pop().unwrap();

@@ -46,7 +46,7 @@ fn error<T>(result: Result<T, JournalError>) -> JournalError {
 }
 
 #[tokio::test]
-async fn what_is_appended_is_read_back_and_added_to() {
+async fn appended_events_are_read_back_and_can_be_continued() {
     let (_dir, store) = store();
     let session = id("agent:dev/session:main");
     let mut journal = store.create(&session).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_session_exists_from_its_first_event() {
 }
 
 #[tokio::test]
-async fn what_died_before_its_first_event_is_taken_over() {
+async fn create_takes_over_a_session_that_crashed_before_its_first_event() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 1).await;
@@ -98,7 +98,7 @@ async fn what_died_before_its_first_event_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_second_writer_is_told_who_the_first_is() {
+async fn a_second_writer_learns_who_the_first_one_is() {
     struct Long;
     impl Clock for Long {
         fn now(&self) -> jiff::Timestamp {
@@ -140,7 +140,7 @@ async fn a_torn_tail_is_cut_off_wherever_it_tore() {
 }
 
 #[tokio::test]
-async fn a_last_line_with_any_byte_changed_is_never_believed() {
+async fn a_last_line_with_any_byte_changed_is_never_accepted() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 2).await;
@@ -184,7 +184,7 @@ async fn damage_in_the_middle_names_file_and_line_and_repairs_nothing() {
 }
 
 #[tokio::test]
-async fn a_hole_in_what_was_not_synced_is_the_end() {
+async fn a_hole_in_unsynced_data_ends_the_journal() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 5).await;
@@ -229,7 +229,7 @@ async fn a_journal_of_a_newer_version_is_not_repaired() {
 }
 
 #[tokio::test]
-async fn only_the_owner_may_look() {
+async fn only_the_owner_can_read_the_files() {
     let (dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 1).await;
@@ -242,7 +242,7 @@ async fn only_the_owner_may_look() {
 }
 
 #[tokio::test]
-async fn two_sessions_do_not_meet() {
+async fn two_session_ids_never_share_a_folder() {
     let (_dir, store) = store();
     let (lower, upper) = (id("agent:a/session:x"), id("agent:A/session:x"));
     let mut one = store.create(&lower).await.unwrap();
@@ -377,7 +377,7 @@ async fn links_and_pipes_in_a_checkout_are_refused() {
 }
 
 #[tokio::test]
-async fn an_append_whose_caller_went_away_still_ends_whole() {
+async fn an_append_whose_future_is_dropped_still_finishes() {
     let (_dir, store) = store();
     let session = id("s");
     let mut journal = store.create(&session).await.unwrap();
@@ -398,7 +398,7 @@ async fn an_append_whose_caller_went_away_still_ends_whole() {
 }
 
 #[tokio::test]
-async fn the_first_event_decides_the_numbers_from_there_on() {
+async fn sequence_numbers_continue_from_the_first_event() {
     let (_dir, store) = store();
     let session = id("fork");
     let mut journal = store.create(&session).await.unwrap();

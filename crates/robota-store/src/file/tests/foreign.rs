@@ -78,7 +78,7 @@ fn a_session_of_another_user_is_foreign_without_a_key_too() {
 }
 
 #[test]
-fn an_import_is_a_copy_of_ones_own() {
+fn an_import_is_a_copy_that_belongs_to_the_user() {
     let disk = SimDisk::new();
     let (ours, theirs) = (sealed(&disk, b"ours"), sealed(&disk, b"theirs"));
     begin(&theirs, "theirs");

@@ -63,7 +63,7 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
 }
 
 #[test]
-fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
+fn synced_events_survive_every_possible_power_failure() {
     let disk = SimDisk::new();
     disk.record();
     let session = id("s");
@@ -104,7 +104,7 @@ fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
 }
 
 #[test]
-fn a_fork_is_there_whole_or_not_at_all() {
+fn a_fork_exists_completely_or_not_at_all() {
     let disk = SimDisk::new();
     let (parent, child) = (id("parent"), id("child"));
     let store = files(&disk);

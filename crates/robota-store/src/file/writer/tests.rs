@@ -57,7 +57,7 @@ fn a_full_disk_leaves_nothing_behind_and_the_append_can_be_repeated() {
 }
 
 #[test]
-fn what_cannot_be_undone_ends_the_writer_and_opening_again_repairs_it() {
+fn an_append_that_cannot_be_undone_ends_the_writer_and_reopening_repairs_it() {
     let disk = SimDisk::new();
     let (files, mut writer) = writer(&disk);
     disk.faults(|faults| {
@@ -111,7 +111,7 @@ fn a_read_only_disk_is_a_clear_error_and_can_be_read() {
 }
 
 #[test]
-fn whatever_fails_at_whatever_step_nothing_is_half_there() {
+fn a_failure_at_any_step_leaves_nothing_half_written() {
     // A script with rolls, a fork, blobs and a delete; each operation of it fails once.
     let script = |disk: &SimDisk| -> Result<(), JournalError> {
         let store = FileStore::new("/sessions").with_segment_bytes(200);
@@ -163,7 +163,7 @@ fn whatever_fails_at_whatever_step_nothing_is_half_there() {
 }
 
 #[test]
-fn each_level_waits_for_what_it_says() {
+fn each_durability_level_syncs_as_documented() {
     let syncs = |level| {
         let disk = SimDisk::new();
         let store = FileStore::new("/sessions").with_level(level);

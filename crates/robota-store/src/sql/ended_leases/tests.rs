@@ -8,7 +8,7 @@ fn no_two_tokens_are_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_ran_out_anyway_is_forgotten() {
+async fn expired_leases_are_forgotten() {
     let ended = EndedLeases::new(Duration::from_secs(30));
     ended.add(1);
     tokio::time::advance(Duration::from_secs(60)).await;

@@ -1,9 +1,9 @@
-//! The connection of a store beside its pool: it renews leases, so that a busy pool cannot lose
-//! them, and carries notifications.
+//! A connection of the store outside its pool. It renews leases, so that a busy pool cannot delay
+//! renewals, and carries notifications.
 //!
-//! A notification is a hint for those who wait for events of a session. It is sent after the
-//! commit, in a statement of its own and for many appends at once: inside the transaction of an
-//! append it would make all commits of the server wait for each other.
+//! A notification is a hint for readers that wait for events of a session. It is sent after the
+//! commit, in its own statement and for many appends together: inside the transaction of an append
+//! it would make all commits of the server wait for each other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,19 +25,20 @@ use super::connection::{failed, now};
 /// At most 20 notifications a second.
 const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a hint may take.
+/// How long sending a notification may take.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest payload; the server allows a little more. More journals than fit are all.
+/// The longest payload; the server allows a little more. If the journals do not fit, `*` stands for
+/// all.
 const MAX_PAYLOAD: usize = 7_000;
 
-/// What a store listens for.
+/// The notification channel.
 const CHANNEL: &str = "robota_events";
 
 type Connect =
     Box<dyn Fn() -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
-/// The connection, which is made when it is needed and made again when it fails.
+/// The connection, which is opened when it is needed and opened again after a failure.
 pub(super) struct SideConnection {
     connect: Connect,
     place: String,
@@ -47,7 +48,7 @@ pub(super) struct SideConnection {
     notify: bool,
     listening: AtomicBool,
     notifications: broadcast::Sender<Arc<str>>,
-    /// The journals that grew since the last notification; none when none is due.
+    /// The journals that grew since the last notification; none if no task is sending.
     grown: Mutex<Option<BTreeSet<i64>>>,
 }
 
@@ -102,13 +103,13 @@ impl SideConnection {
         })
     }
 
-    /// Runs something on the connection. One that fails is made anew the next time.
+    /// Runs something on the connection. After a failure the next call opens a new connection.
     async fn with<T>(
         &self,
         run: impl AsyncFnOnce(&mut OpenConnection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let mut slot = self.open.lock().await;
-        // Taken out, so that it is closed when this is given up half way.
+        // Taken out, so that the connection is closed if this future is dropped half way.
         let open = slot.take().filter(|open| !open.client.is_closed());
         let done: Result<(OpenConnection, T), tokio_postgres::Error> = async {
             let mut open = match open {
@@ -130,7 +131,7 @@ impl SideConnection {
 
     async fn connect(&self) -> Result<OpenConnection, tokio_postgres::Error> {
         let client = (self.connect)().await?;
-        // Neither a renewal nor a notification waits for the server's disk.
+        // Neither a renewal nor a notification needs to wait for the server's disk.
         client.batch_execute("SET synchronous_commit = off").await?;
         let renew = concat!(
             "UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, ",
@@ -159,7 +160,7 @@ impl SideConnection {
         .await
     }
 
-    /// A journal grew: others get a hint within 50 ms or so.
+    /// Notifies other stores, within about 50 ms, that a journal grew.
     pub(super) fn notify_growth(self: &Arc<Self>, journal: i64) {
         if !self.notify {
             return;
@@ -173,7 +174,7 @@ impl SideConnection {
         tokio::spawn(Arc::clone(self).send_notifications());
     }
 
-    /// Sends what is to be sent until there is nothing more.
+    /// Sends notifications until none is due.
     async fn send_notifications(self: Arc<Self>) {
         loop {
             let journals = {
@@ -197,7 +198,7 @@ impl SideConnection {
                 }
                 payload.push_str(&journal.to_string());
             }
-            // Only a hint, and renewals wait for it: it must not take long.
+            // Renewals wait for this connection, so a notification must not take long.
             let notify = self.with(async |open| {
                 open.client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await
             });
@@ -206,7 +207,7 @@ impl SideConnection {
         }
     }
 
-    /// What is notifications from now on.
+    /// Returns the notifications from now on.
     pub(super) fn growth_hints(self: &Arc<Self>) -> GrowthHints {
         if !self.notify {
             return GrowthHints(None);
