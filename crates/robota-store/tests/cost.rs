@@ -1,4 +1,4 @@
-//! What a turn costs a file store, counted, not timed.
+//! The number of syncs that a turn costs a file store.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;
@@ -14,7 +14,7 @@ use robota_testkit::{FailingJournal, Run, fn_tool};
 
 use sim::SimDisk;
 
-/// How often a turn of so many rounds, each with one call, waits for the disk.
+/// Counts how often a turn with that many rounds, each with one call, waits for the disk.
 async fn syncs(rounds: usize, class: Class, level: DurabilityLevel) -> u64 {
     let round = "- {text: On it., tools: [{tool: act, input: {}}]}\n";
     let script = format!("{}- {{text: Done.}}\n", round.repeat(rounds));

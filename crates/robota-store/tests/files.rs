@@ -1,4 +1,4 @@
-//! Files are a journal store: on this disk, on one that folds case, at every level.
+//! Runs the store suite on files: on a real disk, on one that folds case, and at every level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;

@@ -1,4 +1,4 @@
-//! The simulated disk loses what a disk may lose, and nothing else.
+//! The simulated disk loses what a real disk may lose, and nothing else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;

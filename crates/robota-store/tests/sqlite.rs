@@ -1,4 +1,4 @@
-//! SQLite is a journal store; what a lease means is tested here.
+//! Runs the store suite and the lease tests on SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod leases;
@@ -15,7 +15,7 @@ async fn make() -> Made {
 
 robota_testkit::store_suite!(make);
 
-/// Two stores on one database, as two processes have them.
+/// Opens two stores on one database, as two processes do.
 async fn pair(options: SqlOptions) -> (SqliteStore, SqliteStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
@@ -56,17 +56,19 @@ async fn kode_12_a_release_that_the_database_missed_does_not_block_the_next_writ
     let clock = leases::clock();
     let (first, second, folder) = pair(leases::options(&clock)).await;
     let path = folder.path().join("sessions.db");
-    let jam = async |on: bool| {
+    let block = async |on: bool| {
         let sql = if on {
-            "CREATE TRIGGER jam BEFORE UPDATE ON robota_sessions WHEN NEW.lease IS NULL \
-             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+            "CREATE TRIGGER block BEFORE UPDATE ON robota_sessions WHEN NEW.lease IS NULL \
+             BEGIN SELECT RAISE(ABORT, 'blocked'); END"
         } else {
-            "DROP TRIGGER jam"
+            "DROP TRIGGER block"
         };
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     };
-    leases::a_release_that_the_database_missed_does_not_block_the_next_writer(&first, &second, jam)
-        .await;
+    leases::a_release_that_the_database_missed_does_not_block_the_next_writer(
+        &first, &second, block,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -84,16 +86,16 @@ async fn kode_12_an_expired_lease_that_no_writer_took_is_renewed() {
     let clock = leases::clock();
     let (first, _second, folder) = pair(leases::options(&clock)).await;
     let path = folder.path().join("sessions.db");
-    let jam = async |on: bool| {
+    let block = async |on: bool| {
         let sql = if on {
-            "CREATE TRIGGER jam BEFORE UPDATE ON robota_leases \
-             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+            "CREATE TRIGGER block BEFORE UPDATE ON robota_leases \
+             BEGIN SELECT RAISE(ABORT, 'blocked'); END"
         } else {
-            "DROP TRIGGER jam"
+            "DROP TRIGGER block"
         };
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     };
-    leases::an_expired_lease_that_no_writer_took_is_renewed(&first, &clock, jam).await;
+    leases::an_expired_lease_that_no_writer_took_is_renewed(&first, &clock, block).await;
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What the disk does.
+//! The operations of the simulated disk.
 
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn error(kind: ErrorKind, text: &str) -> io::Error {
 }
 
 impl World {
-    /// An operation that changes something: fails when it is to fail.
+    /// Counts an operation that changes something, and fails if it is set to fail.
     fn operate(&mut self) -> io::Result<()> {
         self.operations += 1;
         if self.faults.read_only {
@@ -24,7 +24,7 @@ impl World {
         Ok(())
     }
 
-    /// Something changed.
+    /// Records the state after a change.
     fn record(&mut self) {
         let state = &self.state;
         if let Some(history) = &mut self.history {
@@ -224,7 +224,7 @@ impl Disk for SimDisk {
         match mode {
             LockMode::Shared if !lock.alone => lock.together += 1,
             LockMode::Exclusive if !lock.alone && lock.together == 0 => lock.alone = true,
-            // Nobody would ever wake up who waits here: tests have one thread for the store.
+            // Tests use one thread for the store, so nothing would ever release the lock.
             _ => return Err(error(ErrorKind::WouldBlock, "this would wait indefinitely")),
         }
         Ok(Box::new(SimLock { disk: self.clone(), path: key, mode }))

@@ -20,7 +20,8 @@ fn a_lock_on_a_deleted_file_is_not_a_lock() {
     let stale = lock_file(&path).unwrap();
     RealDisk.remove(&path).unwrap();
     drop(first);
-    // Whoever had opened it before it was deleted gets a lock on nothing, and can tell.
+    // A process that opened the file before it was deleted gets a lock, and detects that it is on a
+    // deleted file.
     stale.try_lock().unwrap();
     assert!(!is_same_file(&path, &stale).unwrap());
     let second = RealDisk.try_lock(&path, "two").unwrap().ok().unwrap();

@@ -42,7 +42,7 @@ fn a_blob_that_was_acknowledged_survives_every_crash() {
                 let got = files.get(blob);
                 if moment >= since {
                     assert!(matches!(got, Ok(Some(_))), "{moment:?} {}: {got:?}", crash.fate);
-                    // And it is known that somebody refers to it.
+                    // Its reference survived too.
                     files.sweep(&files.all_blobs().unwrap()).unwrap();
                     assert!(files.get(blob).unwrap().is_some(), "{}", crash.fate);
                 } else {
@@ -99,14 +99,14 @@ fn references_are_read_once_and_written_once() {
         |known: &mut KnownRefs, text: &str| files.put(&session, text.as_bytes(), known).unwrap();
     let blob = put(&mut known, "one");
     put(&mut known, "one");
-    // Another process keeps one.
+    // Another process stores one.
     put(&mut KnownRefs::default(), "two");
     put(&mut known, "two");
     let path = files.folder(&session).join("refs");
     let len = files.file_len(&path).unwrap();
     assert_eq!(files.refs(&files.folder(&session)).unwrap().len(), 2);
     assert_eq!((known.len, known.hashes.len()), (len, 2), "each is known once, and all were read");
-    // A new session of the same id refers to nothing.
+    // A new session with the same id has no references.
     files.delete(&session).unwrap();
     begun(&disk, "s");
     put(&mut known, "one");

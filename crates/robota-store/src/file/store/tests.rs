@@ -190,7 +190,7 @@ async fn a_hole_in_unsynced_data_ends_the_journal() {
     let path = written(&store, &session, 5).await;
     let whole = std::fs::read(&path).unwrap();
     let ends: Vec<_> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
-    // Pages that never reached the disk: in one line, and over the end of one.
+    // Pages that never reached the disk: inside one line, and across the end of one.
     for hole in [ends[2] + 9..ends[2] + 40, ends[2] + 30..ends[3] + 20] {
         let mut bytes = whole.clone();
         bytes[hole.clone()].fill(0);
@@ -200,7 +200,7 @@ async fn a_hole_in_unsynced_data_ends_the_journal() {
         journal.append(&events(4..=5), Durability::Written).await.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole, "{hole:?}");
     }
-    // Behind it is an event that is always synced: it may have been acknowledged.
+    // After the hole is an event that is always synced: it may have been acknowledged.
     let closed = robota_core::event::Closed { reason: "done".to_owned() };
     let closed = Envelope { event: closed.into(), ..event(6) };
     let mut journal = store.open(&session).await.unwrap();
@@ -299,14 +299,14 @@ async fn segments_are_closed_and_read_across() {
         assert_eq!(seqs, (after + 1..=20).collect::<Vec<_>>());
     }
 
-    // A writer that died just after it began a segment.
+    // A writer that crashed just after it started a segment.
     std::fs::write(folder.join("21.jsonl"), b"{\"seq\":21,").unwrap();
     let mut journal = store.open(&session).await.unwrap();
     journal.append(&events(21..=21), Durability::Synced).await.unwrap();
     drop(journal);
     assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 21);
 
-    // A closed segment has no torn end: that is damage.
+    // A closed segment cannot have a torn end: this is damage.
     let closed = &segments[0].path;
     let bytes = std::fs::read(closed).unwrap();
     std::fs::write(closed, &bytes[..bytes.len() - 3]).unwrap();
@@ -316,7 +316,7 @@ async fn segments_are_closed_and_read_across() {
     ));
     std::fs::write(closed, &bytes).unwrap();
 
-    // One that is missing is missed.
+    // A missing segment is noticed.
     std::fs::remove_file(&segments[1].path).unwrap();
     let message = error(store.read(&session, 0, usize::MAX).await).to_string();
     assert!(message.contains("a segment is missing"), "{message}");
@@ -329,7 +329,7 @@ async fn a_projects_sessions_are_hidden_from_git() {
     written(&FileStore::new(&root), &id("s"), 1).await;
     assert_eq!(std::fs::read_to_string(root.join(".gitignore")).unwrap(), "*\n");
 
-    // What the user made of it stays.
+    // A change by the user is kept.
     std::fs::write(root.join(".gitignore"), "!keep\n").unwrap();
     written(&FileStore::new(&root), &id("t"), 1).await;
     assert_eq!(std::fs::read_to_string(root.join(".gitignore")).unwrap(), "!keep\n");
@@ -360,7 +360,7 @@ async fn links_and_pipes_in_a_checkout_are_refused() {
     let session = id("s");
     let path = written(&store, &session, 1).await;
     let target = dir.path().join("precious");
-    // What would be cut off, were the link followed.
+    // This would be cut off if the link were followed.
     let precious = [std::fs::read(&path).unwrap(), b"no newline at the end".to_vec()].concat();
     std::fs::write(&target, &precious).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -383,7 +383,7 @@ async fn an_append_whose_future_is_dropped_still_finishes() {
     let mut journal = store.create(&session).await.unwrap();
     let batch = events(1..=1);
     let mut append = journal.append(&batch, Durability::Synced);
-    // Polled once, so that it has begun, and then forgotten.
+    // Polled once, so that it has started, and then dropped.
     assert!(
         std::future::Future::poll(
             append.as_mut(),

@@ -28,7 +28,7 @@ fn files(disk: &SimDisk) -> Arc<Files> {
     FileStore::new("/sessions").with_disk(Arc::new(disk.clone())).files
 }
 
-/// A writer of a session with one event.
+/// Returns a writer of a session with one event.
 fn writer(disk: &SimDisk) -> (Arc<Files>, Writer) {
     let files = files(disk);
     let mut writer = files.create(&session()).unwrap();
@@ -112,7 +112,7 @@ fn a_read_only_disk_is_a_clear_error_and_can_be_read() {
 
 #[test]
 fn a_failure_at_any_step_leaves_nothing_half_written() {
-    // A script with rolls, a fork, blobs and a delete; each operation of it fails once.
+    // A script with segment changes, a fork, blobs and a delete; each operation of it fails once.
     let script = |disk: &SimDisk| -> Result<(), JournalError> {
         let store = FileStore::new("/sessions").with_segment_bytes(200);
         let files = store.with_disk(Arc::new(disk.clone())).files;
@@ -146,7 +146,7 @@ fn a_failure_at_any_step_leaves_nothing_half_written() {
                     let last = seqs.len() as u64;
                     assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "step {at}");
                     assert!(name == "s" || last == 5, "half a fork, step {at}");
-                    // Whatever happened, it can be gone on with.
+                    // Whatever happened, it can be continued.
                     let mut writer = files.open(&SessionId::from(name)).unwrap();
                     writer.append(&[event(last + 1)], Durability::Synced).unwrap();
                     assert_eq!(read(name).unwrap().len() as u64, last + 1);
@@ -155,7 +155,7 @@ fn a_failure_at_any_step_leaves_nothing_half_written() {
                 Err(error) => panic!("step {at}: {error}"),
             }
         }
-        // Steps that nobody needs fail silently: indexes.
+        // Failures of optional files, such as indexes, are ignored.
         if let Err(error) = result {
             assert!(error.to_string().contains("input/output error"), "step {at}: {error}");
         }
@@ -175,7 +175,7 @@ fn each_durability_level_syncs_as_documented() {
         let written = disk.syncs() - begun;
         writer.append(&[event(3)], Durability::Synced).unwrap();
         let synced = disk.syncs() - begun - written;
-        // Nothing new, but what was only written before must be safe now.
+        // No new events, but those that were only written before must be synced now.
         writer.append(&[], Durability::Synced).unwrap();
         (written, synced, disk.syncs() - begun - written - synced)
     };
@@ -191,7 +191,7 @@ fn the_index_is_written_when_a_list_would_change() {
     let index =
         |disk: &SimDisk| disk.contents()[&files.folder(&session()).join("head.json")].clone();
     let before = index(&disk);
-    // Renamed, so it shows; but not safe yet, so it would claim too much.
+    // A list would show the new name, but the event is not synced yet, so the index is not written.
     writer.append(&[event(2)], Durability::Written).unwrap();
     assert_eq!(index(&disk), before);
     writer.append(&[event(3)], Durability::Synced).unwrap();
