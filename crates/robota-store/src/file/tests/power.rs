@@ -49,7 +49,7 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
     let head = files.head(session).unwrap();
     assert_eq!(Some(head.last), events.last().map(Envelope::cursor), "{}", what());
     let mut fold = None;
-    there
+    events
         .iter()
         .for_each(|event| robota_core::journal::SessionHead::fold(&mut fold, session, event));
     assert_eq!(Some(&head), fold.as_ref(), "{}", what());
