@@ -1,5 +1,5 @@
-//! Where a session can be forked, and creating the fork: the same for a session that is open and
-//! for one that is only stored.
+//! Finds the points at which a session can be forked, and creates the fork: for a session that is
+//! open and for one that is only stored.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::error::SessionError;
 use crate::id::{Selector, SnapshotId};
 use crate::open::{damaged, load_state};
 
-/// Events read at a time while a place is looked for.
+/// How many events are read at a time while searching.
 const PAGE: usize = 1_024;
 
-/// Forks a session that need not be open: begins another that goes on from a place of it. The
-/// parent is not touched, and may be open elsewhere. Returns where it was forked.
+/// Forks a session that need not be open: creates a new session that continues from a point of it.
+/// The parent does not change, and may be open in another process. Returns where it was forked.
 ///
 /// # Errors
-/// When there is no such place, the id is none or taken, or the store fails.
+/// If there is no such point, the id is not valid or taken, or the store fails.
 pub async fn fork_stored(
     store: &dyn JournalStore,
     parent: &SessionId,
@@ -42,7 +42,7 @@ pub async fn fork_stored(
 
 /// Where a session can be forked now.
 pub(crate) struct ForkPoints {
-    /// The last event, when the session is at rest.
+    /// The last event, if the session is idle.
     at_rest: Option<Cursor>,
     pub(crate) points: SafePoints,
     /// The newest snapshot: it lists the safe points before the recent ones.
@@ -66,7 +66,7 @@ impl ForkPoints {
         }
     }
 
-    /// The event a place is at.
+    /// Returns the event that a selector refers to.
     pub(crate) async fn resolve(
         &self,
         store: &dyn JournalStore,
@@ -90,7 +90,7 @@ impl ForkPoints {
 }
 
 impl ForkPoints {
-    /// The safe point of that number, counted from one.
+    /// Returns the safe point with that number, counted from one.
     async fn safe_point(
         &self,
         store: &dyn JournalStore,
@@ -106,7 +106,7 @@ impl ForkPoints {
                 return Ok(Some(at));
             }
         }
-        // Snapshots of older versions list no points.
+        // Snapshots of older versions list no safe points, so the journal is scanned.
         let mut count = 0;
         scan(store, session, |event| {
             count += u64::from(SafePoints::is_one(&event.event));
@@ -115,7 +115,7 @@ impl ForkPoints {
         .await
     }
 
-    /// The last safe point at or before an event, which must be one of the journal's.
+    /// Returns the last safe point at or before an event, which must be in the journal.
     async fn safe_point_before(
         &self,
         store: &dyn JournalStore,
@@ -148,11 +148,12 @@ impl ForkPoints {
     }
 }
 
-/// The lists of safe points, newest first: the state's, then those of snapshot after snapshot.
+/// The lists of safe points, newest first: that of the state, then those of earlier and earlier
+/// snapshots.
 struct SafePointLists {
     state: Option<SafePoints>,
     snapshot: Option<u64>,
-    /// How many points are before those of the last list.
+    /// How many safe points are before those of the last list.
     left: u64,
 }
 
@@ -162,7 +163,7 @@ impl SafePointLists {
         Self { state, snapshot, left: places.points.count }
     }
 
-    /// The next list; none after the first, and where a snapshot has no list.
+    /// Returns the next list; none at the end, and if a snapshot has no list.
     async fn next(
         &mut self,
         store: &dyn JournalStore,
@@ -182,7 +183,7 @@ impl SafePointLists {
             }
             (None, _) => return Ok(None),
         };
-        // A list that leaves a gap to the one after it is incomplete.
+        // A list that leaves a gap to the next newer one is incomplete.
         let complete = list.count == self.left;
         self.left = list.count.saturating_sub(list.recent.len() as u64);
         Ok(complete.then_some(list))
@@ -195,7 +196,7 @@ enum SearchStep {
     Stop,
 }
 
-/// Reads a journal until an event is taken.
+/// Reads a journal until `step` finds an event or stops.
 async fn scan(
     store: &dyn JournalStore,
     id: &SessionId,
@@ -217,7 +218,7 @@ async fn scan(
     }
 }
 
-/// Begins a fork, open for writing. It is safe when this returns.
+/// Creates a fork and opens it for writing. It is durable when this returns.
 pub(crate) async fn create_fork(
     store: &dyn JournalStore,
     parent: &SessionId,
@@ -255,19 +256,19 @@ pub(crate) async fn create_fork(
     Ok(recorder)
 }
 
-/// Closes what a fork does not continue: its parent's turn, and inputs meant for the parent.
+/// Closes what a fork does not continue: the turn of its parent, and inputs for the parent.
 async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
     let inputs = state.inputs.keys().cloned();
     let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());
     let mut events: Vec<Event> = cancelled.collect();
-    // A whole answer is a whole turn; results of tools wait for one.
+    // A whole answer completes the turn; tool results still wait for an answer.
     let last = state.view.messages.last();
     let answered = last.is_some_and(|message| message.role() == Role::Assistant);
     let end = if answered { TurnEnd::Complete } else { TurnEnd::Interrupted };
     let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
     let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
-    // At a safe point no call is open, so no message is minted.
+    // No call is open at a safe point, so no message needs an id.
     events.extend(close_turn(state, &closing, &RandomIds));
     if events.is_empty() { Ok(()) } else { recorder.append(turn.as_ref(), events).await }
 }

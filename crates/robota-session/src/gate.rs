@@ -1,4 +1,4 @@
-//! The policy gate: rules, mode, protected files and dangers before every call.
+//! The policy gate: judges every call by rules, mode, protected files and dangerous commands.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,14 +9,14 @@ use robota_core::permission::{Class, Mode, Verdict};
 use robota_core::tool::ToolSpec;
 use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
 
-/// Judges every call by a policy. What it says is what `robota permissions check` says: both
-/// ask [`Policy::judge`].
+/// Judges every call by a policy. `robota permissions check` gives the same verdicts, because both
+/// use [`Policy::judge`].
 pub struct PolicyGate {
     rules: Arc<RwLock<Rules>>,
     paths: Arc<dyn Paths>,
 }
 
-/// The policy without and with what somebody said yes to for the session.
+/// The policy with and without the rules that the user allowed for this session.
 struct Rules {
     configured: Policy,
     effective: Policy,
@@ -24,16 +24,16 @@ struct Rules {
 }
 
 impl PolicyGate {
-    /// A gate with that policy, on that file system.
+    /// Creates a gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
         let rules = Rules { configured: policy.clone(), effective: policy, remembered: Vec::new() };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
 
-    /// Adds a rule for this session, whoever says so.
+    /// Adds a rule for this session.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the rule is not valid.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
         let mut rules = self.write();
         rules.configured.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
@@ -87,7 +87,7 @@ impl Gate for PolicyGate {
         };
         let (rules, paths) = (Arc::clone(&self.rules), Arc::clone(&self.paths));
         let (name, class) = (tool.name.clone(), tool.class);
-        // Paths are looked up on disk, which may take long: not on a thread that runs other tasks.
+        // Paths are resolved on disk, which may take long, so this runs in a blocking thread.
         let judged = tokio::task::spawn_blocking(move || {
             judge(&rules, &ToolCall { tool: &name, input: &input, class }, &*paths)
         });

@@ -1,4 +1,4 @@
-//! How the task answers requests.
+//! How the task handles requests.
 
 use robota_core::call::CallContext;
 use robota_core::close::{Choice, Closing};
@@ -58,14 +58,15 @@ impl Actor {
         let before = self.shared.hub.status().last;
         let event = InputAccepted { input: input.clone(), delivery, content, metadata };
         if let Err(error) = self.append(vec![event.into()]).await {
-            // It may be in the journal all the same: the caller was outcome that it was not accepted.
+            // The event may have reached the journal although the append failed. The caller learns
+            // that the input was not accepted, so it is cancelled.
             let cancelled = InputCancelled { input, cause: Cause::Store };
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
         self.options.defer_inputs = false;
         self.blocked = None;
-        // A caller that knows its input is accepted finds the session busy with it.
+        // A caller that knows that its input was accepted must see the session as busy.
         self.shared.hub.set_busy(true);
         let failures = self.shared.hub.failures();
         Ok(AcceptedInput { input, before, failures })
@@ -90,12 +91,12 @@ impl Actor {
             }
             Some(Work::Compaction(compaction)) => {
                 compaction.cancel();
-                // What waits behind it was meant to follow it.
+                // The waiting inputs were meant to follow the compaction.
                 let inputs = self.recorder.state().inputs.keys().cloned();
                 let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User });
                 let cancelled: Vec<Event> = cancelled.map(Event::from).collect();
                 if let Err(error) = self.append(cancelled).await {
-                    tracing::warn!(%error, "inputs could not be cancelled");
+                    tracing::warn!(%error, "could not cancel the waiting inputs");
                 }
             }
             None => {
@@ -112,7 +113,7 @@ impl Actor {
         self.options.defer_inputs = false;
         let view = &self.recorder.state().view.messages;
         if !self.recorder.state().inputs.is_empty() {
-            // The next input continues by itself.
+            // The next input starts a turn anyway.
             return Ok(());
         }
         let Some(last) = view.last() else { return Err(SessionError::NothingToContinue) };
@@ -120,7 +121,7 @@ impl Actor {
         match last.role() {
             Role::User | Role::Tool => {}
             Role::Assistant if cut_short => {
-                // The half answer stays in the history, and out of the request.
+                // The partial answer stays in the history but is not sent again.
                 let keep = view.len() as u64 - 1;
                 let rewound = Rewound { keep, cause: RewindCause::Retry };
                 let changed = PrefixChanged { cause: PrefixChange::Rewind };

@@ -1,4 +1,4 @@
-//! Hooks before and after a summary: a compactor around the compactor.
+//! Hooks before and after a compaction: a compactor that wraps another one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _};
 
 use crate::hooks::HookChain;
 
-/// A compactor whose work passes the hooks of a session.
+/// A compactor that runs the hooks of a session around its work.
 pub(crate) struct HookedCompactor {
     pub(crate) inner: Arc<dyn Compactor>,
     pub(crate) hooks: Arc<HookChain>,

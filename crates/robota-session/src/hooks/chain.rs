@@ -1,4 +1,4 @@
-//! All hooks of a session as one.
+//! Combines all hooks of a session.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -17,7 +17,7 @@ pub(crate) struct HookChain {
     scope: HookScope,
     code: RwLock<Vec<Arc<dyn CodeHook>>>,
     settings: Vec<Arc<dyn Hooks>>,
-    /// What SessionStart hooks want the model to know: it goes with the next input.
+    /// The context from SessionStart hooks: it is sent with the next delivered input.
     start_context: Mutex<Option<String>>,
 }
 
@@ -52,7 +52,7 @@ impl HookChain {
         code.chain(events.map(|event| named(event.name(), HookOrigin::Settings))).collect()
     }
 
-    /// Words of SessionStart hooks.
+    /// Sets the context from SessionStart hooks.
     pub(crate) fn set_start_context(&self, context: Option<String>) {
         *self.start_context.lock().unwrap_or_else(PoisonError::into_inner) = context;
     }
@@ -73,7 +73,7 @@ impl HookChain {
                 }
             }
         }
-        // It goes with an input that is delivered: one that a hook blocked does not use it up.
+        // Removed only now, with an input that is delivered: a blocked input does not use it up.
         self.start_context.lock().unwrap_or_else(PoisonError::into_inner).take();
         let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
         PromptDecision::Continue { context }
@@ -172,7 +172,7 @@ impl HookChain {
     }
 }
 
-/// What the hooks before a call said so far.
+/// The combined decision of the hooks before a call, so far.
 #[derive(Default)]
 struct PreToolMerge {
     changed: bool,
@@ -182,7 +182,7 @@ struct PreToolMerge {
 }
 
 impl PreToolMerge {
-    /// Takes one hook's word; a word that settles it is returned.
+    /// Applies the decision of one hook. Returns it if it is final.
     fn apply(&mut self, decision: PreToolDecision, call: &mut ToolUse) -> Option<PreToolDecision> {
         match decision {
             PreToolDecision::Continue => {}
@@ -200,7 +200,7 @@ impl PreToolMerge {
         None
     }
 
-    /// The stricter of two: ask, allow, nothing.
+    /// Keeps the stricter of two decisions: ask, then allow, then none.
     fn add(&mut self, decision: AfterChange) {
         let strictness = |decision: &AfterChange| match decision {
             AfterChange::Judge => 0,
@@ -219,7 +219,7 @@ impl PreToolMerge {
 }
 
 fn wrong_hook_point(point: HookPoint) -> String {
-    format!("the {point:?} hook answered for another point")
+    format!("the {point:?} hook returned an answer for another hook point")
 }
 
 #[async_trait::async_trait]

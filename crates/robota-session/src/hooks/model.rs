@@ -1,4 +1,4 @@
-//! Hooks before and after a model call: a provider around the provider.
+//! Hooks before and after a model call: a provider that wraps another one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use robota_core::streaming::StreamingAnswer;
 
 use super::{CodeHook, HookChain};
 
-/// A provider whose calls pass the hooks of a session.
+/// A provider that runs the hooks of a session around its calls.
 pub(crate) struct HookedProvider {
     inner: Arc<dyn Provider>,
     hooks: Arc<HookChain>,
@@ -22,7 +22,7 @@ pub(crate) struct HookedProvider {
 }
 
 impl HookedProvider {
-    /// The provider itself when no hook is there to be passed.
+    /// Wraps the provider, or returns it unchanged if there is no hook.
     pub(crate) fn wrap(
         inner: Arc<dyn Provider>,
         hooks: &Arc<HookChain>,
@@ -85,7 +85,7 @@ impl Provider for HookedProvider {
     }
 }
 
-/// A stream whose end waits for the hooks.
+/// A stream that runs the hooks before it ends.
 struct HookedStream {
     stream: DeltaStream,
     pending: StreamingAnswer,

@@ -163,7 +163,7 @@ impl Chat {
                 InputEnd::Cancelled => ChatEnd::Cancelled,
             });
             self.pause(&event);
-            if let Some(kinds) = self.kinds.wanted(event.event()) {
+            if let Some(kinds) = self.kinds.matching(event.event()) {
                 return Some(Ok(SessionEvent { kinds, ..event }));
             }
         }

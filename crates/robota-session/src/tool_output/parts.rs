@@ -1,5 +1,5 @@
-//! Keeping output: in one blob if it is small, else in parts, so that neither keeping nor reading
-//! it needs all of it in memory.
+//! Stores output: in one blob if it is small, else in parts, so that neither storing nor reading it
+//! needs all of it in memory.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use serde_json::json;
 
 use super::MAX_KEPT;
 
-/// How large a part is.
+/// The size of a part in bytes.
 pub(super) const PART_BYTES: usize = 4 * 1024 * 1024;
-/// Names of outputs in what the model is told.
+/// The prefix of output names in the text for the model.
 const NAME_PREFIX: &str = "output:";
-/// The end of a name whose blob lists parts.
+/// The suffix of a name whose blob is a list of parts.
 const PARTS_SUFFIX: &str = "-parts";
-/// A list of parts is no longer than this.
+/// The longest list of parts.
 pub(super) const MAX_PARTS: usize = MAX_KEPT / PART_BYTES + 1;
 
-/// What a name stands for.
+/// The name of a stored output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OutputName {
     /// A blob that is the output.
     Whole(BlobRef),
-    /// A blob that lists the parts of the output: `HASH BYTES`, one a line.
+    /// A blob that lists the parts of the output: `HASH BYTES`, one per line.
     Parts(BlobRef),
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Display for OutputName {
     }
 }
 
-/// A hash and a length.
+/// Parses a hash and a length.
 fn blob_of(text: &str, between: char) -> Option<BlobRef> {
     let (sha256, bytes) = text.split_once(between)?;
     let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -57,14 +57,14 @@ fn blob_of(text: &str, between: char) -> Option<BlobRef> {
     Some(BlobRef { sha256: sha256.to_owned(), bytes: bytes.parse().ok()? })
 }
 
-/// The parts that a list names.
+/// Parses a list of parts.
 pub(super) fn parts_of(list: &[u8]) -> Option<Vec<BlobRef>> {
     let list = std::str::from_utf8(list).ok()?;
     let parts: Option<Vec<_>> = list.lines().map(|line| blob_of(line, ' ')).collect();
     parts.filter(|parts| parts.len() <= MAX_PARTS)
 }
 
-/// Puts output into blobs as it comes.
+/// Writes output into blobs as it arrives.
 pub(super) struct PartsWriter {
     blobs: Arc<dyn Blobs>,
     part: Vec<u8>,
