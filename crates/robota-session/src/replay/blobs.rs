@@ -1,14 +1,15 @@
-//! Which blobs a session refers to.
+//! Finds the blobs that a session refers to.
 
 use robota_core::event::Envelope;
 use robota_core::message::BlobRef;
 use serde_json::Value;
 
-/// Every blob an event refers to, wherever in it: in images, and in what tools and hooks leave.
+/// Returns every blob that an event refers to, anywhere in it: in images, and in the data of tools
+/// and hooks.
 #[must_use]
 pub fn blob_refs(envelope: &Envelope) -> Vec<BlobRef> {
     let line = envelope.to_line();
-    // Most events name no hash at all.
+    // Most events contain no hash, so this avoids parsing them.
     if !line.contains("\"sha256\"") {
         return Vec::new();
     }
@@ -38,7 +39,7 @@ fn find(value: &Value, found: &mut Vec<BlobRef>) {
     }
 }
 
-/// Whether a text is a hash in hexadecimal: only then is it safe as the name of a file.
+/// Returns whether a text is a hash in hexadecimal: only then it is safe as a file name.
 pub(super) fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

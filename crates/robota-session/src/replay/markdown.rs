@@ -1,4 +1,4 @@
-//! A session as Markdown, for people to read and keep.
+//! Exports a session as Markdown.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use robota_core::redact::Redactor;
 
 use super::transcript::{CallView, Entry, Step, Transcript, TurnView, cause};
 
-/// Longer results are cut: the whole of it is in the journal.
+/// Longer results are cut, in characters; the journal has the whole text.
 const MAX_RESULT: usize = 2_000;
 
-/// The session as Markdown.
+/// Converts a transcript to Markdown.
 #[must_use]
 pub fn markdown(transcript: &Transcript, redactor: &Redactor) -> String {
     let mut text = String::new();
@@ -79,7 +79,7 @@ fn turn(text: &mut String, turn: &TurnView) {
     }
 }
 
-/// How a turn ended, in a word.
+/// Returns how a turn ended, as text.
 fn word(end: TurnEnd) -> String {
     serde_json::to_value(end)
         .ok()
@@ -98,10 +98,10 @@ fn call(text: &mut String, call: &CallView) {
         let by = match decision.by {
             DecidedBy::Gate => "by the rules",
             DecidedBy::Hook => "by a hook",
-            // Nobody may have been there to answer.
+            // It may have been denied because there was no user to ask.
             DecidedBy::User => "when asked",
         };
-        // One word for it is enough.
+        // Do not say the same twice.
         facts.retain(|fact| fact != verdict);
         facts.push(format!("{verdict} {by}"));
     }
@@ -119,7 +119,7 @@ fn call(text: &mut String, call: &CallView) {
     }
 }
 
-/// Code between fences that are longer than any in it.
+/// Writes a code block with a fence that is longer than any in the code.
 fn fence(text: &mut String, language: &str, code: &str) {
     let mut ticks = 3;
     while code.contains(&"`".repeat(ticks)) {

@@ -1,4 +1,4 @@
-//! Following one input through the journal.
+//! Follows one input through the journal.
 
 use robota_core::error::ErrorData;
 use robota_core::event::{Envelope, Event, TurnEnd};
@@ -7,15 +7,15 @@ use robota_core::ids::{InputId, TurnId};
 /// How an input ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum InputEnd {
-    /// Its turn is over.
+    /// Its turn ended.
     Turn { end: TurnEnd, error: Option<ErrorData> },
-    /// A hook refused it.
+    /// A hook blocked it, for this reason.
     Blocked(String),
     /// It was cancelled before it was delivered.
     Cancelled,
 }
 
-/// Follows one input: to the turn that takes it, and to that turn's end.
+/// Follows one input: to the turn that takes it, and to the end of that turn.
 pub(super) struct InputFollower {
     input: InputId,
     turn: Option<TurnId>,
@@ -28,12 +28,12 @@ impl InputFollower {
         Self { input, turn: None, text: String::new() }
     }
 
-    /// The turn that works on it.
+    /// Returns whether this is the turn that works on the input.
     pub(super) fn is_in(&self, turn: Option<&TurnId>) -> bool {
         self.turn.is_some() && self.turn.as_ref() == turn
     }
 
-    /// Takes an event; says how it ended, once it has.
+    /// Takes an event; returns how the input ended, once it has.
     pub(super) fn on_event(&mut self, envelope: &Envelope) -> Option<InputEnd> {
         let turn = envelope.turn.as_ref();
         match &envelope.event {

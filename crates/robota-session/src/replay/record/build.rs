@@ -1,4 +1,4 @@
-//! From the pieces of a record to the events of a journal.
+//! Builds the events of a journal from a record.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::items::HistoryItem;
 use super::{ENTRY_FIELDS, IMPORTED, OTHER_FIELD, Record};
 
-/// Numbers events and folds them as they come.
+/// Numbers events and folds them as they are added.
 pub(super) struct Builder<'a> {
     ids: &'a dyn Ids,
     pub(super) state: State,
@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Who and where.
+    /// Adds the first events: session, import marker, name, prompt and tools.
     pub(super) fn begin(
         &mut self,
         record: &Record,
@@ -103,7 +103,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What programs kept, and the end.
+    /// Closes the turn and adds the data of programs and the last events.
     pub(super) fn end(&mut self, record: &Record) -> Result<(), FoldError> {
         self.close_turn()?;
         self.at = record.updated_at;
@@ -130,7 +130,7 @@ impl<'a> Builder<'a> {
         self.push(EntryAdded { entry })
     }
 
-    /// One piece of the history; a compaction only where asked for.
+    /// Adds one item of the history; a compaction only if `summaries` are given.
     pub(super) fn add_item(
         &mut self,
         item: &HistoryItem,
@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
         let cut = turn.interrupted || turn.rounds == 0;
         let end = if cut { TurnEnd::Interrupted } else { TurnEnd::Complete };
         let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
-        // A record tells rounds and costs by its messages, not by events of the turn.
+        // In a record, rounds and usage are known from messages, not from events of the turn.
         let (rounds, tools_executed, usage) = (turn.rounds, turn.tools, turn.usage);
         for event in close_turn(&self.state, &closing, self.ids) {
             match event {
@@ -235,7 +235,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// From here on the model sees these, and what follows.
+    /// Changes the view of the model to these messages.
     pub(super) fn set_view(&mut self, seen: &[Message]) -> Result<(), FoldError> {
         self.close_turn()?;
         let view = &self.state.view.messages;
@@ -259,7 +259,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The summary that an entry tells of: as the model sees it, or from its words.
+/// Returns the summary of a compaction entry: the message that the model sees, or one made from the
+/// entry's text.
 fn summary(entry: &HistoryEntry, known: &[Message]) -> Option<Message> {
     if let Some(seen) = known.iter().find(|message| message.id.as_str() == entry.id.as_str()) {
         return Some(seen.clone());
@@ -275,7 +276,7 @@ fn summary(entry: &HistoryEntry, known: &[Message]) -> Option<Message> {
     serde_json::from_value(message).ok()
 }
 
-/// A tool as we keep it. What a record does not say it does, it may do at worst.
+/// Reads a tool from a record. Without a class it is treated as the most dangerous one.
 fn read_tool(value: &Value) -> Option<ToolSpec> {
     let value = value.get("function").unwrap_or(value);
     let schema = value.get("parameters").or_else(|| value.get("input_schema"));

@@ -1,4 +1,4 @@
-//! A record becomes a session of ours.
+//! Imports a record as a session.
 
 use robota_core::event::Event;
 use robota_core::history::EntryKind;
@@ -14,33 +14,34 @@ use super::{IMPORTED, Record};
 use crate::replay::destination::Destination;
 use crate::replay::error::ReplayError;
 
-/// The marker of an import stands among the first events.
+/// The import marker is among this many first events.
 const MARKER_WITHIN: usize = 16;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// The session it is.
+    /// The id of the imported session.
     pub session: SessionId,
-    /// Whether it had been imported before; then nothing was done.
+    /// Whether it was imported before; then nothing was written.
     pub already: bool,
     /// How many events were written.
     pub events: u64,
-    /// Blobs it refers to that came with nothing: pictures and long output that are gone.
+    /// Hashes of blobs, such as images and long output, that the session refers to but that did not
+    /// come with the export.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_blobs: Vec<String>,
-    /// Calls that had no result and were given one that says so.
+    /// Calls without a result; the import added one that says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<String>,
-    /// Results that had no call; they are kept in the history, out of the model's sight.
+    /// Number of results without a call; they are in the history, but the model does not see them.
     pub orphans: u64,
-    /// What could not be read.
+    /// Why parts could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
 
 impl Imported {
-    /// It was there already.
+    /// The result if the session exists already.
     pub(in crate::replay) fn known(session: SessionId) -> Self {
         Self {
             session,
@@ -54,11 +55,11 @@ impl Imported {
     }
 }
 
-/// Makes a session of a record, under its own id or the given one. Importing the same record
+/// Imports a record as a session, under its own id or the given one. Importing the same record
 /// again changes nothing.
 ///
 /// # Errors
-/// When there is another session of that id, or the store fails.
+/// If another session has that id, or the store fails.
 pub async fn import(
     to: &Destination<'_>,
     record: &Record,
@@ -67,7 +68,7 @@ pub async fn import(
     import_as(to, record, ids, "record").await
 }
 
-/// The same, saying what it was before it was a record.
+/// Imports a record, and notes the format that it was made from.
 pub(in crate::replay) async fn import_as(
     to: &Destination<'_>,
     record: &Record,
@@ -116,7 +117,8 @@ pub(in crate::replay) async fn import_as(
     })
 }
 
-/// The system prompt is no message of ours: a record may have it in both places, or in one.
+/// Moves the system prompt out of the messages: a record may have it there, in its own field, or
+/// both.
 fn with_prompt(record: &Record) -> Record {
     let mut record = record.clone();
     let first = record.messages.first().filter(|message| message["role"] == "system");
@@ -135,7 +137,7 @@ fn with_prompt(record: &Record) -> Record {
     record
 }
 
-/// The events: as the history tells it, so that the model sees in the end what it saw.
+/// Builds the events from the history, so that the model finally sees the messages of the record.
 fn build<'a>(
     record: &Record,
     session: &SessionId,
@@ -156,7 +158,7 @@ fn build<'a>(
         replayed.end(record)?;
         return Ok(replayed);
     }
-    // The history does not say how it came to what the model sees: find where they part.
+    // The history does not explain what the model sees: find where the two differ.
     let said: Vec<&Message> = items
         .iter()
         .filter_map(|item| match item {
@@ -189,7 +191,7 @@ fn build<'a>(
     Ok(rebuilt)
 }
 
-/// What is shared must not begin with results: their answer stays with them.
+/// The shared part must not start with tool results, because their answer would be missing.
 fn whole_answers(seen: &[Message], shared: usize) -> usize {
     let first = seen.len() - shared;
     let strays = seen[first..].iter().take_while(|message| message.role() == Role::Tool).count();

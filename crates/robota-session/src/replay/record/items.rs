@@ -1,4 +1,4 @@
-//! What a record's history is made of, with every call paired to its result.
+//! Parses the history of a record, and pairs every call with its result.
 
 use jiff::Timestamp;
 use robota_core::history::{EntryKind, HistoryEntry};
@@ -9,45 +9,45 @@ use serde_json::{Value, json};
 use super::COMPACT;
 use crate::replay::universal::Reader;
 
-/// What the model is told of a call that has no result in what was imported.
+/// The result that the model gets for a call that has none in the imported record.
 const NO_RESULT: &str =
     "No result of this call was recorded before the session was imported. It may have had effects.";
 
-/// One piece of a history, in order.
+/// One item of a history.
 #[derive(Debug, Clone)]
 pub(super) enum HistoryItem {
-    /// Something said.
+    /// A message, and when it was sent.
     Message(Message, Timestamp),
-    /// Something else.
+    /// An entry that is not a message.
     Entry(HistoryEntry),
-    /// What was said before became a summary.
+    /// A compaction.
     Compact {
-        /// The entry that says so.
+        /// The history entry of the compaction.
         entry: HistoryEntry,
-        /// The first message that was kept.
+        /// The first message that was kept; none if none was.
         keep_from: Option<MessageId>,
     },
 }
 
-/// What was wrong with it, and was put right.
+/// What was wrong in a history and was repaired.
 #[derive(Debug, Default)]
 pub(in crate::replay) struct Repairs {
     /// Calls without a result.
     pub(in crate::replay) sealed: Vec<String>,
-    /// Results without a call.
+    /// Number of results without a call.
     pub(in crate::replay) orphans: u64,
-    /// What could not be read at all.
+    /// Why parts could not be read.
     pub(in crate::replay) unreadable: Vec<String>,
 }
 
-/// A history and the pictures that came with it.
+/// A parsed history, and the images that came with it.
 pub(super) struct ParsedHistory {
     pub(super) items: Vec<HistoryItem>,
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) repairs: Repairs,
 }
 
-/// Reads a record's history.
+/// Parses a record's history.
 pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> ParsedHistory {
     let mut reader = Reader::new(ids);
     let (mut items, mut waiting, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());
@@ -57,7 +57,7 @@ pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Pars
             last = at.parse().unwrap_or(last);
         }
         if value.get("category") == Some(&json!("event")) {
-            // Entries between two results of one answer wait until it is whole.
+            // Entries between two results of one answer wait until all its results are read.
             waiting.push(entry(value, last, ids));
         } else {
             let mut data = value.get("data").unwrap_or(value).clone();
@@ -86,7 +86,7 @@ pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Pars
     ParsedHistory { items, blobs: reader.blobs, repairs }
 }
 
-/// Reads a record's messages, as its history was read.
+/// Parses a record's messages in the same way as its history.
 pub(super) fn messages(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Vec<Message> {
     let chat: Vec<_> = values.iter().map(|value| json!({"data": value})).collect();
     let items = history(&chat, since, ids).items.into_iter();
@@ -109,7 +109,7 @@ fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> HistoryItem {
     if compact { HistoryItem::Compact { entry, keep_from } } else { HistoryItem::Entry(entry) }
 }
 
-/// Every call has exactly one result, every result has a call.
+/// Makes sure that every call has exactly one result, and every result a call.
 fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<HistoryItem> {
     let mut paired = Vec::with_capacity(items.len());
     let mut owed: Vec<ToolUse> = Vec::new();
@@ -152,7 +152,7 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
     paired
 }
 
-/// The message with the results that nobody recorded.
+/// Returns the message with the results that were not recorded.
 fn missing(
     owed: &mut Vec<ToolUse>,
     answer: Option<(MessageId, Timestamp)>,

@@ -1,4 +1,4 @@
-//! Follows the calls of a journal: asked for, allowed, started, finished, told.
+//! Checks the calls of a journal: requested, allowed, started, finished, with a result.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ struct CallProgress {
 #[derive(Default)]
 pub(super) struct Calls {
     calls: HashMap<CallId, CallProgress>,
-    /// Calls of the conversation whose results are owed, in order, and where they were asked.
+    /// Calls that have no result yet, in order, and where the model asked for them.
     owed: Vec<(CallId, String)>,
 }
 
@@ -35,7 +35,7 @@ impl Calls {
                 let name = data.tool_use.name.clone();
                 let progress = CallProgress { name, ..CallProgress::default() };
                 if self.calls.insert(data.tool_use.call.clone(), progress).is_some() {
-                    let text = format!("the call {} is asked for twice", data.tool_use.call);
+                    let text = format!("the call {} is requested twice", data.tool_use.call);
                     report.error("CALL_TWICE", at, text);
                 }
             }
@@ -55,7 +55,7 @@ impl Calls {
             }
             Event::PermissionDecided(data) => {
                 let allowed = data.verdict == Verdict::Allow;
-                if let Some(progress) = self.progress_of(&data.call, "decided about", &at, report) {
+                if let Some(progress) = self.progress_of(&data.call, "decided", &at, report) {
                     progress.allowed = allowed;
                 }
             }
@@ -65,7 +65,7 @@ impl Calls {
                 };
                 progress.started = true;
                 if !progress.allowed {
-                    let text = format!("{} was started and nobody had allowed it", progress.name);
+                    let text = format!("{} was started without permission", progress.name);
                     report.error("STARTED_WITHOUT_PERMISSION", at, text);
                 }
             }
@@ -80,7 +80,7 @@ impl Calls {
                     report.error("FINISHED_TWICE", at, format!("{name} finished twice"));
                 }
                 if unstarted && data.outcome.ran == Ran::Yes {
-                    let text = format!("{name} ran, and its start was not written down");
+                    let text = format!("{name} ran, but its start was not recorded");
                     report.error("FINISHED_WITHOUT_START", at, text);
                 }
             }
@@ -96,7 +96,7 @@ impl Calls {
                     let text = format!("{} has a second result", data.result.name);
                     report.error("RESULT_TWICE", at, text);
                 } else {
-                    let text = format!("a result of {} that nothing asks for", data.result.name);
+                    let text = format!("a result of {} without a call", data.result.name);
                     report.error("RESULT_WITHOUT_CALL", at, text);
                 }
             }
@@ -113,13 +113,13 @@ impl Calls {
     ) -> Option<&mut CallProgress> {
         let progress = self.calls.get_mut(call);
         if progress.is_none() {
-            let text = format!("the call {call} is {what} and was never asked for");
+            let text = format!("the call {call} was {what} but never requested");
             report.error("UNKNOWN_CALL", at.to_string(), text);
         }
         progress
     }
 
-    /// No result can come any more.
+    /// Reports the calls without a result, at a point after which none can follow.
     pub(super) fn report_unpaired(&mut self, report: &mut Report) {
         for (call, at) in self.owed.drain(..) {
             let name = self.calls.get(&call).map_or("", |progress| progress.name.as_str());
