@@ -1,4 +1,4 @@
-//! Watching a session: replay joined to live, cursors, kinds, slow readers.
+//! Subscriptions: stored events joined to live ones, cursors, kinds, slow readers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -53,9 +53,9 @@ fn kode_03_a_subscriber_from_any_cursor_sees_exactly_what_follows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kode_03_a_slow_reader_is_caught_up_from_the_journal() {
+async fn kode_03_a_slow_reader_catches_up_from_the_journal() {
     let long: Vec<String> = (0..3000).map(|n| format!("{n} ")).collect();
-    // Each piece is an event of its own: the stream pauses after it.
+    // Each chunk is its own event: the stream pauses after it.
     let mut answer = Answer::new();
     for piece in &long {
         answer = answer.text(piece).pause(std::time::Duration::from_millis(20));
@@ -76,7 +76,7 @@ async fn kode_03_a_slow_reader_is_caught_up_from_the_journal() {
 }
 
 #[test]
-fn kode_03_naming_kinds_takes_the_place_of_the_default() {
+fn kode_03_naming_kinds_replaces_the_default() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [look]\n- text: Done."));
         let session =
@@ -105,7 +105,7 @@ fn kode_03_naming_kinds_takes_the_place_of_the_default() {
 }
 
 #[test]
-fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
+fn kode_03_a_cursor_of_lost_events_is_reset() {
     both_runtimes(async || {
         let (first, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
         let store = memory();
@@ -116,7 +116,7 @@ fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
         let events = journal(&*store, &id).await;
         let last = events.last().unwrap().cursor();
 
-        // Power was lost: the last five events are gone, and another writer went on.
+        // A power failure lost the last five events, and another writer continued.
         let kept = &events[..events.len() - 5];
         let store = crashed(&id, kept).await;
         let session = first.clone().resume(store.clone(), &id, Resume::default()).await.unwrap();
@@ -129,7 +129,7 @@ fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
         assert_eq!(next.cursor(), Cursor { epoch: 2, seq: valid.seq + 1 });
         assert!(matches!(next.event(), Event::Opened(_)));
 
-        // Past the end, and of a writer that never was.
+        // Past the end, and of a writer that never existed.
         let end = journal(&*store, &id).await.last().unwrap().cursor();
         for asked in
             [Cursor { epoch: end.epoch, seq: end.seq + 100 }, Cursor { epoch: 9, seq: end.seq }]
@@ -142,7 +142,7 @@ fn kode_03_a_cursor_of_a_lost_tail_is_reset_and_never_lied_to() {
 }
 
 #[test]
-fn kode_03_subscribers_who_come_in_the_middle_of_a_turn_see_everything_once() {
+fn kode_03_subscribers_that_start_during_a_turn_see_every_event_once() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [slow]\n- text: Done."));
         let slow = blocking_tool("slow", Class::Execute);
@@ -180,7 +180,7 @@ fn kode_03_subscribers_who_come_in_the_middle_of_a_turn_see_everything_once() {
 }
 
 #[test]
-fn kode_03_a_fork_keeps_the_numbers_up_to_its_point() {
+fn kode_03_a_fork_keeps_the_sequence_numbers_up_to_its_point() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));
         let store = memory();

@@ -22,7 +22,7 @@ impl CodeHook for Pre {
     }
 }
 
-/// Answers every point with the same words.
+/// Returns the same reply at every hook point.
 struct Reply(HookReply);
 
 #[async_trait::async_trait]
@@ -60,7 +60,7 @@ fn ask(reason: &str) -> PreToolDecision {
 }
 
 #[tokio::test]
-async fn kode_06_the_strictest_hook_wins_whoever_comes_first() {
+async fn kode_06_the_strictest_hook_wins_in_any_order() {
     let allow = || PreToolDecision::Allow { reason: None };
     let deny = || PreToolDecision::Deny { reason: "no".to_owned() };
     assert_eq!(pre(vec![]).await, PreToolDecision::Continue);
@@ -76,7 +76,7 @@ async fn kode_06_the_strictest_hook_wins_whoever_comes_first() {
 }
 
 #[tokio::test]
-async fn kode_06_hooks_of_settings_that_answer_astray_refuse() {
+async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
     let astray = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
     let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![astray]);
     let reply = chain.run(call()).await;
@@ -91,7 +91,7 @@ async fn kode_06_hooks_of_settings_that_answer_astray_refuse() {
 }
 
 #[tokio::test]
-async fn sess_15_words_of_several_hooks_are_joined() {
+async fn sess_15_contexts_of_several_hooks_are_joined() {
     let says = |words: &str| {
         let context = Some(words.to_owned());
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()

@@ -59,7 +59,7 @@ async fn sess_03_short_output_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn sess_13_what_is_kept_has_no_secrets() {
+async fn sess_13_stored_output_has_no_secrets() {
     let blobs = blobs();
     let outcome =
         run(format!("{}sk-12345678{}", "x".repeat(2900), "y".repeat(900)), 100, &blobs).await;
@@ -69,7 +69,7 @@ async fn sess_13_what_is_kept_has_no_secrets() {
 }
 
 #[tokio::test]
-async fn sess_03_names_that_are_none_are_told() {
+async fn sess_03_invalid_output_names_are_reported() {
     let reader = ReadOutput::new(blobs());
     for name in ["", "x", "output:../../etc/passwd-3", "output:zz-1", "output:zz-1-parts"] {
         let outcome = reader.run(json!({"output": name}), ToolContext::detached()).await;
@@ -80,10 +80,9 @@ async fn sess_03_names_that_are_none_are_told() {
     assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
 }
 
-/// A tool that keeps its own output is not cut a second time; one that does not keep to the limit
-/// is.
+/// A tool that stores its own output is not cut a second time, unless it exceeds the limit by far.
 #[tokio::test]
-async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
+async fn sess_03_output_that_a_tool_has_cut_is_not_cut_again() {
     struct Streams(ToolSpec, usize);
 
     #[async_trait::async_trait]
@@ -117,7 +116,7 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
         let outcome = hosted.run(json!({}), ToolContext::detached()).await;
         let told = outcome.text();
         assert!(told.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{told}");
-        // Every blob is named, so that an export carries it.
+        // The metadata names every blob, so that an export includes it.
         let named = serde_json::to_string(&outcome.metadata).unwrap().matches("sha256").count();
         assert_eq!(named, if parts == 1 { 1 } else { parts + 1 });
         let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
@@ -133,7 +132,7 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
 }
 
 #[tokio::test]
-async fn what_a_call_shows_while_it_runs_is_bounded() {
+async fn progress_output_is_limited() {
     let shown = Arc::new(AtomicUsize::new(0));
     let into = shown.clone();
     let progress = limit_progress(Progress::new(move |text| {

@@ -1,5 +1,5 @@
-//! A storm: random interleavings of everything, on a journal that fails now and then. What must
-//! hold, holds.
+//! Random interleavings of all operations, on a journal that sometimes fails. The invariants must
+//! hold for each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -19,8 +19,8 @@ use robota_session::{
 };
 use robota_testkit::{CountingIds, ScriptedGate, ScriptedProvider};
 
-/// Whoever waits for longer than so many turns of everybody else waits for ever.
-const PATIENCE: usize = 20_000;
+/// A wait that takes more than this many yields to other tasks never ends.
+const MAX_YIELDS: usize = 20_000;
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -34,7 +34,7 @@ enum Act {
     Compact,
     Clear,
     GoOn,
-    /// Everybody else gets a few turns.
+    /// Other tasks get a few turns.
     Yield(u8),
     /// The handle is dropped, or the session shut down, and the session resumed.
     Drop,
@@ -87,11 +87,11 @@ fn builder_of(model: &ScriptedProvider, ids: &Arc<CountingIds>) -> robota_sessio
         .approvals(Approvals::Decide)
 }
 
-/// Everything that is acknowledged, and everybody who watches.
+/// Everything that was acknowledged, and all subscribers.
 struct World {
     store: Failing,
     model: ScriptedProvider,
-    /// Two processes never mint the same.
+    /// Shared, so that two processes never create the same id.
     ids: Arc<CountingIds>,
     id: SessionId,
     session: Option<Session>,
@@ -124,7 +124,7 @@ impl World {
         self.session = Some(session);
     }
 
-    /// Goes on with the session once its last task has let it go.
+    /// Resumes the session once its last task has released it.
     async fn resume(&mut self) {
         self.session = None;
         self.store.fail(0, 0);
@@ -133,7 +133,7 @@ impl World {
                 if watcher.is_finished() {
                     break;
                 }
-                assert!(turn < PATIENCE, "the session never lets go");
+                assert!(turn < MAX_YIELDS, "the session never lets go");
                 tokio::task::yield_now().await;
             }
         }
@@ -146,8 +146,8 @@ impl World {
                 .await
             {
                 Ok(session) => break session,
-                // The task that had it is about to let it go.
-                Err(error) => assert!(turns < PATIENCE, "{error}"),
+                // The task that had it is about to release it.
+                Err(error) => assert!(turns < MAX_YIELDS, "{error}"),
             }
             tokio::task::yield_now().await;
         };
@@ -219,14 +219,14 @@ impl World {
         }
     }
 
-    /// The disk is well again, and everything that waits is worked off.
-    async fn settle(&mut self) {
+    /// Repairs the disk and waits until all pending work is done.
+    async fn finish_all(&mut self) {
         self.store.fail(0, 0);
         let session = self.session.clone().unwrap();
         if let Ok(input) = session.send("The last one").await {
             self.accepted.push(input);
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_YIELDS {
             let status = session.status().await.unwrap();
             match status.state {
                 SessionState::Ready => return,
@@ -238,7 +238,7 @@ impl World {
     }
 
     async fn check(mut self) {
-        self.settle().await;
+        self.finish_all().await;
         let session = self.session.take().unwrap();
         let messages = session.context().messages().await.unwrap();
         session.shutdown("end").await.unwrap();
@@ -276,7 +276,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn kode_05_whatever_happens_in_whatever_order_nothing_is_lost_or_unpaired(
+    fn kode_05_no_interleaving_loses_an_input_or_leaves_a_call_without_a_result(
         acts in proptest::collection::vec(act(), 1..60)
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()

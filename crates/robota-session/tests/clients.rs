@@ -1,5 +1,5 @@
-//! What clients build on: changes between turns, the queue, the live turn, forks with tools of
-//! their own, sessions that another process writes to.
+//! Features for clients: changes between turns, the input queue, the live turn, forks with their
+//! own tools, sessions that another process writes to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -91,9 +91,9 @@ fn sess_01_an_input_carries_metadata_and_can_be_cancelled_while_it_waits() {
     });
 }
 
-/// Others append and look while a turn runs: the session's task does one thing at a time.
+/// Clients append and read while a turn runs: the session's task does one thing at a time.
 #[test]
-fn sess_01_others_append_and_look_while_a_turn_runs() {
+fn sess_01_clients_append_and_read_while_a_turn_runs() {
     both_runtimes(async || {
         let answer = Answer::new().text("Half").gate("go").text(" done");
         let (builder, model) = builder(Script::new().answer(answer));
@@ -119,7 +119,7 @@ fn sess_01_others_append_and_look_while_a_turn_runs() {
     });
 }
 
-/// A client that attaches late sees the calls that run, with the end of their output.
+/// A client that attaches late sees the running calls, with the end of their output.
 #[test]
 fn the_live_turn_shows_active_calls_and_what_they_print() {
     struct Talker(robota_testkit::HeldTool);
@@ -165,7 +165,7 @@ fn the_live_turn_shows_active_calls_and_what_they_print() {
 }
 
 #[test]
-fn events_for_people_and_programs_are_recorded_between_turns() {
+fn entries_and_unknown_events_are_recorded_between_turns() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new());
         let store = memory();
@@ -228,7 +228,7 @@ impl Tool for Counter {
 }
 
 #[test]
-fn kode_04_a_fork_has_tool_state_of_its_own() {
+fn kode_04_a_fork_has_its_own_tool_state() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml(
             "- tools: [count]\n- text: A.\n- tools: [count]\n- text: B.\n- tools: [count]\n- text: C.",
@@ -265,7 +265,7 @@ fn kode_04_a_fork_has_tool_state_of_its_own() {
     });
 }
 
-/// Two tools of one name are refused before the session exists anywhere.
+/// Two tools with one name are refused before the session exists in the store.
 #[test]
 fn a_name_clash_leaves_no_session_behind() {
     both_runtimes(async || {
@@ -280,7 +280,7 @@ fn a_name_clash_leaves_no_session_behind() {
 
 /// A reader in another process follows the journal, not the session's task.
 #[test]
-fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
+fn kode_03_a_session_that_is_open_in_another_process_can_be_followed() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));
         let store = memory();
@@ -320,7 +320,7 @@ fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
     });
 }
 
-/// Context from SessionStart hooks goes with the first prompt that is delivered.
+/// Context from SessionStart hooks is sent with the first prompt that is delivered.
 #[test]
 fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
     use robota_core::hook::{
@@ -366,8 +366,8 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
     });
 }
 
-/// A model call outside the conversation is retried within its budget, says so, and its hooks see
-/// it; one that fails is counted as a failure.
+/// A model call outside the conversation is retried within its budget, reports that, and runs its
+/// hooks; one that fails is counted as a failure.
 #[tokio::test(start_paused = true)]
 async fn kode_02_ask_llm_retries_and_counts() {
     let busy = || ProviderError::new(ErrorKind::RateLimit, "busy");
@@ -390,7 +390,7 @@ async fn kode_02_ask_llm_retries_and_counts() {
     assert_eq!(failed.error.as_ref().unwrap().kind, ErrorKind::RateLimit);
 }
 
-/// A silent stream ends a summary as it ends an answer, and interrupting ends it at once.
+/// A silent stream ends a compaction as it ends an answer, and an interrupt ends it immediately.
 #[tokio::test(start_paused = true)]
 async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     let stall = Answer::new().text("Sum").gate("never");
@@ -427,8 +427,8 @@ async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
-/// A store whose journals are replaced by those of another: what a crash of its machine, and a
-/// writer after it, look like from outside.
+/// A store whose journals can be replaced by those of another one, as after a crash of its machine
+/// and a new writer.
 #[derive(Clone)]
 struct Replaced(Arc<Mutex<Arc<MemoryStore>>>);
 
@@ -440,8 +440,9 @@ impl Replaced {
 
 store_around!(Replaced, Replaced::now, |_: &Replaced, journal| journal);
 
-/// A follower that saw events which a crash of the store took back is told so, whether it comes
-/// back with its cursor or was there all the time, and continues with what the next writer wrote.
+/// A follower that saw events which a crash of the store removed gets a reset, whether it returns
+/// with its cursor or was subscribed all the time. It then continues with the events of the next
+/// writer.
 #[test]
 fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
     both_runtimes(async || {
