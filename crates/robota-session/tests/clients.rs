@@ -382,7 +382,7 @@ async fn kode_02_ask_llm_retries_and_counts() {
     let started = tokio::time::Instant::now();
     assert_eq!(session.ask_llm("?", None).await.unwrap().text, "Now.");
     assert_eq!(started.elapsed().as_secs(), 5, "Retry-After is honoured");
-    assert!(session.ask_llm("?", None).await.is_err(), "beyond the budget nobody waits");
+    assert!(session.ask_llm("?", None).await.is_err(), "a wait beyond the budget is not made");
     assert_eq!(started.elapsed().as_secs(), 5);
     let events = journal(&*store, session.id()).await;
     assert_eq!(kinds(&events)[2..], ["model_retry", "model_asked", "model_asked"]);

@@ -162,16 +162,16 @@ fn sess_06_hooks_run_before_and_after_a_compaction() {
             let session = builder.hooks(guard.clone()).create(memory(), None).await.unwrap();
             session.run("One").await.unwrap();
             let result = session.context().compact(Some("briefly".to_owned())).await;
-            let told: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
+            let events: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
             match refuses {
                 None => {
                     result.unwrap();
-                    assert_eq!(told, [HookEvent::PreCompact, HookEvent::PostCompact]);
+                    assert_eq!(events, [HookEvent::PreCompact, HookEvent::PostCompact]);
                 }
                 Some(_) => {
                     let error = result.unwrap_err();
                     assert!(error.to_string().contains("Blocked by hook: not now"), "{error}");
-                    assert_eq!(told, [HookEvent::PreCompact]);
+                    assert_eq!(events, [HookEvent::PreCompact]);
                     assert_eq!(session.context().messages().await.unwrap().len(), 2);
                 }
             }

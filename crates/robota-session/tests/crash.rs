@@ -134,7 +134,7 @@ fn kode_05_a_session_cut_after_any_event_resumes_correctly() {
             let status = session.status().await.unwrap();
             assert_eq!(status.state, SessionState::Ready, "cut {cut}");
             assert_eq!(act.inputs().len(), 0, "cut {cut}: resuming runs nothing");
-            assert!(model.requests().is_empty(), "cut {cut}: and asks nobody");
+            assert!(model.requests().is_empty(), "cut {cut}: and asks no model");
             session.run("Go on").await.unwrap();
             let after = journal(&*store, &id).await;
             assert_eq!(after[..cut], events[..cut], "cut {cut}: history is never rewritten");
@@ -259,8 +259,9 @@ fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not()
         let (builder, act) = rich_builder_with(&model, look.clone());
         let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
-        assert!(told.iter().any(|text| text == "stamped: {}"), "{told:?}");
+        let results: Vec<_> =
+            messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
+        assert!(results.iter().any(|text| text == "stamped: {}"), "{results:?}");
         assert!(look.inputs().is_empty() && act.inputs().is_empty(), "nothing ran again");
     });
 }
@@ -346,8 +347,8 @@ fn kode_05_hints_and_partial_output_reach_the_model_without_secrets() {
             .await
             .unwrap();
         let messages = resumed.context().messages().await.unwrap();
-        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-        assert!(told.contains("code 9") && told.contains("half way [REDACTED]"), "{told}");
+        let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(result.contains("code 9") && result.contains("half way [REDACTED]"), "{result}");
     });
 }
 
@@ -394,7 +395,7 @@ fn kode_05_approvals_do_not_survive_a_resume() {
         let allow = robota_session::Decision::Allow(Scope::Once);
         assert!(resumed.permissions().decide(&permissions[0], allow, None).await.is_err());
         let messages = resumed.context().messages().await.unwrap();
-        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-        assert!(told.contains("did not run") && act.inputs().is_empty(), "{told}");
+        let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(result.contains("did not run") && act.inputs().is_empty(), "{result}");
     });
 }

@@ -234,7 +234,7 @@ impl World {
                 SessionState::Busy => tokio::task::yield_now().await,
             }
         }
-        panic!("it never comes to rest: {:?}", session.status().await);
+        panic!("it never becomes idle: {:?}", session.status().await);
     }
 
     async fn check(mut self) {

@@ -186,10 +186,11 @@ fn kode_01_several_approvals_are_answered_independently() {
         {
         }
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
-        assert_eq!(told[0], (false, "{}".to_owned()));
-        assert_eq!(told[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
-        assert_eq!(told[2], (false, "{}".to_owned()));
+        let results: Vec<_> =
+            messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
+        assert_eq!(results[0], (false, "{}".to_owned()));
+        assert_eq!(results[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
+        assert_eq!(results[2], (false, "{}".to_owned()));
         check(&journal(&*store, session.id()).await, &messages);
     });
 }
@@ -279,10 +280,7 @@ fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
         );
         let ask = pre(PreToolDecision::Ask { reason: reason() });
         let (text, ran) = run_with_hook(ask, Verdict::Allow).await;
-        assert!(
-            text.starts_with("Permission denied") && ran == 0,
-            "nobody is there to ask: {text}"
-        );
+        assert!(text.starts_with("Permission denied") && ran == 0, "there is no approver: {text}");
         let answer = pre(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
         assert_eq!(run_with_hook(answer, Verdict::Allow).await, ("from the hook".to_owned(), 0));
         let input = json!({"n": 2});
@@ -376,9 +374,9 @@ fn kode_06_hooks_can_use_the_sandboxs_files() {
             .unwrap();
         session.run("Go").await.unwrap();
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
-        assert_eq!(told[0], "Blocked by hook: path out of sandbox");
-        assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
+        let results: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
+        assert_eq!(results[0], "Blocked by hook: path out of sandbox");
+        assert!(results[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", results[1]);
         assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
         assert_eq!(read.inputs().len(), 1);
         let hooks = session.config().get_hooks();
@@ -558,8 +556,8 @@ fn sess_03_long_output_reaches_the_model_cut_and_readable() {
             .await
             .unwrap();
         session.run("Go").await.unwrap();
-        let told = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
-        assert!(told.len() < 1_500 && told.contains("call ReadOutput"), "{}", told.len());
+        let result = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
+        assert!(result.len() < 1_500 && result.contains("call ReadOutput"), "{}", result.len());
         assert!(model.requests()[1].tools.iter().any(|tool| tool.name == "ReadOutput"));
     });
 }

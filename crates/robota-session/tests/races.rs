@@ -389,7 +389,7 @@ fn sess_08_a_store_failure_ends_only_the_chat_of_its_turn() {
         assert!(error.to_string().contains("append to"), "{error}");
         assert!(!second.is_finished());
         store.fail(0, 0);
-        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session goes on by itself");
+        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session continues by itself");
         let messages = session.context().messages().await.unwrap();
         check(&journal(&store, session.id()).await, &messages);
     });

@@ -2,7 +2,7 @@
 //! to expire if the process that held it crashed on the same machine.
 //!
 //! A process is identified by the boot id of its machine, its PID namespace, its PID and its start
-//! time. So a reused PID, another container and another machine are told apart.
+//! time. So a reused PID, another container and another machine are distinguished.
 
 use std::fs;
 

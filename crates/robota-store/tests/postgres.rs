@@ -289,7 +289,7 @@ async fn kode_12_connections_that_do_not_answer_are_closed() {
         });
         match seq {
             2 => assert_eq!(store.head(&session).await.unwrap().last.seq, 1),
-            3 => assert!(!store.delete(&SessionId::from("nobody")).await.unwrap()),
+            3 => assert!(!store.delete(&SessionId::from("missing")).await.unwrap()),
             _ => {}
         }
         journal.append(&events(seq..=seq), Durability::Synced).await.unwrap();

@@ -33,8 +33,8 @@ fn child(task: &str) -> Child {
 fn the_child_of_the_other_tests() {
     let Ok(task) = std::env::var(TASK) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let words: Vec<_> = task.split(' ').collect();
-    match words[..] {
+    let parts: Vec<_> = task.split(' ').collect();
+    match parts[..] {
         ["hold", folder] => runtime.block_on(async {
             let store = FileStore::new(folder);
             let mut journal = store.create(&SessionId::from("s")).await.unwrap();

@@ -104,7 +104,7 @@ async fn sess_06_calls_are_never_separated_from_their_results() {
                     assert_ne!(first.role(), Role::Tool, "{turns} {bytes} {length}");
                 }
                 if view.last().unwrap().role() == Role::User {
-                    assert!(kept > 0, "words nobody has answered stay");
+                    assert!(kept > 0, "an unanswered message stays");
                 }
             }
         }

@@ -13,5 +13,5 @@ fn core_22_a_hook_with_a_rule_runs_for_matching_calls() {
     assert_eq!(holds("Bash(git push *)", "make && sudo git push"), Some(true));
     assert_eq!(holds("Bash(git push *)", "git status"), Some(false));
     assert_eq!(holds("Edit", "git push"), Some(false));
-    assert_eq!(holds("Bash(git", "git push"), None, "a rule nobody can read");
+    assert_eq!(holds("Bash(git", "git push"), None, "an invalid rule");
 }

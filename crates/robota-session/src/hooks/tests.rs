@@ -77,8 +77,8 @@ async fn kode_06_the_strictest_hook_wins_in_any_order() {
 
 #[tokio::test]
 async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
-    let astray = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
-    let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![astray]);
+    let wrong_answer = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
+    let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![wrong_answer]);
     let reply = chain.run(call()).await;
     assert!(matches!(reply.answer, HookAnswer::PreToolUse(PreToolDecision::Deny { .. })));
     let content = vec![Block::text("Hi")];
@@ -92,17 +92,17 @@ async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
 
 #[tokio::test]
 async fn sess_15_contexts_of_several_hooks_are_joined() {
-    let says = |words: &str| {
-        let context = Some(words.to_owned());
+    let reply_with = |text: &str| {
+        let context = Some(text.to_owned());
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
     };
-    let chain = chain(vec![], vec![says("one"), says("two")]);
+    let chain = chain(vec![], vec![reply_with("one"), reply_with("two")]);
     chain.set_start_context(Some("started".to_owned()));
     let prompt = || HookInput::UserPromptSubmit { content: vec![] };
-    let told = |reply: HookReply| match reply.answer {
+    let context = |reply: HookReply| match reply.answer {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => context,
         other => panic!("{other:?}"),
     };
-    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("started\none\ntwo"));
-    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("one\ntwo"), "started once");
+    assert_eq!(context(chain.run(prompt()).await).as_deref(), Some("started\none\ntwo"));
+    assert_eq!(context(chain.run(prompt()).await).as_deref(), Some("one\ntwo"), "started once");
 }

@@ -64,8 +64,8 @@ pub(super) async fn view(store: &MemoryStore, session: &SessionId) -> Vec<Messag
 #[tokio::test(start_paused = true)]
 async fn sess_12_markdown_is_a_transcript_to_read() {
     let events = two_turns().await;
-    let told = transcript(&SessionId::from("session-1"), &events);
-    insta::assert_snapshot!(markdown(&told, &Redactor::default()));
+    let result = transcript(&SessionId::from("session-1"), &events);
+    insta::assert_snapshot!(markdown(&result, &Redactor::default()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,8 +90,8 @@ async fn kode_04_a_stored_session_is_forked_without_changing_it() {
         assert_eq!(state.parent.unwrap().session, session);
         let report = validate::session(&store, &child).await.unwrap();
         assert_eq!(report.findings, []);
-        let told = transcript(&child, &read_all(&store, &child, 0).await.unwrap());
-        assert_eq!(told.created, Some(clock.now()));
+        let result = transcript(&child, &read_all(&store, &child, 0).await.unwrap());
+        assert_eq!(result.created, Some(clock.now()));
     }
     assert_eq!(read_all(&store, &session, 0).await.unwrap(), events);
     let wrong = fork_stored(&store, &session, &Selector::SafePoint(9), &"x".into(), clock).await;
@@ -145,16 +145,16 @@ enum Op {
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let words = "[a-z \"\\\\\n{}é]{0,12}";
-    let round = (words, any::<bool>(), 0_u8..3);
+    let text = "[a-z \"\\\\\n{}é]{0,12}";
+    let round = (text, any::<bool>(), 0_u8..3);
     let op = prop_oneof![
         6 => prop::collection::vec(round, 1..4).prop_map(Op::Turn),
-        1 => words.prop_map(Op::Entry),
+        1 => text.prop_map(Op::Entry),
         2 => any::<u8>().prop_map(Op::Compact),
         1 => any::<u8>().prop_map(Op::Rewind),
         1 => Just(Op::Restore),
         1 => "[a-z]{1,8}".prop_map(Op::Rename),
-        1 => words.prop_map(Op::Prompt),
+        1 => text.prop_map(Op::Prompt),
     ];
     prop::collection::vec(op, 1..12)
 }

@@ -27,12 +27,14 @@ async fn sess_03_long_output_is_cut_to_its_head_and_tail_and_can_be_read_whole()
     let blobs = blobs();
     let whole: String = (0..5000).map(|line| format!("line {line} äöü\n")).collect();
     let outcome = run(whole.clone(), 1000, &blobs).await;
-    let told = outcome.text();
-    assert!(told.len() < 1400 && told.starts_with("line 0 ") && told.ends_with("line 4999 äöü\n"));
+    let shown = outcome.text();
+    assert!(
+        shown.len() < 1400 && shown.starts_with("line 0 ") && shown.ends_with("line 4999 äöü\n")
+    );
     assert_eq!((outcome.ok, outcome.error_code.as_deref()), (false, Some("exit")));
     assert_eq!(outcome.metadata["exit_code"], 3);
 
-    let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
+    let call = shown.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
     let mut input: Value = serde_json::from_str(call).unwrap();
     input["offset"] = json!(0);
     let reader = ReadOutput::new(blobs);
@@ -98,9 +100,9 @@ async fn sess_03_output_that_a_tool_has_cut_is_not_cut_again() {
                 writer.write(&[b'x'; 1_000_000]).await.unwrap();
             }
             let kept = writer.finish().await.unwrap();
-            let told = "y".repeat(store.limit());
+            let shown = "y".repeat(store.limit());
             let note = kept.note(1, 2, 3);
-            ToolOutcome::ok(format!("{told}{note}")).with_metadata("spilled", kept.place)
+            ToolOutcome::ok(format!("{shown}{note}")).with_metadata("spilled", kept.place)
         }
     }
 
@@ -114,12 +116,12 @@ async fn sess_03_output_that_a_tool_has_cut_is_not_cut_again() {
             redactor: Redactor::default(),
         };
         let outcome = hosted.run(json!({}), ToolContext::detached()).await;
-        let told = outcome.text();
-        assert!(told.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{told}");
+        let shown = outcome.text();
+        assert!(shown.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{shown}");
         // The metadata names every blob, so that an export includes it.
         let named = serde_json::to_string(&outcome.metadata).unwrap().matches("sha256").count();
         assert_eq!(named, if parts == 1 { 1 } else { parts + 1 });
-        let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
+        let call = shown.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
         let mut input: Value = serde_json::from_str(call).unwrap();
         for offset in [0, kept - 15_000, kept] {
             input["offset"] = json!(offset);

@@ -53,7 +53,7 @@ impl Files {
         self.make_child(&stored, &point, head, child, first)
     }
 
-    /// Copies a session, whoever owns it, into a new session of this user.
+    /// Copies a session, of any owner, into a new session of this user.
     pub(super) fn import(
         self: &Arc<Self>,
         source: &SessionId,
@@ -130,7 +130,7 @@ impl Files {
         parent: &StoredIdentity,
         point: &ForkPoint,
         folder: &Path,
-        bare: bool,
+        no_own_events: bool,
     ) -> Result<Option<OpenSegment>, JournalError> {
         // Another user could change the linked file later, so files of a foreign session are
         // copied.
@@ -138,8 +138,8 @@ impl Files {
         let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
         let from = self.folder(&parent.identity.session);
         self.copy_refs(&from, folder)?;
-        // The child may append to its last segment, so it must not be a link.
-        let link_last = share && point.closed && !bare;
+        // Without its own first events the child appends to this segment, so it must not be a link.
+        let link_last = share && point.closed && !no_own_events;
         let shared = point.before.iter().chain(link_last.then_some(&point.segment));
         for segment in shared {
             let to = name(&segment.path);
@@ -147,10 +147,10 @@ impl Files {
                 let len = self.file_len(&segment.path)?;
                 self.copy(&segment.path, &to, len)?;
             }
-            for beside in index::auxiliary_files(segment) {
+            for file in index::auxiliary_files(segment) {
                 // Optional files: they can be rebuilt from the segment.
                 if share {
-                    let _ = self.disk.link(&beside, &name(&beside));
+                    let _ = self.disk.link(&file, &name(&file));
                 }
             }
         }

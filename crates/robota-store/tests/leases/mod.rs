@@ -123,7 +123,7 @@ pub(crate) async fn an_expired_lease_that_no_writer_took_is_renewed(
         clock.advance(LEASE / 3);
         tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
         tokio::task::yield_now().await;
-        let _ = store.delete(&SessionId::from("nobody")).await.unwrap();
+        let _ = store.delete(&SessionId::from("missing")).await.unwrap();
         tokio::task::yield_now().await;
     }
     block(false).await;
@@ -145,7 +145,7 @@ pub(crate) async fn a_lease_is_renewed_for_as_long_as_its_writer_lives(
         tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
         // The renewal is submitted by now, and done before the next write.
         tokio::task::yield_now().await;
-        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
+        let _ = first.delete(&SessionId::from("missing")).await.unwrap();
         // The task has its answer, and waits for the next interval.
         tokio::task::yield_now().await;
     }
@@ -180,7 +180,7 @@ pub(crate) async fn a_release_that_the_database_missed_does_not_block_the_next_w
         drop(writer);
         // SQLite runs jobs in order, so a later call shows that the release was tried; other
         // databases count the tries.
-        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
+        let _ = first.delete(&SessionId::from("missing")).await.unwrap();
         block(false).await;
     };
     let mut writer = first.create(&session()).await.unwrap();
@@ -214,15 +214,15 @@ pub(crate) async fn a_writer_of_a_session_that_was_deleted_and_created_again_is_
     away.append(&events(1..=1), Durability::Synced).await.unwrap();
     clock.advance(LEASE + Duration::from_secs(1));
     assert!(second.delete(&session()).await.unwrap());
-    let mut anew = second.create(&session()).await.unwrap();
-    anew.append(&events(1..=1), Durability::Synced).await.unwrap();
+    let mut recreated = second.create(&session()).await.unwrap();
+    recreated.append(&events(1..=1), Durability::Synced).await.unwrap();
     // The event would follow the stored one.
     let error = away.append(&events(2..=2), Durability::Synced).await.unwrap_err();
     assert!(matches!(error, JournalError::Lost { .. }), "{error}");
     drop(away);
     let error = first.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
-    anew.append(&events(2..=2), Durability::Synced).await.unwrap();
+    recreated.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
 
 /// A reader with another handle receives the appended events, in order and once.

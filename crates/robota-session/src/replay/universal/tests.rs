@@ -34,12 +34,15 @@ fn sess_10_what_the_format_would_lose_is_in_an_extra_field() {
     let thinking = vec![Block::thinking("hm", Some("proof".to_owned())), Block::text("Yes.")];
     let crash = MessageState::Interrupted(Cause::Crash);
     let call = ToolUse::new("c1".into(), "call_0", "read", ToolInput::parse("{oops"));
-    let mut odd = ToolResult::text(&call, "one", false);
-    odd.content.push(ResultBlock::text("more"));
+    let mut two_texts = ToolResult::text(&call, "one", false);
+    two_texts.content.push(ResultBlock::text("more"));
     for message in [
         Message::assistant(&ids, thinking, MessageState::Complete),
         Message::assistant(&ids, "Half an ans", crash),
-        Message::tool("t".into(), vec![odd.clone(), ToolResult { call: "c2".into(), ..odd }]),
+        Message::tool(
+            "t".into(),
+            vec![two_texts.clone(), ToolResult { call: "c2".into(), ..two_texts }],
+        ),
     ] {
         let written = write(&message, None);
         assert!(written[0].get("robota").is_some());

@@ -56,7 +56,7 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
         assert_eq!(
             load(&disk, segment).is_some(),
             closed,
-            "those of closed segments are made anew"
+            "the marks of closed segments are rebuilt"
         );
         let wrong = [
             Mark { seq: segment.first + 1, offset: 17 },

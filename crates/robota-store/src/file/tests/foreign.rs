@@ -84,7 +84,7 @@ fn an_import_is_a_copy_that_belongs_to_the_user() {
     begin(&theirs, "theirs");
     drop(ours.import(&id("theirs"), &id("mine")).unwrap());
     assert_eq!(foreign(&ours), [("mine".to_owned(), false), ("theirs".to_owned(), true)]);
-    assert_eq!(disk.shared_files(), 0, "what somebody else can change is not shared");
+    assert_eq!(disk.shared_files(), 0, "files that another user can change are not shared");
     let mut writer = ours.open(&id("mine")).unwrap();
     writer.append(&[envelope(2, 3, Renamed { name: "x".to_owned() })], Durability::Synced).unwrap();
     drop(writer);
