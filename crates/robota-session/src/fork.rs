@@ -73,13 +73,13 @@ impl ForkPoints {
         session: &SessionId,
         place: &Selector,
     ) -> Result<Cursor, SessionError> {
-        let found = match place {
+        let point = match place {
             Selector::Latest => self.at_rest.or(self.points.last),
             Selector::Label(name) => self.labels.get(name).copied(),
             Selector::SafePoint(number) => self.safe_point(store, session, *number).await?,
             Selector::At(cursor) => self.safe_point_before(store, session, *cursor).await?,
         };
-        found.ok_or_else(|| self.no_point(session, place))
+        point.ok_or_else(|| self.no_point(session, place))
     }
 
     pub(crate) fn no_point(&self, session: &SessionId, place: &Selector) -> SessionError {

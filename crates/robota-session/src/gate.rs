@@ -95,16 +95,18 @@ impl Gate for PolicyGate {
     }
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
-        let mut kept = self.write();
-        let mut now = kept.effective.clone();
+        let mut rules_guard = self.write();
+        let mut effective = rules_guard.effective.clone();
         let source = Arc::new(RuleSource::session());
         for rule in rules {
-            now.add(List::Allow, &source, rule, &*self.paths).map_err(|error| error.to_string())?;
+            effective
+                .add(List::Allow, &source, rule, &*self.paths)
+                .map_err(|error| error.to_string())?;
         }
-        kept.effective = now;
+        rules_guard.effective = effective;
         for rule in rules {
-            if !kept.remembered.contains(rule) {
-                kept.remembered.push(rule.clone());
+            if !rules_guard.remembered.contains(rule) {
+                rules_guard.remembered.push(rule.clone());
             }
         }
         Ok(())

@@ -34,14 +34,14 @@ pub(crate) struct LiveStatus {
     /// Something runs or is about to.
     pub(crate) busy: bool,
     /// Calls that wait for approval.
-    pub(crate) asked: IndexSet<CallId>,
+    pub(crate) waiting_calls: IndexSet<CallId>,
     /// The last event that was published.
     pub(crate) last: Option<Cursor>,
 }
 
 impl LiveStatus {
     pub(crate) fn state(&self) -> SessionState {
-        match (self.busy, self.asked.is_empty()) {
+        match (self.busy, self.waiting_calls.is_empty()) {
             (_, false) => SessionState::Paused,
             (true, true) => SessionState::Busy,
             (false, true) => SessionState::Ready,
@@ -52,15 +52,15 @@ impl LiveStatus {
         self.last = Some(envelope.cursor());
         match &envelope.event {
             Event::PermissionAsked(data) => {
-                self.asked.insert(data.call.clone());
+                self.waiting_calls.insert(data.call.clone());
             }
             Event::PermissionDecided(data) => {
-                self.asked.shift_remove(&data.call);
+                self.waiting_calls.shift_remove(&data.call);
             }
             Event::ToolFinished(data) => {
-                self.asked.shift_remove(&data.call);
+                self.waiting_calls.shift_remove(&data.call);
             }
-            Event::TurnFinished(_) => self.asked.clear(),
+            Event::TurnFinished(_) => self.waiting_calls.clear(),
             _ => {}
         }
     }
@@ -136,7 +136,7 @@ impl SessionHub {
         let _ = self.reason.set(reason);
         self.status.send_modify(|status| {
             status.busy = false;
-            status.asked.clear();
+            status.waiting_calls.clear();
         });
         self.ended.cancel();
     }

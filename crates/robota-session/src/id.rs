@@ -17,17 +17,17 @@ use robota_core::ids::{Ids, SessionId, SessionName, name_part};
 
 /// The error for a text that is not a valid label or selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not {what}: {reason}")]
+#[error("`{input}` is not {what}: {reason}")]
 pub struct IdError {
-    given: String,
+    input: String,
     what: &'static str,
     reason: String,
 }
 
 impl IdError {
-    fn new(given: &str, what: &'static str, reason: impl Into<String>) -> Self {
-        let shown: String = given.chars().take(80).collect();
-        Self { given: shown.escape_debug().to_string(), what, reason: reason.into() }
+    fn new(input: &str, what: &'static str, reason: impl Into<String>) -> Self {
+        let shown: String = input.chars().take(80).collect();
+        Self { input: shown.escape_debug().to_string(), what, reason: reason.into() }
     }
 }
 

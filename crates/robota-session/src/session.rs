@@ -321,7 +321,7 @@ impl Session {
             messages,
             safe_points,
             cursor: status.last,
-            pending: status.asked.into_iter().collect(),
+            pending: status.waiting_calls.into_iter().collect(),
             queued,
         })
     }

@@ -65,7 +65,7 @@ pub(crate) struct TurnSetup {
     pub(crate) setup: Setup,
     scope: ToolScope,
     /// Tools that factories created for this session.
-    made: Vec<Arc<dyn Tool>>,
+    from_factories: Vec<Arc<dyn Tool>>,
     tools: ToolSet,
 }
 
@@ -81,8 +81,9 @@ impl TurnSetup {
     ) -> Result<Self, ToolNameTaken> {
         let blobs = store.blobs(session);
         let scope = ToolScope { session: session.clone(), cwd: setup.cwd.clone(), blobs };
-        let made = setup.factories.iter().flat_map(|factory| factory.make(&scope)).collect();
-        let mut this = Self { setup, scope, made, tools: ToolSet::default() };
+        let from_factories =
+            setup.factories.iter().flat_map(|factory| factory.make(&scope)).collect();
+        let mut this = Self { setup, scope, from_factories, tools: ToolSet::default() };
         this.tools = this.tool_set()?;
         Ok(this)
     }
@@ -92,15 +93,15 @@ impl TurnSetup {
         &mut self,
         change: impl FnOnce(&mut Vec<Arc<dyn Tool>>, &mut Vec<Arc<dyn Tool>>),
     ) -> Result<(), ToolNameTaken> {
-        let before = (self.setup.tools.clone(), self.made.clone());
-        change(&mut self.setup.tools, &mut self.made);
+        let before = (self.setup.tools.clone(), self.from_factories.clone());
+        change(&mut self.setup.tools, &mut self.from_factories);
         match self.tool_set() {
             Ok(tools) => {
                 self.tools = tools;
                 Ok(())
             }
             Err(taken) => {
-                (self.setup.tools, self.made) = before;
+                (self.setup.tools, self.from_factories) = before;
                 Err(taken)
             }
         }
@@ -109,7 +110,7 @@ impl TurnSetup {
     /// Returns the tools as the driver runs them: long output is cut, and a tool reads the rest.
     fn tool_set(&self) -> Result<ToolSet, ToolNameTaken> {
         let (limit, blobs) = (self.setup.output_limit, &self.scope.blobs);
-        let inner: Vec<_> = self.setup.tools.iter().chain(&self.made).cloned().collect();
+        let inner: Vec<_> = self.setup.tools.iter().chain(&self.from_factories).cloned().collect();
         let reads = limit.is_some() && !inner.is_empty();
         let hosted = inner.into_iter().map(|inner| {
             let (blobs, redactor) = (blobs.clone(), self.setup.config.redactor.clone());

@@ -13,27 +13,27 @@ pub fn blob_refs(envelope: &Envelope) -> Vec<BlobRef> {
     if !line.contains("\"sha256\"") {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let mut refs = Vec::new();
     if let Ok(value) = super::redact::parse(&line) {
-        find(&value, &mut found);
+        find(&value, &mut refs);
     }
-    found
+    refs
 }
 
-fn find(value: &Value, found: &mut Vec<BlobRef>) {
+fn find(value: &Value, refs: &mut Vec<BlobRef>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|item| find(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| find(item, refs)),
         Value::Object(fields) => {
             if let (Some(Value::String(sha256)), Some(bytes)) =
                 (fields.get("sha256"), fields.get("bytes").and_then(Value::as_u64))
                 && is_hash(sha256)
             {
                 let blob = BlobRef { sha256: sha256.clone(), bytes };
-                if !found.contains(&blob) {
-                    found.push(blob);
+                if !refs.contains(&blob) {
+                    refs.push(blob);
                 }
             }
-            fields.values().for_each(|field| find(field, found));
+            fields.values().for_each(|field| find(field, refs));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }

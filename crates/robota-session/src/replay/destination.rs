@@ -52,8 +52,8 @@ impl<'a> Destination<'a> {
         let blobs = self.store.blobs(session);
         let mut missing = Vec::new();
         for blob in events.iter().flat_map(|event| blob_refs(event)) {
-            let given = self.blobs.get(&blob.sha256).filter(|bytes| BlobRef::of(bytes) == blob);
-            match given {
+            let exported = self.blobs.get(&blob.sha256).filter(|bytes| BlobRef::of(bytes) == blob);
+            match exported {
                 Some(bytes) => {
                     blobs.put(bytes).await?;
                 }

@@ -94,7 +94,7 @@ pub async fn import(
     }
     let session = created.session.clone();
     match to.store.read(&session, 0, events.len()).await {
-        Ok(there) if there == events => return Ok(Imported::known(session)),
+        Ok(stored) if stored == events => return Ok(Imported::existing(session)),
         Ok(_) => return Err(ReplayError::Taken(session)),
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
@@ -102,7 +102,7 @@ pub async fn import(
     let events: Vec<_> = events.into_iter().map(Arc::new).collect();
     let missing_blobs = to.write(&session, &events).await?;
     let events = events.len() as u64;
-    Ok(Imported { already: false, events, missing_blobs, ..Imported::known(session) })
+    Ok(Imported { already: false, events, missing_blobs, ..Imported::existing(session) })
 }
 
 /// Returns an id for a copy of a session. It is the same for the same events, so that a second copy

@@ -190,7 +190,7 @@ impl Record {
                     }
                     return;
                 }
-                match ENTRY_FIELDS.iter().find(|(kept, _)| kept == name) {
+                match ENTRY_FIELDS.iter().find(|(entry, _)| entry == name) {
                     Some((_, "sandboxSnapshotId")) => {
                         self.sandbox_snapshot_id = data.as_str().map(str::to_owned);
                     }

@@ -194,18 +194,18 @@ impl<'a> Reader<'a> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let id = text("toolCallId").or_else(|| text("tool_call_id")).unwrap_or_default();
         let ours = text("callId");
-        let known = self.open_calls.iter().position(|(provider, call, _)| match &ours {
+        let open_call = self.open_calls.iter().position(|(provider, call, _)| match &ours {
             Some(ours) => call.as_str() == ours,
             None => *provider == id,
         });
-        let known = known.map(|at| self.open_calls.remove(at));
-        let call = match (&ours, &known) {
+        let open_call = open_call.map(|at| self.open_calls.remove(at));
+        let call = match (&ours, &open_call) {
             (Some(ours), _) => CallId::from(ours.as_str()),
             (None, Some((_, call, _))) => call.clone(),
             // The same id each time it is read.
             (None, None) => CallId::from(format!("?/{id}")),
         };
-        let name = text("name").or_else(|| known.map(|(_, _, name)| name)).unwrap_or_default();
+        let name = text("name").or_else(|| open_call.map(|(_, _, name)| name)).unwrap_or_default();
         let content = match value.get("content") {
             Some(Value::String(text)) => vec![ResultBlock::text(text.clone())],
             Some(Value::Null) | None => Vec::new(),

@@ -141,10 +141,10 @@ pub async fn stored(
     check: JournalCheck,
 ) -> Result<Report, JournalError> {
     let (mut report, blobs) = check.finish();
-    let kept = store.blobs(session);
+    let stored_blobs = store.blobs(session);
     for (blob, at) in blobs {
         report.references += 1;
-        blob_fits(&mut report, &blob, &at, kept.get(&blob).await?.as_deref());
+        blob_fits(&mut report, &blob, &at, stored_blobs.get(&blob).await?.as_deref());
     }
     if report.ok() && report.snapshots > 0 {
         let (short, whole) =

@@ -176,7 +176,7 @@ impl Chat {
             return;
         }
         if let Event::PermissionAsked(data) = event.event() {
-            let asked = self.session.shared.hub.status().asked;
+            let asked = self.session.shared.hub.status().waiting_calls;
             if asked.contains(&data.call) {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
             }

@@ -48,18 +48,20 @@ impl ConfigHandle {
     /// # Errors
     /// If two tools have the same name; then nothing changes.
     pub fn set_tools(&self, change: ToolChange) -> Result<(), SessionError> {
-        let change = |given: &mut Vec<Arc<dyn Tool>>, made: &mut Vec<Arc<dyn Tool>>| match change {
-            ToolChange::Add(tools) => given.extend(tools),
-            ToolChange::Remove(names) => {
-                for tools in [given, made] {
-                    tools.retain(|tool| !names.contains(&tool.spec().name));
+        let change =
+            |direct: &mut Vec<Arc<dyn Tool>>, from_factories: &mut Vec<Arc<dyn Tool>>| match change
+            {
+                ToolChange::Add(tools) => direct.extend(tools),
+                ToolChange::Remove(names) => {
+                    for tools in [direct, from_factories] {
+                        tools.retain(|tool| !names.contains(&tool.spec().name));
+                    }
                 }
-            }
-            ToolChange::Replace(tools) => {
-                made.clear();
-                *given = tools;
-            }
-        };
+                ToolChange::Replace(tools) => {
+                    from_factories.clear();
+                    *direct = tools;
+                }
+            };
         Ok(self.0.shared.turn_setup_mut().change_tools(change)?)
     }
 

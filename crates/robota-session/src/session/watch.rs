@@ -54,7 +54,7 @@ impl TurnWatch {
                 state: status.state(),
                 cursor: state.cursor,
                 turn: state.turn.clone(),
-                pending: status.asked.into_iter().collect(),
+                pending: status.waiting_calls.into_iter().collect(),
                 queued: state.inputs.keys().cloned().collect(),
             }
         };

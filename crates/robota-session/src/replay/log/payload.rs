@@ -71,12 +71,12 @@ impl PayloadRef {
 
     /// Checks that these bytes match the reference.
     pub(in crate::replay) fn fits(&self, bytes: &[u8]) -> Result<(), String> {
-        let found = BlobRef::of(bytes);
-        if found.bytes != self.byte_length {
-            return Err(format!("it has {} bytes, not {}", found.bytes, self.byte_length));
+        let actual = BlobRef::of(bytes);
+        if actual.bytes != self.byte_length {
+            return Err(format!("it has {} bytes, not {}", actual.bytes, self.byte_length));
         }
-        if found.sha256 != self.sha256 {
-            return Err(format!("its hash is {}, not {}", found.sha256, self.sha256));
+        if actual.sha256 != self.sha256 {
+            return Err(format!("its hash is {}, not {}", actual.sha256, self.sha256));
         }
         Ok(())
     }

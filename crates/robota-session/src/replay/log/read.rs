@@ -34,24 +34,26 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, ReplayError> {
 /// Returns the payload files that the lines refer to; invalid references are ignored.
 #[must_use]
 pub fn references(bytes: &[u8]) -> Vec<PayloadRef> {
-    fn collect(value: &Value, found: &mut Vec<PayloadRef>) {
+    fn collect(value: &Value, references: &mut Vec<PayloadRef>) {
         match (PayloadRef::read(value), value) {
-            (Some(Ok(reference)), _) if !found.contains(&reference) => found.push(reference),
+            (Some(Ok(reference)), _) if !references.contains(&reference) => {
+                references.push(reference)
+            }
             (Some(_), _) => {}
-            (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, found)),
+            (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, references)),
             (None, Value::Object(fields)) => {
-                fields.values().for_each(|field| collect(field, found));
+                fields.values().for_each(|field| collect(field, references));
             }
             (None, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {}
         }
     }
-    let mut found = Vec::new();
+    let mut references = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Ok(value) = serde_json::from_slice::<Value>(line) {
-            collect(&value, &mut found);
+            collect(&value, &mut references);
         }
     }
-    found
+    references
 }
 
 /// Replaces the references in the lines by the payloads.

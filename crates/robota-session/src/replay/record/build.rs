@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
             }
             HistoryItem::Compact { entry, keep_from } => {
                 self.at = entry.timestamp;
-                match summaries.and_then(|known| summary(entry, known)) {
+                match summaries.and_then(|messages| summary(entry, messages)) {
                     Some(summary) => {
                         let keep_from = keep_from.clone();
                         self.push(CompactionFinished { summary, keep_from })
@@ -239,8 +239,8 @@ impl<'a> Builder<'a> {
     pub(super) fn set_view(&mut self, seen: &[Message]) -> Result<(), FoldError> {
         self.close_turn()?;
         let view = &self.state.view.messages;
-        let kept = view.len() >= seen.len() && view.iter().zip(seen).all(|(a, b)| **a == *b);
-        if kept {
+        let is_prefix = view.len() >= seen.len() && view.iter().zip(seen).all(|(a, b)| **a == *b);
+        if is_prefix {
             if view.len() > seen.len() {
                 let keep = seen.len() as u64;
                 self.push(Rewound { keep, cause: RewindCause::Checkpoint })?;
@@ -261,8 +261,8 @@ impl<'a> Builder<'a> {
 
 /// Returns the summary of a compaction entry: the message that the model sees, or one made from the
 /// entry's text.
-fn summary(entry: &HistoryEntry, known: &[Message]) -> Option<Message> {
-    if let Some(seen) = known.iter().find(|message| message.id.as_str() == entry.id.as_str()) {
+fn summary(entry: &HistoryEntry, messages: &[Message]) -> Option<Message> {
+    if let Some(seen) = messages.iter().find(|message| message.id.as_str() == entry.id.as_str()) {
         return Some(seen.clone());
     }
     let EntryKind::Event { data, .. } = &entry.kind else { return None };

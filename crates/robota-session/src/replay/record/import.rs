@@ -42,7 +42,7 @@ pub struct Imported {
 
 impl Imported {
     /// The result if the session exists already.
-    pub(in crate::replay) fn known(session: SessionId) -> Self {
+    pub(in crate::replay) fn existing(session: SessionId) -> Self {
         Self {
             session,
             already: true,
@@ -83,7 +83,7 @@ pub(in crate::replay) async fn import_as(
     match to.store.read(&session, 0, MARKER_WITHIN).await {
         Ok(events) => {
             let sha256 = record.sha256();
-            let known = events.iter().any(|event| match &event.event {
+            let same = events.iter().any(|event| match &event.event {
                 Event::EntryAdded(data) => match &data.entry.kind {
                     EntryKind::Event { name, data } => {
                         name == IMPORTED && data.get("sha256") == Some(&json!(sha256))
@@ -93,7 +93,7 @@ pub(in crate::replay) async fn import_as(
                 _ => false,
             });
             let taken = || ReplayError::Taken(session.clone());
-            return known.then(|| Imported::known(session.clone())).ok_or_else(taken);
+            return same.then(|| Imported::existing(session.clone())).ok_or_else(taken);
         }
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
@@ -159,16 +159,17 @@ fn build<'a>(
         return Ok(replayed);
     }
     // The history does not explain what the model sees: find where the two differ.
-    let said: Vec<&Message> = items
+    let history_messages: Vec<&Message> = items
         .iter()
         .filter_map(|item| match item {
             HistoryItem::Message(message, _) => Some(message),
             HistoryItem::Entry(_) | HistoryItem::Compact { .. } => None,
         })
         .collect();
-    let shared = said.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
+    let shared =
+        history_messages.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
     let shared = whole_answers(seen, shared);
-    let (before, head) = (said.len() - shared, &seen[..seen.len() - shared]);
+    let (before, head) = (history_messages.len() - shared, &seen[..seen.len() - shared]);
     let mut rebuilt = Builder::new(record, ids);
     rebuilt.begin(record, session, format)?;
     let mut messages = 0;

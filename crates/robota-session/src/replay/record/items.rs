@@ -121,7 +121,7 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
         };
         if message.role() == Role::Tool {
             let results: Vec<ToolResult> = message.tool_results().cloned().collect();
-            let (known, strays): (Vec<_>, Vec<_>) = results
+            let (matched, strays): (Vec<_>, Vec<_>) = results
                 .into_iter()
                 .partition(|result| owed.iter().any(|call| call.call == result.call));
             for stray in strays {
@@ -133,9 +133,9 @@ fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Hi
                     json!(stray),
                 )));
             }
-            owed.retain(|call| known.iter().all(|result| result.call != call.call));
+            owed.retain(|call| matched.iter().all(|result| result.call != call.call));
             let sealed = seal(&mut owed, repairs);
-            let results = known.into_iter().chain(sealed);
+            let results = matched.into_iter().chain(sealed);
             message.content = results.map(Block::ToolResult).collect();
             if !message.content.is_empty() {
                 paired.push(HistoryItem::Message(message, at));

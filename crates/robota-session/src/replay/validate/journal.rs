@@ -21,7 +21,7 @@ pub struct JournalCheck {
     /// Events are missing, so the folded state is not reliable.
     incomplete: bool,
     turn: Option<(Option<TurnId>, Cursor)>,
-    asked: Option<Cursor>,
+    open_request: Option<Cursor>,
     blobs: Vec<(BlobRef, String)>,
 }
 
@@ -38,7 +38,7 @@ impl JournalCheck {
             before_epoch: 0,
             incomplete: false,
             turn: None,
-            asked: None,
+            open_request: None,
             blobs: Vec::new(),
         }
     }
@@ -229,12 +229,12 @@ impl JournalCheck {
                         "a turn ends that never started",
                     );
                 }
-                self.asked = None;
+                self.open_request = None;
             }
             Event::ModelRequested(_) => {
-                if let Some(asked) = self.asked.replace(at) {
+                if let Some(request) = self.open_request.replace(at) {
                     let text = "the end of a model call was not recorded";
-                    self.report.error("MISSING_TERMINAL", asked, text);
+                    self.report.error("MISSING_TERMINAL", request, text);
                 }
             }
             Event::ModelResponded(_)
@@ -242,13 +242,13 @@ impl JournalCheck {
             | Event::ModelRetry(_)
             | Event::StreamReset(_)
             | Event::Interrupted(_)
-            | Event::AssistantMessage(_) => self.asked = None,
+            | Event::AssistantMessage(_) => self.open_request = None,
             _ => {}
         }
     }
 
     fn end_turn(&mut self, because: &str) {
-        self.asked = None;
+        self.open_request = None;
         if let Some((_, at)) = self.turn.take() {
             let text = format!("the turn has no end: {because}; a resume closes it");
             self.report.error("MISSING_TERMINAL", at, text);

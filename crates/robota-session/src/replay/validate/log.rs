@@ -90,7 +90,7 @@ impl Check {
         let run = text("executionId").to_owned();
         let round = (run.clone(), line.get("round").and_then(Value::as_u64).unwrap_or(0));
         let call = (run.clone(), text("toolCallId").to_owned());
-        let given = |name: &str| line.get(name).is_some_and(|value| !value.is_null());
+        let has_value = |name: &str| line.get(name).is_some_and(|value| !value.is_null());
         match text("event") {
             "" => self.report.error("MALFORMED_LINE", at, "it has no event name"),
             "session_init" => self.init = true,
@@ -112,7 +112,7 @@ impl Check {
             "provider_response_raw" => {
                 self.raw.insert(round);
             }
-            "provider_response_normalized" if given("response") => {
+            "provider_response_normalized" if has_value("response") => {
                 self.normalized.insert(round);
             }
             "tool_execution_request" => self.calls.push((call, at.to_owned())),
@@ -123,7 +123,7 @@ impl Check {
             }
             "history_mutation" => {
                 self.report.messages += 1;
-                if !given("message") {
+                if !has_value("message") {
                     self.report.error("MESSAGE_MISSING", at, "a history line has no message");
                 }
                 let index = line.get("index").and_then(Value::as_u64);
@@ -190,7 +190,7 @@ impl Check {
             }
             counts
         };
-        let (mut asked, mut done) = (count(&self.calls), count(&self.results));
+        let (mut requests_left, mut results_left) = (count(&self.calls), count(&self.results));
         let take =
             |counts: &mut HashMap<(String, String), u64>, call: &(String, String)| match counts
                 .get_mut(call)
@@ -203,13 +203,13 @@ impl Check {
                 None => false,
             };
         for (call, at) in &self.calls {
-            if !take(&mut done, call) {
+            if !take(&mut results_left, call) {
                 let text = format!("the call {} has no result", call.1);
                 self.report.error("TOOL_RESULT_MISSING", at, text);
             }
         }
         for (call, at) in &self.results {
-            if !take(&mut asked, call) {
+            if !take(&mut requests_left, call) {
                 let text = format!("a result of the call {} without a request", call.1);
                 self.report.error("TOOL_REQUEST_MISSING", at, text);
             }

@@ -38,8 +38,8 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
     assert!(segments.len() > 2, "{segments:?}");
     let all: Vec<u64> = (1..=1000).rev().step_by(7).collect();
     let check = |what: &str| {
-        let picked = files.read_events(&session, &all).unwrap();
-        let seqs: Vec<_> = picked.iter().map(|event| event.seq).collect();
+        let events = files.read_events(&session, &all).unwrap();
+        let seqs: Vec<_> = events.iter().map(|event| event.seq).collect();
         assert_eq!(seqs, all, "{what}");
     };
     for segment in &segments {
