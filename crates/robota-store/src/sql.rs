@@ -100,7 +100,7 @@ enum Value {
 /// A row of a result.
 type Row = Vec<Value>;
 
-/// Runs read-only statements. Statements are written for PostgreSQL; [`Sqlite`] rewrites what
+/// Runs read-only statements. Statements are written for PostgreSQL; SQLite rewrites what
 /// differs.
 #[async_trait::async_trait]
 trait Query: Send {

@@ -50,8 +50,6 @@ pub(super) struct Writer {
     indexed: Option<SessionHead>,
     /// Whether the folder is not a session yet: a fork that is being created.
     hidden: bool,
-    /// The offset of the last event, for the index of a fork.
-    last_start: Option<u64>,
     /// Why nothing more may be written: it is not certain what is on disk.
     broken: Option<String>,
 }
@@ -83,7 +81,6 @@ impl Writer {
             unsynced,
             indexed: None,
             hidden: false,
-            last_start: None,
             broken: None,
         }
     }
@@ -245,7 +242,6 @@ impl Writer {
             index::write_head_record(&*self.files.disk, &open.segment, &record);
         }
         if self.hidden {
-            self.last_start = Some(before + start);
             return;
         }
         let relaxed = self.files.level == crate::DurabilityLevel::Relaxed;
