@@ -340,7 +340,7 @@ pub(crate) enum Durability {
     Relaxed,
 }
 
-impl From<Durability> for robota_store::Level {
+impl From<Durability> for robota_store::DurabilityLevel {
     fn from(durability: Durability) -> Self {
         match durability {
             Durability::Strict => Self::Strict,

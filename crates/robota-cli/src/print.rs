@@ -6,7 +6,7 @@ use robota_core::event::{Event, TurnEnd};
 use robota_core::ids::SessionId;
 use robota_core::sandbox::Level;
 use robota_core::turn::TurnReport;
-use robota_session::{Approvals, ChatEnd, Kinds, Observed, Resume, Session, Since};
+use robota_session::{Approvals, ChatEnd, EventFilter, Resume, Session, StartAt, SubscriptionItem};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs};
@@ -62,9 +62,9 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         max_rounds: args.max_turns,
     });
     let (session, since) = match &which {
-        Which::New(id) => (builder.create(store, Some(id.clone())).await?, Since::Start),
+        Which::New(id) => (builder.create(store, Some(id.clone())).await?, StartAt::Start),
         Which::Resume(id, last) => {
-            let since = Since::After(*last);
+            let since = StartAt::After(*last);
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
             aftermath.forget();
@@ -105,7 +105,7 @@ pub(crate) async fn say(
     prompt: &str,
     cancel: CancellationToken,
 ) -> anyhow::Result<TurnReport> {
-    let mut chat = session.chat(prompt, Kinds::Everything).await?;
+    let mut chat = session.chat(prompt, EventFilter::Everything).await?;
     chat.wait_for_approvals();
     let stop = session.clone();
     let interrupt = tokio::spawn(async move {
@@ -141,14 +141,14 @@ pub(crate) async fn say(
 }
 
 /// Prints the journal's lines as they are written.
-async fn watch(session: &Session, since: Since) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+async fn watch(session: &Session, since: StartAt) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     use futures::StreamExt as _;
 
-    let mut events = session.subscribe(since, Kinds::Everything).await?;
+    let mut events = session.subscribe(since, EventFilter::Everything).await?;
     Ok(tokio::spawn(async move {
         while let Some(observed) = events.next().await {
             match observed {
-                Ok(Observed::Event(event)) => output::line(&event.envelope.to_line()),
+                Ok(SubscriptionItem::Event(event)) => output::line(&event.envelope.to_line()),
                 Ok(_) => {}
                 Err(error) => {
                     output::complain(&error.to_string());

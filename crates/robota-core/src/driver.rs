@@ -323,7 +323,7 @@ async fn announce(
     config: &SessionConfig,
     recorder: &mut Recorder,
 ) -> Result<TurnFacts, JournalError> {
-    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has(*point));
+    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point));
     let mut facts = TurnFacts {
         provider: ports.provider.name().to_owned(),
         has_compactor: ports.compactor.is_some(),

@@ -111,7 +111,7 @@ async fn from_snapshot(
     wanted.extend(&snapshot.inputs);
     wanted.sort_unstable();
     wanted.dedup();
-    let mut found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
+    let mut found: HashMap<u64, Event> = match store.read_events(session, &wanted).await {
         Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -163,7 +163,7 @@ async fn snapshot_at(
     session: &SessionId,
     seq: u64,
 ) -> Result<Option<(Envelope, StateSnapshot)>, ResumeError> {
-    let mut events = match store.pick(session, &[seq]).await {
+    let mut events = match store.read_events(session, &[seq]).await {
         Ok(events) => events,
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

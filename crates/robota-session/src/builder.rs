@@ -27,7 +27,7 @@ use crate::hooks::{CodeHook, HookFiles};
 use crate::open::{self, Resume};
 use crate::session::Session;
 use crate::setup::{Setup, Summaries};
-use crate::spill::DEFAULT_LIMIT;
+use crate::tool_output::DEFAULT_LIMIT;
 
 /// Builds a [`Session`]. Without a gate only read-only tools may run; without an approver every call
 /// that needs approval is denied. The builder of an in-memory agent has the same methods under the
@@ -64,7 +64,7 @@ impl SessionBuilder {
             name: None,
             spawned_by: None,
             callbacks: Callbacks::new(),
-            spill: Some(DEFAULT_LIMIT),
+            output_limit: Some(DEFAULT_LIMIT),
             aftermath: None,
         };
         Self { setup }
@@ -224,7 +224,7 @@ impl SessionBuilder {
     /// and tail. `None` means no limit.
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
-        self.setup.spill = bytes;
+        self.setup.output_limit = bytes;
         self
     }
 

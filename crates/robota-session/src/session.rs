@@ -3,8 +3,8 @@
 mod chat;
 mod config;
 mod context;
-mod follow;
 mod fork;
+mod input_follower;
 mod journal;
 mod permissions;
 mod recovery;
@@ -39,12 +39,12 @@ pub use permissions::Permissions;
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 
-use crate::actor::{Accepted, Actor, Request, SendRequest, Shared, StartOptions};
+use crate::actor::{AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionState;
-use crate::kind::{EventKind, Kinds};
-use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
+use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, subscribe};
 
 /// Requests that may wait for the session's task.
 const REQUESTS: usize = 64;
@@ -182,7 +182,7 @@ impl Session {
         &self,
         Content(content): Content,
         SendOptions { delivery, metadata }: SendOptions,
-    ) -> Result<Accepted, SessionError> {
+    ) -> Result<AcceptedInput, SessionError> {
         let input = SendRequest { content, delivery, metadata };
         self.ask(|reply| Request::Send { input, reply }).await
     }
@@ -203,8 +203,8 @@ impl Session {
     /// When the journal cannot be read.
     pub async fn subscribe(
         &self,
-        since: impl Into<Since>,
-        kinds: impl Into<Kinds>,
+        since: impl Into<StartAt>,
+        kinds: impl Into<EventFilter>,
     ) -> Result<Subscription, SessionError> {
         let Shared { store, id, hub, .. } = &*self.shared;
         subscribe(store.clone(), id, hub, since.into(), kinds.into()).await
@@ -218,7 +218,7 @@ impl Session {
     pub async fn chat(
         &self,
         content: impl Into<Content>,
-        kinds: impl Into<Kinds>,
+        kinds: impl Into<EventFilter>,
     ) -> Result<Chat, SessionError> {
         Chat::begin(self.clone(), content.into(), kinds.into()).await
     }
@@ -228,7 +228,7 @@ impl Session {
     /// # Errors
     /// As [`Session::send`], and when the session ends first.
     pub async fn reply(&self, content: impl Into<Content>) -> Result<Reply, SessionError> {
-        self.chat(content, Kinds::default()).await?.finish().await
+        self.chat(content, EventFilter::default()).await?.finish().await
     }
 
     /// Sends an input and waits for the answer, also while calls wait for approval (SESS-01).
@@ -237,7 +237,7 @@ impl Session {
     /// When the run was aborted, a hook refused it, or it failed. The session can be used as
     /// before.
     pub async fn run(&self, content: impl Into<Content>) -> Result<String, SessionError> {
-        let mut chat = self.chat(content, Kinds::default()).await?;
+        let mut chat = self.chat(content, EventFilter::default()).await?;
         chat.wait_for_approvals();
         chat.finish().await?.into_text()
     }
@@ -358,7 +358,7 @@ impl Session {
             messages,
             safe_points,
             cursor: status.last,
-            pending: status.asked.into_iter().collect(),
+            pending: status.waiting_calls.into_iter().collect(),
             queued,
         })
     }
@@ -412,10 +412,10 @@ impl Session {
         kind: EventKind,
         handler: impl Fn(SessionEvent) + Send + 'static,
     ) -> Result<(), SessionError> {
-        let mut events = self.subscribe(Since::Now, [kind]).await?;
+        let mut events = self.subscribe(StartAt::Now, [kind]).await?;
         drop(tokio::spawn(async move {
             while let Some(Ok(observed)) = events.next().await {
-                if let Observed::Event(event) = observed {
+                if let SubscriptionItem::Event(event) = observed {
                     // A handler's panic is its own: the next event reaches it all the same.
                     let call = AssertUnwindSafe(|| handler(event));
                     if std::panic::catch_unwind(call).is_err() {

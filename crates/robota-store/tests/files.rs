@@ -1,9 +1,9 @@
-//! Files are a journal store: on this disk, on one that folds case, at every level.
+//! Runs the store suite on files: on a real disk, on one that folds case, and at every level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;
 
-use robota_store::{FileStore, Level};
+use robota_store::{DurabilityLevel, FileStore};
 use robota_testkit::store_suite::Made;
 
 fn below_a_folder(change: impl FnOnce(FileStore) -> FileStore) -> Made {
@@ -35,7 +35,7 @@ mod relaxed {
     use super::*;
 
     async fn make() -> Made {
-        below_a_folder(|store| store.with_level(Level::Relaxed))
+        below_a_folder(|store| store.with_level(DurabilityLevel::Relaxed))
     }
 
     robota_testkit::store_suite!(make);

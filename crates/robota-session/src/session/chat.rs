@@ -11,12 +11,12 @@ use robota_core::provider::StopReason;
 use robota_core::usage::Usage;
 use tokio::sync::watch;
 
-use super::follow::{End, Follow};
-use super::{Accepted, SendOptions, Session};
+use super::input_follower::{InputEnd, InputFollower};
+use super::{AcceptedInput, SendOptions, Session};
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::StoreFailure;
-use crate::kind::{EventKind, Kinds};
-use crate::subscribe::{SessionEvent, Since, Subscription};
+use crate::subscribe::{SessionEvent, StartAt, Subscription};
 
 /// How a chat ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,8 +102,8 @@ impl Reply {
 pub struct Chat {
     session: Session,
     events: Subscription,
-    kinds: Kinds,
-    follow: Follow,
+    kinds: EventFilter,
+    follow: InputFollower,
     input: InputId,
     pauses: bool,
     last: Option<Cursor>,
@@ -116,14 +116,14 @@ impl Chat {
     pub(super) async fn begin(
         session: Session,
         content: Content,
-        kinds: Kinds,
+        kinds: EventFilter,
     ) -> Result<Self, SessionError> {
         // Subscribe first: once the input is accepted nothing may fail any more.
-        let events = session.subscribe(Since::Now, Kinds::Everything).await?;
+        let events = session.subscribe(StartAt::Now, EventFilter::Everything).await?;
         let accepted = session.accept(content, SendOptions::default()).await?;
         let pauses = session.shared.approvals.waits_for_clients();
-        let Accepted { input, before: last, failures } = accepted;
-        let follow = Follow::new(input.clone());
+        let AcceptedInput { input, before: last, failures } = accepted;
+        let follow = InputFollower::new(input.clone());
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
 
@@ -176,13 +176,13 @@ impl Chat {
                 continue;
             }
             self.last = Some(event.cursor());
-            self.end = self.follow.see(&event.envelope).map(|end| match end {
-                End::Turn { end, error } => ChatEnd::Ended { end, error },
-                End::Blocked(reason) => ChatEnd::Blocked { reason },
-                End::Cancelled => ChatEnd::Cancelled,
+            self.end = self.follow.on_event(&event.envelope).map(|end| match end {
+                InputEnd::Turn { end, error } => ChatEnd::Ended { end, error },
+                InputEnd::Blocked(reason) => ChatEnd::Blocked { reason },
+                InputEnd::Cancelled => ChatEnd::Cancelled,
             });
             self.pause(&event);
-            if let Some(kinds) = self.kinds.wanted(event.event()) {
+            if let Some(kinds) = self.kinds.matching(event.event()) {
                 return Some(Ok(SessionEvent { kinds, ..event }));
             }
         }
@@ -195,7 +195,7 @@ impl Chat {
             return;
         }
         if let Event::PermissionAsked(data) = event.event() {
-            let asked = self.session.shared.hub.status().asked;
+            let asked = self.session.shared.hub.status().waiting_calls;
             if asked.contains(&data.call) {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
             }
@@ -207,11 +207,11 @@ impl Chat {
     /// # Errors
     /// As [`Chat::next`].
     pub async fn finish(mut self) -> Result<Reply, SessionError> {
-        self.kinds = Kinds::from([EventKind::State]);
+        self.kinds = EventFilter::from([EventKind::State]);
         while let Some(event) = self.next().await {
             event?;
         }
-        let Follow { text, stop, model, usage, rounds, tools_executed, duration, .. } = self.follow;
+        let InputFollower { text, stop, model, usage, rounds, tools_executed, duration, .. } = self.follow;
         Ok(Reply {
             input: self.input,
             end: self.end.unwrap_or(ChatEnd::Cancelled),

@@ -122,7 +122,7 @@ pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalSt
     for _ in 0..2 {
         assert_eq!(refused(store.open(&session).await), missing);
         assert_eq!(refused(store.read(&session, 0, 9).await), missing);
-        assert_eq!(refused(store.pick(&session, &[1]).await), missing);
+        assert_eq!(refused(store.read_events(&session, &[1]).await), missing);
         assert_eq!(refused(store.head(&session).await), missing);
         assert_eq!(refused(store.bytes(&session).await), missing);
         assert!(!store.delete(&session).await.expect("nothing to delete is no error"));
@@ -148,17 +148,17 @@ pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalSto
     assert_eq!(read.first().map(Envelope::to_line), Some(line));
 }
 
-/// Picked events come in the order they are asked for.
+/// `read_events` returns the events in the requested order.
 pub async fn kode_12_picked_events_come_as_asked(store: &dyn JournalStore) {
     let session = id("s");
     drop(begun(store, &session, 300).await);
-    for picks in [vec![], vec![300, 1, 150, 150, 2], (1..=300).rev().collect::<Vec<u64>>()] {
-        let picked = store.pick(&session, &picks).await.expect("pick");
-        let expected: Vec<_> = picks.iter().map(|seq| (*event(*seq)).clone()).collect();
-        assert_eq!(picked, expected);
+    for seqs in [vec![], vec![300, 1, 150, 150, 2], (1..=300).rev().collect::<Vec<u64>>()] {
+        let events = store.read_events(&session, &seqs).await.expect("read_events");
+        let expected: Vec<_> = seqs.iter().map(|seq| (*event(*seq)).clone()).collect();
+        assert_eq!(events, expected);
     }
     for missing in [0, 301, u64::MAX] {
-        let error = refused(store.pick(&session, &[1, missing]).await);
+        let error = refused(store.read_events(&session, &[1, missing]).await);
         assert!(matches!(error, JournalError::NoSuchEvent { .. }), "{error}");
     }
 }
@@ -188,8 +188,8 @@ pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) 
     drop(journal);
     let mut journal = store.open(&session).await.expect("open");
     journal.append(&events(3001..=3001), Durability::Synced).await.expect("append");
-    let picked = store.pick(&session, &[1, 1500, 2999, 3001]).await.expect("pick");
-    assert_eq!(picked.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
+    let events = store.read_events(&session, &[1, 1500, 2999, 3001]).await.expect("read_events");
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
     assert_eq!(store.head(&session).await.expect("head").last, cursor(1, 3001));
 }
 

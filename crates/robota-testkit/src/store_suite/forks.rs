@@ -34,9 +34,9 @@ pub async fn kode_04_a_fork_goes_its_own_way(store: &dyn JournalStore) {
     assert_eq!(read.len(), 6);
     let theirs = store.read(&parent, 0, usize::MAX).await.expect("read");
     assert_eq!(theirs.iter().map(|event| event.epoch).collect::<Vec<_>>(), [1; 6]);
-    let picked = store.pick(&child, &[6, 2, 5]).await.expect("pick");
+    let events = store.read_events(&child, &[6, 2, 5]).await.expect("read_events");
     assert_eq!(
-        picked.iter().map(|event| event.cursor()).collect::<Vec<_>>(),
+        events.iter().map(|event| event.cursor()).collect::<Vec<_>>(),
         [cursor(2, 6), cursor(1, 2), cursor(2, 5)]
     );
 

@@ -8,7 +8,7 @@ mod scene;
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
 use robota_core::scripted::{Answer, Script};
-use robota_session::{Kinds, SessionError, Since};
+use robota_session::{EventFilter, SessionError, StartAt};
 use robota_store::SqlOptions;
 use robota_testkit::postgres::Cut;
 use scene::{Scene, assert_clear, quiet, retries, script, server};
@@ -110,8 +110,8 @@ async fn sess_08_kode_12_a_live_session_restores_what_a_server_forgot() {
         let scene = Scene::new(&address, script, quiet(), retries(20, 20)).await;
         let mut live = scene.session(&format!("forgotten-{attempt}")).await;
         let session = live.session.clone();
-        let mut seen = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-        let chat = session.chat("Go", Kinds::default()).await.unwrap();
+        let mut seen = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+        let chat = session.chat("Go", EventFilter::default()).await.unwrap();
         live.acknowledged.push(chat.input().clone());
         let run = tokio::spawn(async move { chat.finish().await?.into_text() });
         let shown = loop {
@@ -145,7 +145,7 @@ async fn sess_08_kode_12_a_live_session_outlives_a_server_that_was_gone() {
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("gone").await;
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
     live.acknowledged.push(chat.input().clone());
     scene.model.reached("gone").await;
     server.kill().unwrap();
@@ -171,7 +171,7 @@ async fn sess_08_kode_12_a_live_session_waits_for_a_server_that_refuses() {
     let gated = Script::new().answer(Answer::new().text("Half").gate("refused").text(" whole."));
     let scene = Scene::new(&address, gated, quiet(), retries(3_000, 10)).await;
     let mut live = scene.session("refused").await;
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
     live.acknowledged.push(chat.input().clone());
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
@@ -195,8 +195,8 @@ async fn sess_08_kode_12_a_live_session_works_again_by_itself() {
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("itself").await;
-    let first = live.session.chat("Go", Kinds::default()).await.unwrap();
-    let second = live.session.chat("And then?", Kinds::default()).await.unwrap();
+    let first = live.session.chat("Go", EventFilter::default()).await.unwrap();
+    let second = live.session.chat("And then?", EventFilter::default()).await.unwrap();
     live.acknowledged.extend([first.input().clone(), second.input().clone()]);
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
@@ -218,7 +218,7 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(100, 10)).await;
     let mut live = scene.session("between").await;
-    let first = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let first = live.session.chat("Go", EventFilter::default()).await.unwrap();
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
     scene.model.release("refused");
@@ -232,7 +232,7 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
     for other in &mut others {
         assert!(futures::poll!(other).is_pending());
     }
-    let mut second = Box::pin(session.chat("And then?", Kinds::default()));
+    let mut second = Box::pin(session.chat("And then?", EventFilter::default()));
     assert!(futures::poll!(&mut second).is_pending());
     live.acknowledged.push(first.input().clone());
     assert_clear(&first.finish().await.unwrap().into_text().unwrap_err());
@@ -253,8 +253,8 @@ async fn sess_08_an_input_that_was_accepted_is_never_reported_as_refused() {
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("accepted").await;
     let session = live.session.clone();
-    let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
-    let mut chat = Box::pin(session.chat("Go", Kinds::default()));
+    let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
+    let mut chat = Box::pin(session.chat("Go", EventFilter::default()));
     assert!(futures::poll!(&mut chat).is_pending());
     scene.model.reached("accepted").await;
     let accepted = events.next_event().await.unwrap().unwrap();
@@ -281,9 +281,9 @@ async fn sess_08_kode_12_a_live_session_ends_when_its_lease_cannot_be_renewed() 
     let options = SqlOptions { lease, ..quiet() };
     let scene = Scene::new(&address, script, options, retries(1, 1)).await;
     let live = scene.session("lost").await;
-    let mut events = live.session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
-    let waiting = live.session.chat("And then?", Kinds::default()).await.unwrap();
+    let mut events = live.session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
+    let waiting = live.session.chat("And then?", EventFilter::default()).await.unwrap();
     let mut acknowledged = vec![chat.input().clone(), waiting.input().clone()];
     // Nothing is left to be written: only the lease can fail.
     while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TextChunk(_)) {}

@@ -1,5 +1,5 @@
-//! A storm: random interleavings of everything, on a journal that fails now and then. What must
-//! hold, holds.
+//! Random interleavings of all operations, on a journal that sometimes fails. The invariants must
+//! hold for each.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -14,12 +14,13 @@ use robota_core::ids::{InputId, SessionId};
 use robota_core::permission::{Class, Verdict};
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, Decision, Kinds, Observed, Resume, Selector, Session, SessionState, Since,
+    Approvals, Decision, EventFilter, Resume, Selector, Session, SessionState, StartAt,
+    SubscriptionItem,
 };
 use robota_testkit::{CountingIds, ScriptedGate, ScriptedProvider};
 
-/// Whoever waits for longer than so many turns of everybody else waits for ever.
-const PATIENCE: usize = 20_000;
+/// A wait that takes more than this many yields to other tasks never ends.
+const MAX_YIELDS: usize = 20_000;
 
 #[derive(Debug, Clone)]
 enum Act {
@@ -33,7 +34,7 @@ enum Act {
     Compact,
     Clear,
     GoOn,
-    /// Everybody else gets a few turns.
+    /// Other tasks get a few turns.
     Yield(u8),
     /// The handle is dropped, or the session shut down, and the session resumed.
     Drop,
@@ -86,11 +87,11 @@ fn builder_of(model: &ScriptedProvider, ids: &Arc<CountingIds>) -> robota_sessio
         .approvals(Approvals::Decide)
 }
 
-/// Everything that is acknowledged, and everybody who watches.
+/// Everything that was acknowledged, and all subscribers.
 struct World {
     store: Failing,
     model: ScriptedProvider,
-    /// Two processes never mint the same.
+    /// Shared, so that two processes never create the same id.
     ids: Arc<CountingIds>,
     id: SessionId,
     session: Option<Session>,
@@ -106,16 +107,16 @@ impl World {
         let (id, accepted) = (session.id().clone(), Vec::new());
         let (watchers, forks) = (Vec::new(), Vec::new());
         let mut world = Self { store, model, ids, id, session: None, accepted, watchers, forks };
-        world.take(session, Since::Start).await;
+        world.take(session, StartAt::Start).await;
         world
     }
 
-    async fn take(&mut self, session: Session, since: Since) {
-        let mut events = session.subscribe(since, Kinds::Everything).await.unwrap();
+    async fn take(&mut self, session: Session, since: StartAt) {
+        let mut events = session.subscribe(since, EventFilter::Everything).await.unwrap();
         self.watchers.push(tokio::spawn(async move {
             use futures::StreamExt as _;
             let mut seen = Vec::new();
-            while let Some(Ok(Observed::Event(event))) = events.next().await {
+            while let Some(Ok(SubscriptionItem::Event(event))) = events.next().await {
                 seen.push(event.envelope);
             }
             seen
@@ -123,7 +124,7 @@ impl World {
         self.session = Some(session);
     }
 
-    /// Goes on with the session once its last task has let it go.
+    /// Resumes the session once its last task has released it.
     async fn resume(&mut self) {
         self.session = None;
         self.store.fail(0, 0);
@@ -132,7 +133,7 @@ impl World {
                 if watcher.is_finished() {
                     break;
                 }
-                assert!(turn < PATIENCE, "the session never lets go");
+                assert!(turn < MAX_YIELDS, "the session never lets go");
                 tokio::task::yield_now().await;
             }
         }
@@ -145,12 +146,12 @@ impl World {
                 .await
             {
                 Ok(session) => break session,
-                // The task that had it is about to let it go.
-                Err(error) => assert!(turns < PATIENCE, "{error}"),
+                // The task that had it is about to release it.
+                Err(error) => assert!(turns < MAX_YIELDS, "{error}"),
             }
             tokio::task::yield_now().await;
         };
-        self.take(session, Since::Start).await;
+        self.take(session, StartAt::Start).await;
     }
 
     async fn act(&mut self, act: Act) {
@@ -218,14 +219,14 @@ impl World {
         }
     }
 
-    /// The disk is well again, and everything that waits is worked off.
-    async fn settle(&mut self) {
+    /// Repairs the disk and waits until all pending work is done.
+    async fn finish_all(&mut self) {
         self.store.fail(0, 0);
         let session = self.session.clone().unwrap();
         if let Ok(input) = session.send("The last one").await {
             self.accepted.push(input);
         }
-        for _ in 0..PATIENCE {
+        for _ in 0..MAX_YIELDS {
             let status = session.status().await.unwrap();
             match status.state {
                 SessionState::Ready => return,
@@ -233,11 +234,11 @@ impl World {
                 SessionState::Busy => tokio::task::yield_now().await,
             }
         }
-        panic!("it never comes to rest: {:?}", session.status().await);
+        panic!("it never becomes idle: {:?}", session.status().await);
     }
 
     async fn check(mut self) {
-        self.settle().await;
+        self.finish_all().await;
         let session = self.session.take().unwrap();
         let messages = session.context().messages().await.unwrap();
         session.shutdown("end").await.unwrap();
@@ -275,7 +276,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn kode_05_whatever_happens_in_whatever_order_nothing_is_lost_or_unpaired(
+    fn kode_05_no_interleaving_loses_an_input_or_leaves_a_call_without_a_result(
         acts in proptest::collection::vec(act(), 1..60)
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread()

@@ -8,13 +8,13 @@ fn no_two_tokens_are_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_ran_out_anyway_is_forgotten() {
-    let ended = Ended::new(Duration::from_secs(30));
+async fn expired_leases_are_forgotten() {
+    let ended = EndedLeases::new(Duration::from_secs(30));
     ended.add(1);
     tokio::time::advance(Duration::from_secs(60)).await;
     ended.add(2);
-    assert!(ended.has(1) && ended.has(2) && !ended.has(3));
+    assert!(ended.contains(1) && ended.contains(2) && !ended.contains(3));
     tokio::time::advance(Duration::from_secs(1)).await;
     ended.add(3);
-    assert!(!ended.has(1) && ended.has(2) && ended.has(3));
+    assert!(!ended.contains(1) && ended.contains(2) && ended.contains(3));
 }

@@ -1,5 +1,5 @@
-//! What clients build on: changes between turns, the queue, the live turn, forks with tools of
-//! their own, sessions that another process writes to.
+//! Features for clients: changes between turns, the input queue, the live turn, forks with their
+//! own tools, sessions that another process writes to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -19,7 +19,8 @@ use robota_core::resume::{load, load_whole};
 use robota_core::state::CallStage;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolScope, ToolSpec};
 use robota_session::{
-    Kinds, Observed, Resume, Selector, SendOptions, SessionState, Since, ToolChange, follow,
+    EventFilter, Resume, Selector, SendOptions, SessionState, StartAt, SubscriptionItem,
+    ToolChange, follow,
 };
 use robota_testkit::{Answer, Script, ScriptedProvider, blocking_tool, fn_tool};
 use serde_json::{Value, json};
@@ -90,9 +91,9 @@ fn sess_01_an_input_carries_metadata_and_can_be_cancelled_while_it_waits() {
     });
 }
 
-/// Others append and look while a turn runs: the session's task does one thing at a time.
+/// Clients append and read while a turn runs: the session's task does one thing at a time.
 #[test]
-fn sess_01_others_append_and_look_while_a_turn_runs() {
+fn sess_01_clients_append_and_read_while_a_turn_runs() {
     both_runtimes(async || {
         let answer = Answer::new().text("Half").gate("go").text(" done");
         let (builder, model) = builder(Script::new().answer(answer));
@@ -118,7 +119,7 @@ fn sess_01_others_append_and_look_while_a_turn_runs() {
     });
 }
 
-/// A client that attaches late sees the calls that run, with the end of their output.
+/// A client that attaches late sees the running calls, with the end of their output.
 #[test]
 fn the_live_turn_shows_active_calls_and_what_they_print() {
     struct Talker(robota_testkit::HeldTool);
@@ -164,7 +165,7 @@ fn the_live_turn_shows_active_calls_and_what_they_print() {
 }
 
 #[test]
-fn events_for_people_and_programs_are_recorded_between_turns() {
+fn entries_and_unknown_events_are_recorded_between_turns() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new());
         let store = memory();
@@ -227,7 +228,7 @@ impl Tool for Counter {
 }
 
 #[test]
-fn kode_04_a_fork_has_tool_state_of_its_own() {
+fn kode_04_a_fork_has_its_own_tool_state() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml(
             "- tools: [count]\n- text: A.\n- tools: [count]\n- text: B.\n- tools: [count]\n- text: C.",
@@ -264,7 +265,7 @@ fn kode_04_a_fork_has_tool_state_of_its_own() {
     });
 }
 
-/// Two tools of one name are refused before the session exists anywhere.
+/// Two tools with one name are refused before the session exists in the store.
 #[test]
 fn a_name_clash_leaves_no_session_behind() {
     both_runtimes(async || {
@@ -279,14 +280,15 @@ fn a_name_clash_leaves_no_session_behind() {
 
 /// A reader in another process follows the journal, not the session's task.
 #[test]
-fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
+fn kode_03_a_session_that_is_open_in_another_process_can_be_followed() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two."));
         let store = memory();
         let session = builder.clone().create(store.clone(), None).await.unwrap();
         session.run("Hi").await.unwrap();
         let id = session.id().clone();
-        let mut events = follow(store.clone(), &id, Since::Start, Kinds::Everything).await.unwrap();
+        let mut events =
+            follow(store.clone(), &id, StartAt::Start, EventFilter::Everything).await.unwrap();
         let (shown, mut seen) = tokio::sync::mpsc::unbounded_channel();
         let follower = tokio::spawn(async move {
             while let Some(event) = events.next_event().await {
@@ -308,7 +310,7 @@ fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
             assert_eq!(seen.recv().await.as_ref(), Some(event));
         }
         let mut caught_up =
-            follow(store.clone(), &id, written.last().unwrap().cursor(), Kinds::Everything)
+            follow(store.clone(), &id, written.last().unwrap().cursor(), EventFilter::Everything)
                 .await
                 .unwrap();
         store.delete(&id).await.unwrap();
@@ -318,7 +320,7 @@ fn kode_03_a_session_that_is_open_elsewhere_can_be_followed() {
     });
 }
 
-/// Context from SessionStart hooks goes with the first prompt that is delivered.
+/// Context from SessionStart hooks is sent with the first prompt that is delivered.
 #[test]
 fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
     use robota_core::hook::{
@@ -330,7 +332,7 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
 
     #[async_trait::async_trait]
     impl Hooks for Strict {
-        fn has(&self, point: HookPoint) -> bool {
+        fn has_point(&self, point: HookPoint) -> bool {
             point == HookPoint::UserPromptSubmit
         }
 
@@ -344,7 +346,7 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
             HookAnswer::UserPromptSubmit(decision).into()
         }
 
-        fn stands_at(&self, event: HookEvent) -> bool {
+        fn has_event(&self, event: HookEvent) -> bool {
             matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
         }
 
@@ -364,8 +366,8 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
     });
 }
 
-/// A model call outside the conversation is retried within its budget, says so, and its hooks see
-/// it; one that fails is counted as a failure.
+/// A model call outside the conversation is retried within its budget, reports that, and runs its
+/// hooks; one that fails is counted as a failure.
 #[tokio::test(start_paused = true)]
 async fn kode_02_ask_llm_retries_and_counts() {
     let busy = || ProviderError::new(ErrorKind::RateLimit, "busy");
@@ -380,7 +382,7 @@ async fn kode_02_ask_llm_retries_and_counts() {
     let started = tokio::time::Instant::now();
     assert_eq!(session.ask_llm("?", None).await.unwrap().text, "Now.");
     assert_eq!(started.elapsed().as_secs(), 5, "Retry-After is honoured");
-    assert!(session.ask_llm("?", None).await.is_err(), "beyond the budget nobody waits");
+    assert!(session.ask_llm("?", None).await.is_err(), "a wait beyond the budget is not made");
     assert_eq!(started.elapsed().as_secs(), 5);
     let events = journal(&*store, session.id()).await;
     assert_eq!(kinds(&events)[2..], ["model_retry", "model_asked", "model_asked"]);
@@ -388,7 +390,7 @@ async fn kode_02_ask_llm_retries_and_counts() {
     assert_eq!(failed.error.as_ref().unwrap().kind, ErrorKind::RateLimit);
 }
 
-/// A silent stream ends a summary as it ends an answer, and interrupting ends it at once.
+/// A silent stream ends a compaction as it ends an answer, and an interrupt ends it immediately.
 #[tokio::test(start_paused = true)]
 async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     let stall = Answer::new().text("Sum").gate("never");
@@ -425,8 +427,8 @@ async fn sess_06_a_compaction_has_the_idle_timer_and_can_be_interrupted() {
     while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
-/// A store whose journals are replaced by those of another: what a crash of its machine, and a
-/// writer after it, look like from outside.
+/// A store whose journals can be replaced by those of another one, as after a crash of its machine
+/// and a new writer.
 #[derive(Clone)]
 struct Replaced(Arc<Mutex<Arc<MemoryStore>>>);
 
@@ -438,8 +440,9 @@ impl Replaced {
 
 store_around!(Replaced, Replaced::now, |_: &Replaced, journal| journal);
 
-/// A follower that saw events which a crash of the store took back is told so, whether it comes
-/// back with its cursor or was there all the time, and continues with what the next writer wrote.
+/// A follower that saw events which a crash of the store removed gets a reset, whether it returns
+/// with its cursor or was subscribed all the time. It then continues with the events of the next
+/// writer.
 #[test]
 fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
     both_runtimes(async || {
@@ -451,7 +454,9 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         let written = journal(&*store, &id).await;
         let place = Replaced(Arc::new(Mutex::new(store)));
         let mut there =
-            follow(Arc::new(place.clone()), &id, Since::Start, Kinds::Everything).await.unwrap();
+            follow(Arc::new(place.clone()), &id, StartAt::Start, EventFilter::Everything)
+                .await
+                .unwrap();
         for event in &written {
             assert_eq!(*there.next_event().await.unwrap().unwrap().envelope, *event);
         }
@@ -464,11 +469,11 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         let rest = journal(&*lost, &id).await;
         *place.0.lock().unwrap() = lost;
         let asked = written.last().unwrap().cursor();
-        let back = follow(Arc::new(place), &id, asked, Kinds::Everything).await.unwrap();
+        let back = follow(Arc::new(place), &id, asked, EventFilter::Everything).await.unwrap();
         for mut events in [there, back] {
             let first = events.next().await.unwrap().unwrap();
             let valid = Some(written[cut - 1].cursor());
-            assert_eq!(first, Observed::CursorReset { asked, valid });
+            assert_eq!(first, SubscriptionItem::CursorReset { asked, valid });
             for event in &rest[cut..] {
                 assert_eq!(*events.next_event().await.unwrap().unwrap().envelope, *event);
             }

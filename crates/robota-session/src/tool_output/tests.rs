@@ -18,7 +18,7 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
     });
     let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
     let (inner, blobs) = (Arc::new(inner), blobs.clone());
-    let hosted = Hosted { inner, blobs, limit: Some(limit), redactor };
+    let hosted = SessionTool { inner, blobs, limit: Some(limit), redactor };
     hosted.run(json!({}), ToolContext::detached()).await
 }
 
@@ -27,12 +27,14 @@ async fn sess_03_long_output_is_cut_to_its_head_and_tail_and_can_be_read_whole()
     let blobs = blobs();
     let whole: String = (0..5000).map(|line| format!("line {line} äöü\n")).collect();
     let outcome = run(whole.clone(), 1000, &blobs).await;
-    let told = outcome.text();
-    assert!(told.len() < 1400 && told.starts_with("line 0 ") && told.ends_with("line 4999 äöü\n"));
+    let shown = outcome.text();
+    assert!(
+        shown.len() < 1400 && shown.starts_with("line 0 ") && shown.ends_with("line 4999 äöü\n")
+    );
     assert_eq!((outcome.ok, outcome.error_code.as_deref()), (false, Some("exit")));
     assert_eq!(outcome.metadata["exit_code"], 3);
 
-    let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
+    let call = shown.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
     let mut input: Value = serde_json::from_str(call).unwrap();
     input["offset"] = json!(0);
     let reader = ReadOutput::new(blobs);
@@ -59,7 +61,7 @@ async fn sess_03_short_output_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn sess_13_what_is_kept_has_no_secrets() {
+async fn sess_13_stored_output_has_no_secrets() {
     let blobs = blobs();
     let outcome =
         run(format!("{}sk-12345678{}", "x".repeat(2900), "y".repeat(900)), 100, &blobs).await;
@@ -69,7 +71,7 @@ async fn sess_13_what_is_kept_has_no_secrets() {
 }
 
 #[tokio::test]
-async fn sess_03_names_that_are_none_are_told() {
+async fn sess_03_invalid_output_names_are_reported() {
     let reader = ReadOutput::new(blobs());
     for name in ["", "x", "output:../../etc/passwd-3", "output:zz-1", "output:zz-1-parts"] {
         let outcome = reader.run(json!({"output": name}), ToolContext::detached()).await;
@@ -80,10 +82,9 @@ async fn sess_03_names_that_are_none_are_told() {
     assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
 }
 
-/// A tool that keeps its own output is not cut a second time; one that does not keep to the limit
-/// is.
+/// A tool that stores its own output is not cut a second time, unless it exceeds the limit by far.
 #[tokio::test]
-async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
+async fn sess_03_output_that_a_tool_has_cut_is_not_cut_again() {
     struct Streams(ToolSpec, usize);
 
     #[async_trait::async_trait]
@@ -99,28 +100,28 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
                 writer.write(&[b'x'; 1_000_000]).await.unwrap();
             }
             let kept = writer.finish().await.unwrap();
-            let told = "y".repeat(store.limit());
+            let shown = "y".repeat(store.limit());
             let note = kept.note(1, 2, 3);
-            ToolOutcome::ok(format!("{told}{note}")).with_metadata("spilled", kept.place)
+            ToolOutcome::ok(format!("{shown}{note}")).with_metadata("spilled", kept.place)
         }
     }
 
     let blobs = blobs();
     let spec = fn_tool("big", Class::Execute, |_| async { ToolOutcome::ok("") }).spec().clone();
     for (millions, kept, parts) in [(3, 3_000_000, 1), (10, 10_000_000, 3), (70, MAX_KEPT, 16)] {
-        let hosted = Hosted {
+        let hosted = SessionTool {
             inner: Arc::new(Streams(spec.clone(), millions)),
             blobs: blobs.clone(),
             limit: Some(100),
             redactor: Redactor::default(),
         };
         let outcome = hosted.run(json!({}), ToolContext::detached()).await;
-        let told = outcome.text();
-        assert!(told.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{told}");
-        // Every blob is named, so that an export carries it.
+        let shown = outcome.text();
+        assert!(shown.starts_with(&format!("{}[... 1 of 2 bytes", "y".repeat(100))), "{shown}");
+        // The metadata names every blob, so that an export includes it.
         let named = serde_json::to_string(&outcome.metadata).unwrap().matches("sha256").count();
         assert_eq!(named, if parts == 1 { 1 } else { parts + 1 });
-        let call = told.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
+        let call = shown.split("ReadOutput with ").nth(1).unwrap().split(" ...]").next().unwrap();
         let mut input: Value = serde_json::from_str(call).unwrap();
         for offset in [0, kept - 15_000, kept] {
             input["offset"] = json!(offset);
@@ -133,15 +134,15 @@ async fn sess_03_what_a_tool_has_cut_is_not_cut_again() {
 }
 
 #[tokio::test]
-async fn what_a_call_shows_while_it_runs_is_bounded() {
+async fn progress_output_is_limited() {
     let shown = Arc::new(AtomicUsize::new(0));
     let into = shown.clone();
-    let progress = bounded(Progress::new(move |text| {
+    let progress = limit_progress(Progress::new(move |text| {
         into.fetch_add(text.len(), Ordering::Relaxed);
     }));
     for _ in 0..3_000 {
         progress.show("ü".repeat(500));
     }
     let shown = shown.load(Ordering::Relaxed);
-    assert!((MAX_SHOWN - 1..MAX_SHOWN + 100).contains(&shown), "{shown}");
+    assert!((MAX_PROGRESS - 1..MAX_PROGRESS + 100).contains(&shown), "{shown}");
 }

@@ -1,10 +1,10 @@
-//! Output that is too long for the model: its beginning and its end are told, the whole is kept
-//! in blobs, and [`ReadOutput`] lets the model read the rest.
+//! Tool output that is too long for the model: the model gets its beginning and end, the whole is
+//! stored in blobs, and [`ReadOutput`] lets the model read the rest.
 //!
-//! One limit holds for every tool. A tool that streams keeps what it leaves out by itself, through
-//! its context; of any other the words are cut here.
+//! One limit applies to every tool. A tool that streams stores what it leaves out itself, through
+//! its context; the output of other tools is cut here.
 
-mod keep;
+mod parts;
 mod read;
 
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use robota_core::tool::{
 };
 use serde_json::Value;
 
-use keep::PartsWriter;
+use parts::PartsWriter;
 pub(crate) use read::ReadOutput;
 
-/// At most this much of one call is kept.
+/// At most this many bytes of one call are stored.
 const MAX_KEPT: usize = 64 * 1024 * 1024;
-/// Words about an output come on top of it, as far as they are a note.
-const NOTES: usize = 2_048;
-/// At most this much of one call is shown while it runs: what is shown is journaled.
-const MAX_SHOWN: usize = 1024 * 1024;
+/// A tool may exceed the limit by this many bytes, for its notes about the output.
+const NOTE_ALLOWANCE: usize = 2_048;
+/// At most this many bytes of one call are shown while it runs, because they are journaled.
+const MAX_PROGRESS: usize = 1024 * 1024;
 
-/// How much of a call's output the model is told at once, in bytes.
+/// How much of a call's output the model gets by default, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 30_000;
 
-/// A tool as a session runs it: its output is cut to a length, and what it keeps goes to the
-/// session.
-pub(crate) struct Hosted {
+/// A tool as a session runs it: its output is cut to a limit, and the whole is stored in the
+/// session's blobs.
+pub(crate) struct SessionTool {
     pub(crate) inner: Arc<dyn Tool>,
     pub(crate) blobs: Arc<dyn Blobs>,
-    /// None tells everything.
+    /// The limit in bytes; none does not cut.
     pub(crate) limit: Option<usize>,
-    /// What is kept has no secrets either.
+    /// Removes secrets from output before it is stored.
     pub(crate) redactor: Redactor,
 }
 
 #[async_trait::async_trait]
-impl Tool for Hosted {
+impl Tool for SessionTool {
     fn spec(&self) -> &ToolSpec {
         self.inner.spec()
     }
@@ -63,42 +63,42 @@ impl Tool for Hosted {
     }
 
     async fn run(&self, input: Value, mut context: ToolContext) -> ToolOutcome {
-        context.progress = bounded(context.progress);
+        context.progress = limit_progress(context.progress);
         let Some(limit) = self.limit else { return self.inner.run(input, context).await };
         let output =
             Arc::new(CallOutput { blobs: self.blobs.clone(), limit, used: AtomicBool::new(false) });
         context.output = Some(output.clone());
         let outcome = self.inner.run(input, context).await;
-        let words: usize = outcome.content.iter().map(words).sum();
-        // Who has kept its output has cut it too, unless it did not keep to the limit at all.
+        let length: usize = outcome.content.iter().map(text_len).sum();
+        // A tool that stored its output has cut it too, unless it exceeds the limit by far.
         let used = output.used.load(Ordering::Acquire);
-        let most = if used { 2 * limit } else { limit }.saturating_add(NOTES);
-        if words <= most {
+        let most = if used { 2 * limit } else { limit }.saturating_add(NOTE_ALLOWANCE);
+        if length <= most {
             return outcome;
         }
         let mut outcome = outcome;
         self.redactor.outcome(&mut outcome);
-        spill(outcome, &*output, limit).await
+        truncate_output(outcome, &*output, limit).await
     }
 }
 
-/// Shows what is shown up to a bound, and that there was more.
-fn bounded(progress: Progress) -> Progress {
+/// Passes progress on up to a limit, then says once that there is more.
+fn limit_progress(progress: Progress) -> Progress {
     let shown = AtomicUsize::new(0);
     Progress::new(move |text: String| {
         let before = shown.fetch_add(text.len(), Ordering::Relaxed);
-        if before >= MAX_SHOWN {
+        if before >= MAX_PROGRESS {
             return;
         }
-        let end = floor(&text, MAX_SHOWN - before);
+        let end = floor(&text, MAX_PROGRESS - before);
         progress.show(&text[..end]);
-        if before + text.len() > MAX_SHOWN {
-            progress.show("\n[... more is not shown while it runs ...]\n");
+        if before + text.len() > MAX_PROGRESS {
+            progress.show("\n[... more output is not shown while the call runs ...]\n");
         }
     })
 }
 
-/// Keeps the output of one call.
+/// Stores the output of one call.
 struct CallOutput {
     blobs: Arc<dyn Blobs>,
     limit: usize,
@@ -116,14 +116,18 @@ impl OutputStore for CallOutput {
     }
 }
 
-fn words(block: &ResultBlock) -> usize {
+fn text_len(block: &ResultBlock) -> usize {
     match block {
         ResultBlock::Text(text) => text.text.len(),
         _ => 0,
     }
 }
 
-async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> ToolOutcome {
+async fn truncate_output(
+    outcome: ToolOutcome,
+    store: &dyn OutputStore,
+    limit: usize,
+) -> ToolOutcome {
     let whole = outcome.text();
     let head = floor(&whole, limit / 2);
     let tail = ceil(&whole, whole.len() - limit / 2);
@@ -136,7 +140,10 @@ async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> T
     let note = match &kept {
         Ok(kept) => kept.note(lost, whole.len() as u64, head as u64),
         Err(error) => {
-            format!("[... {lost} bytes are left out and could not be kept: {} ...]", error.message)
+            format!(
+                "[... {lost} bytes are left out and could not be stored: {} ...]",
+                error.message
+            )
         }
     };
     let text = format!("{}\n{note}\n{}", &whole[..head], &whole[tail..]);
@@ -150,7 +157,7 @@ async fn spill(outcome: ToolOutcome, store: &dyn OutputStore, limit: usize) -> T
     outcome
 }
 
-/// The last place at or before `at` where a character begins.
+/// Returns the last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -159,7 +166,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-/// The first place at or after `at` where a character begins.
+/// Returns the first character boundary at or after `at`.
 fn ceil(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {

@@ -1,25 +1,25 @@
-//! From a session's id to the name of its folder.
+//! Maps a session id to the name of its folder.
 //!
-//! Names are flat and hold lower-case letters, digits, `-`, `_` and `%` only, so that no id
-//! leaves the root (`..`, `/`), none is special to a disk (NUL, dots, device names), and two
-//! ids never meet on a disk that folds case or normalises Unicode.
+//! Names are flat and contain only lower-case letters, digits, `-`, `_` and `%`. So no id can leave
+//! the root (`..`, `/`), no name is special to a file system (NUL, dots, device names), and two ids
+//! never share a folder on a disk that folds case or normalises Unicode.
 
 use std::fmt::Write as _;
 
 use robota_core::ids::SessionId;
 use sha2::{Digest, Sha256};
 
-/// The longest name that is kept readable.
-const LONGEST: usize = 120;
+/// Longer names are replaced by a prefix and a hash.
+const MAX_NAME: usize = 120;
 
-/// How much of a long id stays readable before its hash.
-const PREFIX: usize = 48;
+/// How many bytes of a long name stay readable before the hash.
+const READABLE_PREFIX: usize = 48;
 
-/// The name of a session's folder.
+/// Returns the name of a session's folder.
 pub(super) fn folder_name(session: &SessionId) -> String {
     let id = session.as_str();
     let mut name = String::with_capacity(id.len());
-    // The first byte of a device name is escaped, which is enough: `con` is one, `%63on` is not.
+    // Escaping the first byte of a device name is enough: `con` is a device, `%63on` is not.
     let device = is_device_name(id);
     for (at, byte) in id.bytes().enumerate() {
         if is_plain(byte) && !(device && at == 0) {
@@ -29,20 +29,21 @@ pub(super) fn folder_name(session: &SessionId) -> String {
         }
     }
     if name.is_empty() {
-        // No escape looks like this.
+        // An empty id. A single `%` is never the result of escaping.
         return "%".to_owned();
     }
-    if name.len() <= LONGEST { name } else { hashed(id, &name) }
+    if name.len() <= MAX_NAME { name } else { hashed(id, &name) }
 }
 
-/// `%-` is no escape either, so a hashed name is never the name of a short id.
+/// Shortens a long name. Escaping never produces `%-`, so a hashed name cannot equal the name of a
+/// short id.
 fn hashed(id: &str, name: &str) -> String {
     let mut hash = String::with_capacity(64);
     for byte in Sha256::digest(id.as_bytes()) {
         let _ = write!(hash, "{byte:02x}");
     }
-    // The name is ASCII: any cut is between characters.
-    format!("{}%-{hash}", name.get(..PREFIX).unwrap_or_default())
+    // The name is ASCII, so any cut is between characters.
+    format!("{}%-{hash}", name.get(..READABLE_PREFIX).unwrap_or_default())
 }
 
 fn is_plain(byte: u8) -> bool {
@@ -53,7 +54,7 @@ fn escape(byte: u8, name: &mut String) {
     let _ = write!(name, "%{byte:02x}");
 }
 
-/// Names that Windows keeps for devices. Ids with upper-case letters are escaped anyway.
+/// Names that Windows reserves for devices. Ids with upper-case letters are escaped anyway.
 fn is_device_name(id: &str) -> bool {
     matches!(id, "con" | "prn" | "aux" | "nul")
         || ["com", "lpt"].iter().any(|device| {

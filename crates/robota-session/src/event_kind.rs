@@ -1,40 +1,40 @@
-//! What subscribers ask for (KODE-03): kinds of events, each a projection of the journal's.
+//! The kinds of events that clients subscribe to (KODE-03). Each is a projection of journal events.
 
 use robota_core::event::Event;
 
-/// A kind of event. The first seven are what a subscriber gets who names none.
+/// A kind of event. A subscriber that names no kinds gets the first seven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
-    /// Text as it streams, and resets: the text of an attempt that failed is void.
+    /// Text as it streams, and resets: a reset makes the text of a failed attempt void.
     TextChunk,
-    /// A whole answer.
+    /// A whole answer of the model.
     Text,
     /// The model asks for a tool call.
     ToolUse,
-    /// What the model is told of a call.
+    /// The result of a call, as the model receives it.
     ToolResult,
-    /// What a model call cost.
+    /// The token usage of a model call.
     Usage,
     /// Something failed.
     Error,
     /// The conversation changed.
     MessagesUpdate,
-    /// The session is ready, busy or paused now.
+    /// The session became ready, busy or paused.
     State,
     /// There is a new safe point.
     Commit,
-    /// Somebody is asked whether a call may run.
+    /// A call needs approval.
     PermissionAsk,
-    /// That was decided.
+    /// The approval of a call was decided.
     PermissionDecision,
-    /// A writer opened the session, or sealed what another left open.
+    /// A process opened the session, or closed what a crash left open.
     Resume,
-    /// Another session continues from a point of this one.
+    /// Another session was forked from this one.
     Forked,
 }
 
 impl EventKind {
-    /// What a subscriber gets who names nothing.
+    /// The kinds that a subscriber gets by default.
     pub const MINIMAL: [Self; 7] = [
         Self::TextChunk,
         Self::Text,
@@ -45,7 +45,7 @@ impl EventKind {
         Self::MessagesUpdate,
     ];
 
-    /// The name clients use.
+    /// The name that clients use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl EventKind {
         }
     }
 
-    /// The kinds an event of the journal is, as the table in `docs/events.md` says.
+    /// The kinds of a journal event, as in the table of `docs/events.md`.
     #[must_use]
     pub fn of(event: &Event) -> &'static [Self] {
         use EventKind as K;
@@ -79,7 +79,7 @@ impl EventKind {
             | Event::ViewRestored(_) => &[K::MessagesUpdate],
             Event::TurnStarted(_) | Event::TurnFinished(_) => &[K::State],
             Event::CompactionFailed(_) | Event::ModelFailed(_) | Event::Failed(_) => &[K::Error],
-            // A reset takes back the text of the attempt that failed.
+            // A reset makes the text of the failed attempt void.
             Event::TextChunk(_) | Event::StreamReset(_) => &[K::TextChunk],
             Event::ModelResponded(_) => &[K::Usage],
             Event::AssistantMessage(data) if data.message.tool_uses().next().is_some() => {
@@ -97,37 +97,38 @@ impl EventKind {
     }
 }
 
-/// What a subscriber wants. Naming kinds takes the place of the default.
+/// Which events a subscriber gets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Kinds {
-    /// [`EventKind::MINIMAL`].
+pub enum EventFilter {
+    /// The kinds in [`EventKind::MINIMAL`].
     #[default]
     Minimal,
-    /// These.
+    /// Only these kinds, instead of the default ones.
     Only(Vec<EventKind>),
-    /// Every event of the journal, those without a kind included.
+    /// Every event of the journal, including those without a kind.
     Everything,
 }
 
-impl Kinds {
-    /// The kinds of this event that are wanted; none when it is not.
+impl EventFilter {
+    /// Returns the kinds of this event that the filter selects; none if it does not select the
+    /// event.
     #[must_use]
-    pub fn wanted(&self, event: &Event) -> Option<Vec<EventKind>> {
+    pub fn matching(&self, event: &Event) -> Option<Vec<EventKind>> {
         let kinds = EventKind::of(event);
-        let wanted = |wanted: &[EventKind]| {
+        let select = |selected: &[EventKind]| {
             let kinds: Vec<_> =
-                kinds.iter().copied().filter(|kind| wanted.contains(kind)).collect();
+                kinds.iter().copied().filter(|kind| selected.contains(kind)).collect();
             (!kinds.is_empty()).then_some(kinds)
         };
         match self {
-            Self::Minimal => wanted(&EventKind::MINIMAL),
-            Self::Only(named) => wanted(named),
+            Self::Minimal => select(&EventKind::MINIMAL),
+            Self::Only(named) => select(named),
             Self::Everything => Some(kinds.to_vec()),
         }
     }
 }
 
-impl<const N: usize> From<[EventKind; N]> for Kinds {
+impl<const N: usize> From<[EventKind; N]> for EventFilter {
     fn from(kinds: [EventKind; N]) -> Self {
         Self::Only(kinds.to_vec())
     }

@@ -1,5 +1,5 @@
-//! Stores that fail: a commit whose answer is lost, a database that forgets what it had not
-//! synced. The session heals by itself, or ends with an error that says so.
+//! Stores that fail: a commit whose answer is lost, and a database that loses what it had not
+//! synced. The session repairs this by itself, or ends with an error that says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -11,7 +11,7 @@ use robota_core::event::{Durability, Envelope, Event};
 use robota_core::journal::{Journal, JournalError, MemoryStore};
 use robota_core::permission::Class;
 use robota_core::resume::load_whole;
-use robota_session::{Kinds, Session, SessionBuilder, SessionState, Since};
+use robota_session::{EventFilter, Session, SessionBuilder, SessionState, StartAt};
 
 fn busy() -> (SessionBuilder, Vec<&'static str>) {
     let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
@@ -24,7 +24,7 @@ fn busy() -> (SessionBuilder, Vec<&'static str>) {
 }
 
 async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>> {
-    let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+    let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
     tokio::spawn(async move {
         let mut seen = Vec::new();
         while let Some(event) = events.next_event().await {
@@ -34,7 +34,7 @@ async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>>
     })
 }
 
-/// Whichever append loses its answer, the same events are written once, and nobody notices.
+/// Whichever append loses its answer, the same events are written once, and clients see no failure.
 #[test]
 fn sess_08_a_lost_commit_answer_is_repaired_whichever_append_it_was() {
     both_runtimes(async || {
@@ -66,9 +66,9 @@ fn sess_08_a_lost_commit_answer_is_repaired_whichever_append_it_was() {
     });
 }
 
-/// Without any retry the turn fails and says so; the next send writes what is missing, once.
+/// Without a retry the turn fails and reports it; the next send writes what is missing, once.
 #[test]
-fn sess_08_a_lost_commit_answer_never_wedges_a_session() {
+fn sess_08_a_lost_commit_answer_never_blocks_a_session() {
     both_runtimes(async || {
         for nth in 1.. {
             let (builder, _) = busy();
@@ -82,7 +82,7 @@ fn sess_08_a_lost_commit_answer_never_wedges_a_session() {
             }
             assert!(failed <= 1, "append {nth}: one failure, not a wedge");
             let messages = session.context().messages().await.unwrap();
-            // The answer to the last append of all may be the one that is lost.
+            // The lost answer may be the one of the very last append.
             let closed = session.shutdown("end").await;
             assert!(closed.is_ok() || (failed == 0 && store.appends() == nth), "append {nth}");
             check(&journal(&store, session.id()).await, &messages);
@@ -93,7 +93,7 @@ fn sess_08_a_lost_commit_answer_never_wedges_a_session() {
     });
 }
 
-/// A database that keeps only what was synced when it crashes.
+/// A database that keeps only synced events when it crashes.
 #[derive(Clone)]
 struct Forgetful {
     inner: MemoryStore,
@@ -103,7 +103,7 @@ struct Forgetful {
 struct ForgetfulWriter {
     inner: Box<dyn Journal>,
     store: Forgetful,
-    /// What the database would say that it has.
+    /// The last event that the database has.
     last: u64,
 }
 
@@ -127,7 +127,7 @@ impl Journal for ForgetfulWriter {
         let unsynced: Vec<_> = self.store.unsynced.lock().unwrap().clone();
         let next = unsynced.last().map_or(self.last + 1, |last| last.seq + 1);
         if events[0].seq > next {
-            // The store's own check finds the gap and says what is there.
+            // The store's own check finds the gap and reports it.
             return self.inner.append(events, durability).await;
         }
         let all: Vec<_> = unsynced.into_iter().chain(events.iter().cloned()).collect();
@@ -145,10 +145,10 @@ impl Journal for ForgetfulWriter {
 
 store_around!(Forgetful, |store: &Forgetful| store.inner.clone(), Forgetful::wrap);
 
-/// The database restarts in the middle of an answer and has forgotten what it had only written.
-/// The session has not: it writes it again.
+/// The database restarts during an answer and has lost what was only written. The session still has
+/// these events, and writes them again.
 #[test]
-fn sess_08_what_a_database_forgot_is_written_again() {
+fn sess_08_events_that_a_database_lost_are_written_again() {
     both_runtimes(async || {
         let script = robota_testkit::Script::new()
             .answer(robota_testkit::Answer::new().text("Half").gate("restart").text(" whole."))
@@ -177,7 +177,7 @@ fn sess_08_what_a_database_forgot_is_written_again() {
     });
 }
 
-/// A journal that somebody else continued cannot be repaired: the session ends and says why.
+/// A journal that another process continued cannot be repaired: the session ends with the reason.
 #[test]
 fn sess_08_a_journal_that_diverged_ends_the_session() {
     both_runtimes(async || {

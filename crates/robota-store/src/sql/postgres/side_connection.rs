@@ -1,9 +1,9 @@
-//! The connection of a store beside its pool: it renews leases, so that a busy pool cannot lose
-//! them, and carries notifications.
+//! A connection of the store outside its pool. It renews leases, so that a busy pool cannot delay
+//! renewals, and carries notifications.
 //!
-//! A notification is a hint for those who wait for events of a session. It is sent after the
-//! commit, in a statement of its own and for many appends at once: inside the transaction of an
-//! append it would make all commits of the server wait for each other.
+//! A notification is a hint for readers that wait for events of a session. It is sent after the
+//! commit, in its own statement and for many appends together: inside the transaction of an append
+//! it would make all commits of the server wait for each other.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,46 +18,47 @@ use tokio::sync::broadcast;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{AsyncMessage, Client, Config, Socket, Statement};
 
-use super::super::Hints;
-use super::super::ended::Token;
+use super::super::GrowthHints;
+use super::super::ended_leases::Token;
 use super::connection::{failed, now};
 
 /// At most 20 notifications a second.
-const BETWEEN: Duration = Duration::from_millis(50);
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long a hint may take.
-const HINT: Duration = Duration::from_secs(2);
+/// How long sending a notification may take.
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest payload; the server allows a little more. More journals than fit are all.
-const PAYLOAD: usize = 7_000;
+/// The longest payload; the server allows a little more. If the journals do not fit, `*` stands for
+/// all.
+const MAX_PAYLOAD: usize = 7_000;
 
-/// What a store listens for.
+/// The notification channel.
 const CHANNEL: &str = "robota_events";
 
 type Connect =
     Box<dyn Fn() -> BoxFuture<'static, Result<Client, tokio_postgres::Error>> + Send + Sync>;
 
-/// The connection, which is made when it is needed and made again when it fails.
-pub(super) struct Side {
+/// The connection, which is opened when it is needed and opened again after a failure.
+pub(super) struct SideConnection {
     connect: Connect,
     place: String,
     time: Option<Arc<dyn Clock>>,
-    open: tokio::sync::Mutex<Option<Open>>,
+    open: tokio::sync::Mutex<Option<OpenConnection>>,
     /// Whether notifications are sent and received.
     notify: bool,
     listening: AtomicBool,
-    heard: broadcast::Sender<Arc<str>>,
-    /// The journals that grew since the last notification; none when none is due.
+    notifications: broadcast::Sender<Arc<str>>,
+    /// The journals that grew since the last notification; none if no task is sending.
     grown: Mutex<Option<BTreeSet<i64>>>,
 }
 
-struct Open {
+struct OpenConnection {
     client: Client,
     renew: Statement,
     listens: bool,
 }
 
-impl Side {
+impl SideConnection {
     pub(super) fn new<T>(
         config: Config,
         tls: T,
@@ -71,8 +72,8 @@ impl Side {
         T::TlsConnect: Sync + Send,
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
-        let heard = broadcast::Sender::new(256);
-        let listeners = heard.clone();
+        let notifications = broadcast::Sender::new(256);
+        let listeners = notifications.clone();
         let connect: Connect = Box::new(move || {
             let (config, tls, listeners) = (config.clone(), tls.clone(), listeners.clone());
             Box::pin(async move {
@@ -97,20 +98,20 @@ impl Side {
             open: tokio::sync::Mutex::default(),
             notify,
             listening: AtomicBool::new(false),
-            heard,
+            notifications,
             grown: Mutex::default(),
         })
     }
 
-    /// Runs something on the connection. One that fails is made anew the next time.
+    /// Runs something on the connection. After a failure the next call opens a new connection.
     async fn with<T>(
         &self,
-        run: impl AsyncFnOnce(&mut Open) -> Result<T, tokio_postgres::Error>,
+        run: impl AsyncFnOnce(&mut OpenConnection) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, JournalError> {
         let mut slot = self.open.lock().await;
-        // Taken out, so that it is closed when this is given up half way.
+        // Taken out, so that the connection is closed if this future is dropped half way.
         let open = slot.take().filter(|open| !open.client.is_closed());
-        let done: Result<(Open, T), tokio_postgres::Error> = async {
+        let done: Result<(OpenConnection, T), tokio_postgres::Error> = async {
             let mut open = match open {
                 Some(open) => open,
                 None => self.connect().await?,
@@ -128,9 +129,9 @@ impl Side {
         Ok(done)
     }
 
-    async fn connect(&self) -> Result<Open, tokio_postgres::Error> {
+    async fn connect(&self) -> Result<OpenConnection, tokio_postgres::Error> {
         let client = (self.connect)().await?;
-        // Neither a renewal nor a notification waits for the server's disk.
+        // Neither a renewal nor a notification needs to wait for the server's disk.
         client.batch_execute("SET synchronous_commit = off").await?;
         let renew = concat!(
             "UPDATE robota_leases l SET expires = COALESCE($3::BIGINT, ",
@@ -139,7 +140,7 @@ impl Side {
              WHERE l.journal = mine.journal AND l.token = mine.token RETURNING l.journal"
         );
         let renew = client.prepare(renew).await?;
-        Ok(Open { client, renew, listens: false })
+        Ok(OpenConnection { client, renew, listens: false })
     }
 
     pub(super) async fn renew(
@@ -159,8 +160,8 @@ impl Side {
         .await
     }
 
-    /// A journal grew: others get a hint within 50 ms or so.
-    pub(super) fn grew(self: &Arc<Self>, journal: i64) {
+    /// Notifies other stores, within about 50 ms, that a journal grew.
+    pub(super) fn notify_growth(self: &Arc<Self>, journal: i64) {
         if !self.notify {
             return;
         }
@@ -170,11 +171,11 @@ impl Side {
             return;
         }
         *grown = Some(BTreeSet::from([journal]));
-        tokio::spawn(Arc::clone(self).send());
+        tokio::spawn(Arc::clone(self).send_notifications());
     }
 
-    /// Sends what is to be sent until there is nothing more.
-    async fn send(self: Arc<Self>) {
+    /// Sends notifications until none is due.
+    async fn send_notifications(self: Arc<Self>) {
         loop {
             let journals = {
                 let mut grown = self.grown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,7 +189,7 @@ impl Side {
             };
             let mut payload = String::new();
             for journal in journals {
-                if payload.len() > PAYLOAD {
+                if payload.len() > MAX_PAYLOAD {
                     "*".clone_into(&mut payload);
                     break;
                 }
@@ -197,27 +198,27 @@ impl Side {
                 }
                 payload.push_str(&journal.to_string());
             }
-            // Only a hint, and renewals wait for it: it must not take long.
+            // Renewals wait for this connection, so a notification must not take long.
             let notify = self.with(async |open| {
                 open.client.execute("SELECT pg_notify($1, $2)", &[&CHANNEL, &payload]).await
             });
-            let _ = tokio::time::timeout(HINT, notify).await;
-            tokio::time::sleep(BETWEEN).await;
+            let _ = tokio::time::timeout(NOTIFY_TIMEOUT, notify).await;
+            tokio::time::sleep(NOTIFY_INTERVAL).await;
         }
     }
 
-    /// What is heard from now on.
-    pub(super) fn hints(self: &Arc<Self>) -> Hints {
+    /// Returns the notifications from now on.
+    pub(super) fn growth_hints(self: &Arc<Self>) -> GrowthHints {
         if !self.notify {
-            return Hints(None);
+            return GrowthHints(None);
         }
-        let heard = self.heard.subscribe();
+        let notifications = self.notifications.subscribe();
         if !self.listening.swap(true, Ordering::SeqCst) {
             let this = Arc::clone(self);
             tokio::spawn(async move {
-                let _ = tokio::time::timeout(HINT, this.with(async |_| Ok(()))).await;
+                let _ = tokio::time::timeout(NOTIFY_TIMEOUT, this.with(async |_| Ok(()))).await;
             });
         }
-        Hints(Some(heard))
+        GrowthHints(Some(notifications))
     }
 }

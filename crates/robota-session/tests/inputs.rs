@@ -1,4 +1,4 @@
-//! Talking to a session: send, chat, reply, run, interrupt, shut down.
+//! Inputs and answers of a session: send, chat, reply, run, interrupt, shut down.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -14,24 +14,24 @@ use robota_core::journal::JournalError;
 use robota_core::message::{Block, Cause, Message, MessageState, Role};
 use robota_core::permission::{Class, Mode};
 use robota_session::{
-    ChatEnd, Decision, EventKind, Kinds, Observed, Resume, Session, SessionError, SessionState,
-    Since, ToolChange,
+    ChatEnd, Decision, EventFilter, EventKind, Resume, Session, SessionError, SessionState,
+    StartAt, SubscriptionItem, ToolChange,
 };
 use robota_testkit::{Answer, Script, blocking_tool, stubborn_tool};
 
-/// Keeps what lifecycle hooks were told.
+/// Records the data that lifecycle hooks receive.
 #[derive(Default)]
-struct Told(Mutex<Vec<HookData>>);
+struct RecordedHooks(Mutex<Vec<HookData>>);
 
-impl Told {
+impl RecordedHooks {
     fn of(&self, event: HookEvent) -> Vec<HookData> {
         self.0.lock().unwrap().iter().filter(|data| data.event() == event).cloned().collect()
     }
 }
 
 #[async_trait::async_trait]
-impl Hooks for Told {
-    fn has(&self, _point: HookPoint) -> bool {
+impl Hooks for RecordedHooks {
+    fn has_point(&self, _point: HookPoint) -> bool {
         false
     }
 
@@ -39,7 +39,7 @@ impl Hooks for Told {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, _event: HookEvent) -> bool {
+    fn has_event(&self, _event: HookEvent) -> bool {
         true
     }
 
@@ -50,7 +50,7 @@ impl Hooks for Told {
 }
 
 #[test]
-fn kode_02_send_returns_once_the_input_is_safe_and_before_it_is_answered() {
+fn kode_02_send_returns_once_the_input_is_durable_and_before_it_is_answered() {
     both_runtimes(async || {
         let (builder, model) =
             builder(Script::new().answer(Answer::new().gate("think").text("Hi.")));
@@ -80,7 +80,7 @@ fn kode_02_reply_and_chat_end_when_the_turn_does() {
         assert_eq!(reply.text, "One.");
         assert_eq!(reply.end, ChatEnd::Ended { end: TurnEnd::Complete, error: None });
         assert_eq!(session.status().await.unwrap().messages, 1);
-        let mut chat = session.chat("More", Kinds::default()).await.unwrap();
+        let mut chat = session.chat("More", EventFilter::default()).await.unwrap();
         let mut seen = Vec::new();
         while let Some(event) = chat.next().await {
             seen.extend(event.unwrap().kinds);
@@ -197,7 +197,7 @@ fn sess_02_an_id_is_reused_or_fresh() {
 }
 
 #[test]
-fn sess_07_abort_keeps_the_half_answer_and_says_so() {
+fn sess_07_abort_keeps_the_partial_answer_and_reports_it() {
     both_runtimes(async || {
         let (builder, model) = builder(
             Script::new().answer(Answer::new().text("Half an").gate("never")).text("Whole."),
@@ -306,7 +306,7 @@ fn sess_01_text_for_the_next_round_never_lands_between_a_call_and_its_result() {
         let after = session.send("And then that").await.unwrap();
         assert_eq!(session.status().await.unwrap().queued, 2);
         slow.release("ok");
-        let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
         let mut turn = None;
         loop {
             let event = events.next_event().await.unwrap().unwrap();
@@ -341,7 +341,7 @@ fn sess_01_text_for_the_next_round_never_lands_between_a_call_and_its_result() {
 }
 
 #[test]
-fn kode_02_interrupt_cancels_what_waits_and_says_so() {
+fn kode_02_interrupt_cancels_waiting_inputs_and_reports_it() {
     both_runtimes(async || {
         let (builder, model) =
             builder(Script::new().answer(Answer::new().gate("never")).text("Hi."));
@@ -367,23 +367,23 @@ fn kode_02_interrupt_cancels_what_waits_and_says_so() {
 }
 
 #[test]
-fn sess_08_a_failure_is_told_and_the_session_stays_usable() {
+fn sess_08_a_failure_is_reported_and_the_session_stays_usable() {
     both_runtimes(async || {
         let error = robota_core::provider::ProviderError::new(
             robota_core::error::ErrorKind::Authentication,
             "no key",
         );
         let (builder, _) = builder(Script::new().error(error).text("Better."));
-        let told = Arc::new(Told::default());
+        let recorded = Arc::new(RecordedHooks::default());
         let store = memory();
-        let session = builder.hooks(told.clone()).create(store.clone(), None).await.unwrap();
+        let session = builder.hooks(recorded.clone()).create(store.clone(), None).await.unwrap();
         let SessionError::Failed(error) = session.run("Hi").await.unwrap_err() else { panic!() };
         assert!(error.message.contains("no key"));
         assert_eq!(count(&journal(&*store, session.id()).await, "model_failed"), 1);
         assert_eq!(session.context().messages().await.unwrap()[0].text(), "Hi", "history intact");
         assert_eq!(session.run("Again").await.unwrap(), "Better.");
         session.shutdown("done").await.unwrap();
-        let failures = told.of(HookEvent::StopFailure);
+        let failures = recorded.of(HookEvent::StopFailure);
         assert_eq!(failures.len(), 1);
         assert!(format!("{failures:?}").contains("no key"));
     });
@@ -393,12 +393,12 @@ fn sess_08_a_failure_is_told_and_the_session_stays_usable() {
 fn sess_09_shutdown_stops_work_persists_and_fires_session_end_once() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
-        let (slow, told, store) =
-            (blocking_tool("slow", Class::Execute), Arc::new(Told::default()), memory());
+        let (slow, recorded, store) =
+            (blocking_tool("slow", Class::Execute), Arc::new(RecordedHooks::default()), memory());
         let session = builder
             .tools(tool(slow.clone()))
             .gate(allow())
-            .hooks(told.clone())
+            .hooks(recorded.clone())
             .create(store.clone(), None)
             .await
             .unwrap();
@@ -409,13 +409,13 @@ fn sess_09_shutdown_stops_work_persists_and_fires_session_end_once() {
         slow.told_to_stop(1).await;
         let events = journal(&*store, &id).await;
         assert_eq!(events.last().unwrap().event.kind(), "closed");
-        let end = told.of(HookEvent::SessionEnd);
+        let end = recorded.of(HookEvent::SessionEnd);
         assert_eq!(end, [HookData::SessionEnd { reason: "prompt_input_exit".to_owned() }]);
         let closed = session.send("More").await.unwrap_err();
         assert!(closed.to_string().contains("prompt_input_exit"), "{closed}");
         assert!(session.shutdown("again").await.is_err());
         drop(session);
-        assert_eq!(told.of(HookEvent::SessionEnd).len(), 1);
+        assert_eq!(recorded.of(HookEvent::SessionEnd).len(), 1);
         store_is_free(&store, &id).await;
     });
 }
@@ -432,17 +432,17 @@ async fn store_is_free(
 fn sess_09_dropping_the_last_handle_shuts_down_in_the_background() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
-        let (slow, told, store) =
-            (blocking_tool("slow", Class::Execute), Arc::new(Told::default()), memory());
+        let (slow, recorded, store) =
+            (blocking_tool("slow", Class::Execute), Arc::new(RecordedHooks::default()), memory());
         let session = builder
             .tools(tool(slow.clone()))
             .gate(allow())
-            .hooks(told.clone())
+            .hooks(recorded.clone())
             .create(store.clone(), None)
             .await
             .unwrap();
         let id = session.id().clone();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         let other = session.clone();
@@ -455,25 +455,25 @@ fn sess_09_dropping_the_last_handle_shuts_down_in_the_background() {
         }
         let Event::Closed(closed) = last.unwrap().event().clone() else { panic!() };
         assert_eq!(closed.reason, "dropped");
-        assert_eq!(told.of(HookEvent::SessionEnd).len(), 1);
+        assert_eq!(recorded.of(HookEvent::SessionEnd).len(), 1);
         let messages = robota_core::resume::load(&*store, &id).await.unwrap().view.messages;
         check(&journal(&*store, &id).await, &messages);
     });
 }
 
 #[test]
-fn sess_15_session_start_fires_once_and_its_words_go_with_the_first_input() {
+fn sess_15_session_start_fires_once_and_its_context_is_sent_with_the_first_input() {
     both_runtimes(async || {
         struct Greets;
         #[async_trait::async_trait]
         impl Hooks for Greets {
-            fn has(&self, _point: HookPoint) -> bool {
+            fn has_point(&self, _point: HookPoint) -> bool {
                 false
             }
             async fn run(&self, input: HookInput) -> HookReply {
                 NoHooks.run(input).await
             }
-            fn stands_at(&self, event: HookEvent) -> bool {
+            fn has_event(&self, event: HookEvent) -> bool {
                 event == HookEvent::SessionStart
             }
             async fn run_event(&self, data: HookData) -> EventReport {
@@ -515,7 +515,7 @@ fn sess_16_two_sessions_on_one_provider_do_not_see_each_other() {
 }
 
 #[test]
-fn kode_02_ask_llm_is_no_part_of_the_conversation_and_counts() {
+fn kode_02_ask_llm_is_not_part_of_the_conversation_and_counts() {
     both_runtimes(async || {
         let aside = Answer::new().text("Aside.").usage(robota_core::usage::Usage::new(7, 2));
         let (builder, model) = builder(Script::new().answer(aside).text("Hi."));
@@ -537,13 +537,13 @@ fn kode_02_ask_llm_is_no_part_of_the_conversation_and_counts() {
 }
 
 #[test]
-fn kode_02_tools_hooks_and_handlers_can_be_added_while_it_lives() {
+fn kode_02_tools_hooks_and_handlers_can_be_added_while_it_is_open() {
     both_runtimes(async || {
         let (builder, model) = builder(yaml("- text: None.\n- tools: [late]\n- text: Done."));
         let session = builder.gate(allow()).create(memory(), None).await.unwrap();
-        let (told, seen) = tokio::sync::mpsc::unbounded_channel();
+        let (recorded, seen) = tokio::sync::mpsc::unbounded_channel();
         session
-            .on(EventKind::MessagesUpdate, move |event| told.send(event.cursor()).unwrap())
+            .on(EventKind::MessagesUpdate, move |event| recorded.send(event.cursor()).unwrap())
             .await
             .unwrap();
         session.run("Hi").await.unwrap();
@@ -565,7 +565,7 @@ fn kode_02_tools_hooks_and_handlers_can_be_added_while_it_lives() {
 }
 
 #[test]
-fn kode_02_info_and_history_say_what_is() {
+fn kode_02_info_and_history_report_the_session() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("Hi."));
         let store = memory();
@@ -585,7 +585,7 @@ fn kode_02_info_and_history_say_what_is() {
 }
 
 #[test]
-fn kode_01_losing_the_session_ends_tools_and_says_why() {
+fn kode_01_losing_the_session_ends_tools_and_reports_why() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
         let slow = stubborn_tool("slow", Class::Execute);
@@ -596,7 +596,7 @@ fn kode_01_losing_the_session_ends_tools_and_says_why() {
             .create(Arc::new(store.clone()), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         store.lost.cancel();
@@ -635,7 +635,7 @@ fn sess_01_blocks_of_any_kind_can_be_sent() {
 }
 
 #[test]
-fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
+fn sess_01_inputs_accepted_before_a_shutdown_are_delivered_after_it() {
     both_runtimes(async || {
         let (first, model) =
             builder(Script::new().answer(Answer::new().gate("never")).text("Late."));
@@ -648,11 +648,13 @@ fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
         session.shutdown("restart").await.unwrap();
         let again = first.resume(store.clone(), &id, Resume::default()).await.unwrap();
         let mut events =
-            again.subscribe(Since::Start, Kinds::from([EventKind::Text])).await.unwrap();
+            again.subscribe(StartAt::Start, EventFilter::from([EventKind::Text])).await.unwrap();
         use futures::StreamExt as _;
         let mut texts = Vec::new();
         while texts.len() < 2 {
-            let Observed::Event(event) = events.next().await.unwrap().unwrap() else { panic!() };
+            let SubscriptionItem::Event(event) = events.next().await.unwrap().unwrap() else {
+                panic!()
+            };
             let Event::AssistantMessage(data) = event.event() else { panic!() };
             texts.push(data.message.text());
         }
@@ -663,7 +665,7 @@ fn sess_01_what_was_accepted_before_a_shutdown_is_delivered_after_it() {
 }
 
 #[test]
-fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
+fn kode_01_an_append_that_reports_a_lost_lease_ends_the_session() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [slow]\n- text: Never."));
         let slow = blocking_tool("slow", Class::Execute);
@@ -674,7 +676,7 @@ fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
             .create(Arc::new(store.clone()), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         session.send("Go").await.unwrap();
         slow.started(1).await;
         store.taken.store(true, std::sync::atomic::Ordering::SeqCst);
@@ -688,7 +690,7 @@ fn kode_01_an_append_that_says_the_session_is_lost_ends_it_too() {
 }
 
 #[test]
-fn sess_08_a_disk_that_fails_is_told_and_nothing_accepted_is_lost() {
+fn sess_08_a_disk_failure_is_reported_and_no_accepted_input_is_lost() {
     both_runtimes(async || {
         for wait in 0..12 {
             let (builder, model) = builder(Script::new().text("One.").text("Two.").looped());
@@ -710,7 +712,7 @@ fn sess_08_a_disk_that_fails_is_told_and_nothing_accepted_is_lost() {
             let messages = session.context().messages().await.unwrap();
             let events = journal(&store, session.id()).await;
             check(&events, &messages);
-            // What could not be accepted was reported as an error, and is cancelled.
+            // An input that could not be accepted was reported as an error, and is cancelled.
             let accepted = count(&events, "input_accepted") - count(&events, "input_cancelled");
             let said = messages.iter().filter(|message| message.role() == Role::User).count();
             assert_eq!(said, accepted, "{wait}: what was accepted is delivered");

@@ -1,4 +1,4 @@
-//! Following one input through the journal.
+//! Follows one input through the journal.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use robota_core::usage::Usage;
 
 /// How an input ended.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum End {
-    /// Its turn is over.
+pub(super) enum InputEnd {
+    /// Its turn ended.
     Turn { end: TurnEnd, error: Option<ErrorData> },
-    /// A hook refused it.
+    /// A hook blocked it, for this reason.
     Blocked(String),
     /// It was cancelled before it was delivered.
     Cancelled,
 }
 
-/// Follows one input: to the turn that takes it, and to that turn's end.
-pub(super) struct Follow {
+/// Follows one input: to the turn that takes it, and to the end of that turn.
+pub(super) struct InputFollower {
     input: InputId,
     turn: Option<TurnId>,
     started: Option<Timestamp>,
@@ -36,7 +36,7 @@ pub(super) struct Follow {
     pub(super) duration: Duration,
 }
 
-impl Follow {
+impl InputFollower {
     pub(super) fn new(input: InputId) -> Self {
         Self {
             input,
@@ -52,13 +52,13 @@ impl Follow {
         }
     }
 
-    /// The turn that works on it.
+    /// Returns whether this is the turn that works on the input.
     pub(super) fn is_in(&self, turn: Option<&TurnId>) -> bool {
         self.turn.is_some() && self.turn.as_ref() == turn
     }
 
-    /// Takes an event; says how it ended, once it has.
-    pub(super) fn see(&mut self, envelope: &Envelope) -> Option<End> {
+    /// Takes an event; returns how the input ended, once it has.
+    pub(super) fn on_event(&mut self, envelope: &Envelope) -> Option<InputEnd> {
         let turn = envelope.turn.as_ref();
         match &envelope.event {
             Event::TurnStarted(data) if data.input.as_ref() == Some(&self.input) => {
@@ -72,10 +72,10 @@ impl Follow {
                 self.started.get_or_insert(envelope.ts);
             }
             Event::InputBlocked(data) if data.input.as_ref() == Some(&self.input) => {
-                return Some(End::Blocked(data.reason.clone()));
+                return Some(InputEnd::Blocked(data.reason.clone()));
             }
             Event::InputCancelled(data) if data.input == self.input => {
-                return Some(End::Cancelled);
+                return Some(InputEnd::Cancelled);
             }
             Event::AssistantMessage(data) if self.is_in(turn) => self.text = data.message.text(),
             Event::ModelResponded(data) if self.is_in(turn) => self.stop = Some(data.stop.clone()),
@@ -84,7 +84,7 @@ impl Follow {
                 self.usage = data.usage;
                 let started = self.started.unwrap_or(envelope.ts);
                 self.duration = envelope.ts.duration_since(started).try_into().unwrap_or_default();
-                return Some(End::Turn { end: data.end, error: data.error.clone() });
+                return Some(InputEnd::Turn { end: data.end, error: data.error.clone() });
             }
             _ => {}
         }

@@ -21,7 +21,7 @@ fn kode_11_structured_ids_are_flat() {
 }
 
 #[test]
-fn hostile_ids_stay_inside_and_apart() {
+fn hostile_ids_stay_inside_the_root_and_apart() {
     let ids = [
         "",
         ".",

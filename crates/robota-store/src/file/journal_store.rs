@@ -1,5 +1,4 @@
-//! The store as the rest of the world sees it: everything that blocks is done off the async
-//! threads.
+//! `JournalStore` for files: runs the blocking file operations outside the async threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,44 +13,45 @@ use super::blobs::FileBlobs;
 use super::writer::Writer;
 use super::{FileStore, Files};
 
-/// How often a reader that waits looks at the length of the journal.
+/// How often a waiting reader checks the length of the journal.
 const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl FileStore {
-    /// Runs what blocks where blocking is fine.
-    async fn off<T: Send + 'static>(
+    /// Runs blocking work on the store's files in a blocking thread.
+    async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Files>) -> Result<T, JournalError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let files = Arc::clone(&self.files);
-        blocking("the sessions", move || work(&files)).await
+        run_blocking("the sessions", move || work(&files)).await
     }
 
-    /// Copies a session that somebody else wrote into one of this user's. The source stays.
+    /// Copies a session that another user wrote into a new session of this user. The source does
+    /// not change.
     ///
     /// # Errors
-    /// When the source cannot be read, or there is a session of the target's id.
+    /// If the source cannot be read, or a session with the target's id exists.
     pub async fn import(
         &self,
         source: &SessionId,
         target: &SessionId,
     ) -> Result<SessionHead, JournalError> {
         let (source, target) = (source.clone(), target.clone());
-        self.off(move |files| {
-            // Gives the session free again.
+        self.blocking(move |files| {
+            // Releases the lock of the new session.
             drop(files.import(&source, &target)?);
             files.head(&target)
         })
         .await
     }
 
-    /// Removes blobs that no session refers to: deleting does so too, unless a crash comes
-    /// between. Returns how many.
+    /// Deletes blobs that no session refers to, and returns how many. Deleting a session does this
+    /// too, unless a crash interrupts it.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// If the store cannot be read or written.
     pub async fn sweep(&self) -> Result<usize, JournalError> {
-        self.off(|files| files.sweep(&files.all_blobs()?)).await
+        self.blocking(|files| files.sweep(&files.all_blobs()?)).await
     }
 }
 
@@ -59,12 +59,12 @@ impl FileStore {
 impl JournalStore for FileStore {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.create(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.create(&session)).await.map(FileJournal::boxed)
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.open(&session)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.open(&session)).await.map(FileJournal::boxed)
     }
 
     async fn read(
@@ -74,22 +74,26 @@ impl JournalStore for FileStore {
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.read(&session, after_seq, limit)).await
+        self.blocking(move |files| files.read(&session, after_seq, limit)).await
     }
 
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
         let (session, seqs) = (session.clone(), seqs.to_vec());
-        self.off(move |files| files.pick(&session, &seqs)).await
+        self.blocking(move |files| files.read_events(&session, &seqs)).await
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.head(&session)).await
+        self.blocking(move |files| files.head(&session)).await
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let filter = filter.clone();
-        self.off(move |files| files.list(&filter)).await
+        self.blocking(move |files| files.list(&filter)).await
     }
 
     async fn fork(
@@ -100,26 +104,28 @@ impl JournalStore for FileStore {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
-        self.off(move |files| files.fork(&parent, at, &child, &first)).await.map(FileJournal::boxed)
+        self.blocking(move |files| files.fork(&parent, at, &child, &first))
+            .await
+            .map(FileJournal::boxed)
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.delete(&session)).await
+        self.blocking(move |files| files.delete(&session)).await
     }
 
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         let session = session.clone();
-        self.off(move |files| files.bytes(&session)).await
+        self.blocking(move |files| files.bytes(&session)).await
     }
 
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         let mut seen = None;
         loop {
             let (session, before) = (session.clone(), seen);
-            let (there, end) =
-                self.off(move |files| files.grown_past(&session, seq, before)).await?;
-            if there {
+            let (grown, end) =
+                self.blocking(move |files| files.grown_past(&session, seq, before)).await?;
+            if grown {
                 return Ok(());
             }
             seen = Some(end);
@@ -132,11 +138,11 @@ impl JournalStore for FileStore {
     }
 }
 
-/// A session open for writing. Dropping it gives the session free, once an append that may
-/// still be under way is through.
+/// A session that is open for writing. Dropping it releases the session, after an append that is
+/// still in progress has finished.
 struct FileJournal {
-    /// Shared with the append under way, so that one whose caller went away still ends in a
-    /// known state before the next begins.
+    /// Shared with the append in progress: if its caller drops the future, the append still
+    /// finishes before the next one starts.
     writer: Arc<Mutex<Writer>>,
 }
 
@@ -155,21 +161,21 @@ impl Journal for FileJournal {
     ) -> Result<(), JournalError> {
         let writer = Arc::clone(&self.writer);
         let events = events.to_vec();
-        blocking("the journal", move || {
+        run_blocking("the journal", move || {
             writer.lock().unwrap_or_else(PoisonError::into_inner).append(&events, durability)
         })
         .await
     }
 }
 
-/// Runs what blocks where blocking is fine.
-pub(super) async fn blocking<T: Send + 'static>(
+/// Runs blocking work in a blocking thread.
+pub(super) async fn run_blocking<T: Send + 'static>(
     place: &'static str,
     work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
 ) -> Result<T, JournalError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         // The runtime is shutting down, or the work panicked.
-        Err(error) => Err(JournalError::io("finish the work on", place, error)),
+        Err(error) => Err(JournalError::io("complete the operation on", place, error)),
     }
 }

@@ -1,4 +1,4 @@
-//! ReadOutput: what was too long to be told, a part at a time.
+//! The tool ReadOutput: reads stored output in pieces.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use robota_core::permission::Class;
 use robota_core::tool::{READ_OUTPUT, Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
-use super::keep::{Named, parts_of};
+use super::parts::{OutputName, parts_of};
 
-/// At most this much is read back at once.
+/// At most this many bytes are returned by one call.
 const MAX_READ: u64 = 20_000;
 
-/// Reads output that was too long to be told at once.
+/// Reads output that was too long to be returned at once.
 pub(crate) struct ReadOutput {
     spec: ToolSpec,
     blobs: Arc<dyn Blobs>,
@@ -47,14 +47,14 @@ impl ReadOutput {
             let text = format!("Error: `{}` is not the name of an output.", name.escape_debug());
             ToolOutcome::failed("invalid_input", text)
         };
-        let parts = match Named::parse(name).ok_or_else(wrong)? {
-            Named::Whole(blob) => vec![blob],
-            Named::Parts(list) => parts_of(&self.get(&list).await?).ok_or_else(wrong)?,
+        let parts = match OutputName::parse(name).ok_or_else(wrong)? {
+            OutputName::Whole(blob) => vec![blob],
+            OutputName::Parts(list) => parts_of(&self.get(&list).await?).ok_or_else(wrong)?,
         };
         let total = parts.iter().fold(0_u64, |total, part| total.saturating_add(part.bytes));
         let from = input["offset"].as_u64().unwrap_or(0).min(total);
         let limit = input["limit"].as_u64().unwrap_or(MAX_READ).clamp(1, MAX_READ);
-        // A character at either end may reach over it.
+        // Read a few bytes more: a character may cross the end of the requested range.
         let window = self.slice(&parts, from, from.saturating_add(limit + 3).min(total)).await?;
         let start = window.iter().take(3).take_while(|byte| *byte & 0xC0 == 0x80).count();
         let mut end = window.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -70,7 +70,7 @@ impl ReadOutput {
         Ok(ToolOutcome::ok(format!("{text}\n[bytes {from} to {to} of {total}; {rest}]")))
     }
 
-    /// The bytes from one place to another, of whatever parts they lie in.
+    /// Reads a range of bytes, from the parts that contain it.
     async fn slice(&self, parts: &[BlobRef], from: u64, to: u64) -> Result<Vec<u8>, ToolOutcome> {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         let (mut found, mut begins) = (Vec::new(), 0_u64);
@@ -87,9 +87,10 @@ impl ReadOutput {
     }
 
     async fn get(&self, blob: &BlobRef) -> Result<Vec<u8>, ToolOutcome> {
-        let gone = || ToolOutcome::failed("not_found", "Error: that output is not kept any more.");
+        let missing =
+            || ToolOutcome::failed("not_found", "Error: that output is not stored any more.");
         match self.blobs.get(blob).await {
-            Ok(bytes) => bytes.ok_or_else(gone),
+            Ok(bytes) => bytes.ok_or_else(missing),
             Err(error) => Err(ToolOutcome::failed("storage", format!("Error: {error}"))),
         }
     }

@@ -1,5 +1,5 @@
-//! Keeping output: in one blob if it is small, else in parts, so that neither keeping nor reading
-//! it needs all of it in memory.
+//! Stores output: in one blob if it is small, else in parts, so that neither storing nor reading it
+//! needs all of it in memory.
 
 use std::sync::Arc;
 
@@ -11,45 +11,45 @@ use serde_json::json;
 
 use super::MAX_KEPT;
 
-/// How large a part is.
-pub(super) const PART: usize = 4 * 1024 * 1024;
-/// Names of outputs in what the model is told.
-const PREFIX: &str = "output:";
-/// The end of a name whose blob lists parts.
-const IN_PARTS: &str = "-parts";
-/// A list of parts is no longer than this.
-pub(super) const MOST_PARTS: usize = MAX_KEPT / PART + 1;
+/// The size of a part in bytes.
+pub(super) const PART_BYTES: usize = 4 * 1024 * 1024;
+/// The prefix of output names in the text for the model.
+const NAME_PREFIX: &str = "output:";
+/// The suffix of a name whose blob is a list of parts.
+const PARTS_SUFFIX: &str = "-parts";
+/// The longest list of parts.
+pub(super) const MAX_PARTS: usize = MAX_KEPT / PART_BYTES + 1;
 
-/// What a name stands for.
+/// The name of a stored output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum OutputName {
     /// A blob that is the output.
     Whole(BlobRef),
-    /// A blob that lists the parts of the output: `HASH BYTES`, one a line.
+    /// A blob that lists the parts of the output: `HASH BYTES`, one per line.
     Parts(BlobRef),
 }
 
-impl Named {
+impl OutputName {
     pub(super) fn parse(name: &str) -> Option<Self> {
-        let name = name.strip_prefix(PREFIX)?;
-        match name.strip_suffix(IN_PARTS) {
+        let name = name.strip_prefix(NAME_PREFIX)?;
+        match name.strip_suffix(PARTS_SUFFIX) {
             Some(name) => blob_of(name, '-').map(Self::Parts),
             None => blob_of(name, '-').map(Self::Whole),
         }
     }
 }
 
-impl std::fmt::Display for Named {
+impl std::fmt::Display for OutputName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (blob, end) = match self {
             Self::Whole(blob) => (blob, ""),
-            Self::Parts(blob) => (blob, IN_PARTS),
+            Self::Parts(blob) => (blob, PARTS_SUFFIX),
         };
-        write!(f, "{PREFIX}{}-{}{end}", blob.sha256, blob.bytes)
+        write!(f, "{NAME_PREFIX}{}-{}{end}", blob.sha256, blob.bytes)
     }
 }
 
-/// A hash and a length.
+/// Parses a hash and a length.
 fn blob_of(text: &str, between: char) -> Option<BlobRef> {
     let (sha256, bytes) = text.split_once(between)?;
     let is_hash = sha256.len() == 64 && sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -57,14 +57,14 @@ fn blob_of(text: &str, between: char) -> Option<BlobRef> {
     Some(BlobRef { sha256: sha256.to_owned(), bytes: bytes.parse().ok()? })
 }
 
-/// The parts that a list names.
+/// Parses a list of parts.
 pub(super) fn parts_of(list: &[u8]) -> Option<Vec<BlobRef>> {
     let list = std::str::from_utf8(list).ok()?;
     let parts: Option<Vec<_>> = list.lines().map(|line| blob_of(line, ' ')).collect();
-    parts.filter(|parts| parts.len() <= MOST_PARTS)
+    parts.filter(|parts| parts.len() <= MAX_PARTS)
 }
 
-/// Puts output into blobs as it comes.
+/// Writes output into blobs as it arrives.
 pub(super) struct PartsWriter {
     blobs: Arc<dyn Blobs>,
     part: Vec<u8>,
@@ -95,10 +95,10 @@ impl OutputWriter for PartsWriter {
         let mut text = &text[..text.len().min(MAX_KEPT - self.kept)];
         self.kept += text.len();
         while !text.is_empty() {
-            let (now, later) = text.split_at(text.len().min(PART - self.part.len()));
+            let (now, later) = text.split_at(text.len().min(PART_BYTES - self.part.len()));
             self.part.extend_from_slice(now);
             text = later;
-            if self.part.len() == PART {
+            if self.part.len() == PART_BYTES {
                 self.end_part().await?;
             }
         }
@@ -111,12 +111,12 @@ impl OutputWriter for PartsWriter {
         }
         let bytes = self.kept as u64;
         if let [whole] = &self.parts[..] {
-            let name = Named::Whole(whole.clone()).to_string();
+            let name = OutputName::Whole(whole.clone()).to_string();
             return Ok(KeptOutput { name, bytes, place: json!(whole) });
         }
         let lines = self.parts.iter().map(|part| format!("{} {}\n", part.sha256, part.bytes));
         let list = self.put(lines.collect::<String>().as_bytes()).await?;
         let place = json!({"sha256": list.sha256, "bytes": list.bytes, "parts": self.parts});
-        Ok(KeptOutput { name: Named::Parts(list).to_string(), bytes, place })
+        Ok(KeptOutput { name: OutputName::Parts(list).to_string(), bytes, place })
     }
 }
