@@ -49,12 +49,12 @@
 struct Embedding;
 
 mod actor;
-mod aftermath;
 mod approvals;
 mod builder;
 mod callbacks;
 mod compact;
 mod condition;
+mod crash_cleanup;
 mod error;
 mod fork;
 mod gate;

@@ -1,4 +1,4 @@
-//! A tool from a function and a type.
+//! Makes a tool from a function and an argument type.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use crate::arguments::{parse, schema_of};
 type Run<T> =
     dyn Fn(T, ToolContext) -> Pin<Box<dyn Future<Output = ToolOutcome> + Send>> + Send + Sync;
 
-/// A function a model can call. Its argument type says what models are told and what is
-/// accepted: with `#[serde(deny_unknown_fields)]` unknown arguments are refused, without it they
-/// are ignored.
+/// A function that a model can call. The schema for the model and the validation of arguments come
+/// from the argument type: with `#[serde(deny_unknown_fields)]` unknown arguments are rejected,
+/// without it they are ignored.
 ///
 /// ```
 /// use robota_core::permission::Class;
@@ -46,7 +46,7 @@ pub struct FunctionTool<T> {
 }
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> FunctionTool<T> {
-    /// A tool of that name; `class` is the worst it does.
+    /// Creates a tool. `class` is the class of its most dangerous effect.
     pub fn new<F, R>(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -78,7 +78,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Tool for FunctionTool<T>
 
     fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         robota_core::tool::validate(&self.spec.input_schema, input)?;
-        // What a schema cannot say, the type does.
+        // The type may have constraints that the schema cannot express.
         parse::<T>(input.clone()).map(drop)
     }
 
