@@ -103,8 +103,8 @@ async fn shutdown_ends_background_programs() {
         next_output(&running, &mut 0).await;
         supervisor.shutdown().await;
         assert_eq!(running.ended().await.unwrap().exit, Exit::Cancelled);
-        let refused = supervisor.start(bash("true")).await;
-        assert!(matches!(refused, Err(ExecError::ShutDown)));
+        let result = supervisor.start(bash("true")).await;
+        assert!(matches!(result, Err(ExecError::ShutDown)));
     }
 }
 

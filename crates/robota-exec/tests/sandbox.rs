@@ -499,8 +499,8 @@ mod linux {
         assert_eq!(gaps.iter().filter(|gap| gap.contains("install bubblewrap")).count(), 2);
         assert!(gaps.iter().any(|gap| gap.contains("later does not exist")), "{gaps:?}");
         for path in [".git/hooks/new", "link/new", "settings", "later"] {
-            let refused = sandbox.write(&place.root.join(path), b"x").await;
-            assert!(matches!(refused, Err(SandboxError::Denied { .. })), "{path}: {refused:?}");
+            let result = sandbox.write(&place.root.join(path), b"x").await;
+            assert!(matches!(result, Err(SandboxError::Denied { .. })), "{path}: {result:?}");
         }
         sandbox.write(&place.root.join(".git/config"), b"x").await.unwrap();
         if with_bubblewrap.bubblewrap.is_none() {

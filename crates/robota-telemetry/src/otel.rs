@@ -59,7 +59,7 @@ pub struct OtelGuard {
 /// let otel = install(&OtelOptions::new("http://localhost:4318".parse()?))?;
 /// let subscriber = tracing_subscriber::registry().with(otel.layer());
 /// tracing::subscriber::set_global_default(subscriber)?;
-/// // Each session gets an observer of its own; it feeds the metrics.
+/// // Each session needs its own observer, which counts its events.
 /// let _observer = otel.observer();
 /// // At the end of the program:
 /// otel.shutdown(Duration::from_secs(2))?;

@@ -70,7 +70,7 @@ impl MonitoredGroup {
                 streams.stdout.as_fd(),
                 streams.stderr.as_fd(),
             ];
-            // The receiver tells them apart by position, so both are sent or none.
+            // The receiver identifies descriptors by their position, so both are sent or none.
             if let (Some(ruleset), Some(notify)) = (&streams.ruleset, &streams.notify) {
                 descriptors.extend([ruleset.as_fd(), notify.as_fd()]);
             }
