@@ -131,12 +131,12 @@ pub(crate) fn crash_cleanup(cwd: &Path) -> Arc<LocalCrashCleanup> {
 
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.
 pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
-    let records = reaper::collect(&records(cwd)).unwrap_or_default();
+    let records = reaper::read_records(&records(cwd)).unwrap_or_default();
     records
         .into_iter()
         .map(|record| {
             if record.exit.is_none() {
-                let _ = reaper::end_left(&record.process());
+                let _ = reaper::kill_leftover(&record.process());
             }
             let exit = record.exit.map(|exit| match exit {
                 RecordedExit::Code(code) => code,
