@@ -258,7 +258,7 @@ pub(crate) struct PrintArgs {
 
     /// What commands may do once they run, kept by the system [default: the sandbox settings].
     #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) sandbox: Option<SandboxLevel>,
+    pub(crate) sandbox: Option<SandboxLevelArg>,
 
     /// At most this many rounds of model and tools, then one call for a summary; 0 is no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -277,7 +277,7 @@ pub(crate) struct PrintArgs {
 
 /// How much is kept from commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxLevel {
+pub(crate) enum SandboxLevelArg {
     /// Nothing.
     Off,
     /// Changing any file, and the network.
@@ -286,12 +286,12 @@ pub(crate) enum SandboxLevel {
     WorkspaceWrite,
 }
 
-impl From<SandboxLevel> for robota_core::sandbox::Level {
-    fn from(level: SandboxLevel) -> Self {
+impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
+    fn from(level: SandboxLevelArg) -> Self {
         match level {
-            SandboxLevel::Off => Self::Off,
-            SandboxLevel::ReadOnly => Self::ReadOnly,
-            SandboxLevel::WorkspaceWrite => Self::WorkspaceWrite,
+            SandboxLevelArg::Off => Self::Off,
+            SandboxLevelArg::ReadOnly => Self::ReadOnly,
+            SandboxLevelArg::WorkspaceWrite => Self::WorkspaceWrite,
         }
     }
 }

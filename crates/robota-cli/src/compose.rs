@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::ToolScope;
 use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
-use robota_tools::{Brave, LocalAftermath, PolicyGrant, Searcher, Searxng, Workplace};
+use robota_tools::{Brave, LocalCrashCleanup, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
 use crate::provider::Chosen;
 use crate::{Usage, setup};
@@ -52,7 +52,7 @@ pub(crate) struct Parts {
     /// Who is asked.
     pub(crate) approvals: Approvals,
     /// Who tidies up after a run that died.
-    pub(crate) aftermath: Arc<dyn Aftermath>,
+    pub(crate) crash_cleanup: Arc<dyn CrashCleanup>,
     /// At most this many model calls; zero is no limit.
     pub(crate) max_rounds: u32,
 }
@@ -60,12 +60,12 @@ pub(crate) struct Parts {
 /// Puts a session together.
 pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
-    let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
-        .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
+    let mut place = ToolWorkspace::new(&parts.cwd, parts.supervisor, parts.environment)
+        .access_check(Arc::new(PolicyAccessCheck::new(policy, setup::paths())))
         .follow_cd();
     let mut read_only = false;
     if let Some(confinement) = parts.confinement {
-        read_only = confinement.boundaries().fence.level == Level::ReadOnly;
+        read_only = confinement.boundaries().fence.level == SandboxLevel::ReadOnly;
         place = place.confine(confinement);
     }
     if let Some(searcher) = parts.searcher {
@@ -87,7 +87,7 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .approvals(parts.approvals)
         .idle_timeout(parts.chosen.timeout)
         .max_rounds(parts.max_rounds)
-        .aftermath(parts.aftermath)
+        .crash_cleanup(parts.crash_cleanup)
         .configure(|config| config.redactor = parts.redactor);
     if let Some(name) = parts.name {
         builder = builder.name(name);
@@ -125,18 +125,18 @@ pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<d
 }
 
 /// Tidies up after a run that died.
-pub(crate) fn aftermath(cwd: &Path) -> Arc<LocalAftermath> {
-    Arc::new(LocalAftermath::new().records(records(cwd)))
+pub(crate) fn crash_cleanup(cwd: &Path) -> Arc<LocalCrashCleanup> {
+    Arc::new(LocalCrashCleanup::new().records(records(cwd)))
 }
 
 /// What is known of calls that ran when an earlier run died. What still lives of them is ended.
 pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
-    let records = reaper::collect(&records(cwd)).unwrap_or_default();
+    let records = reaper::read_records(&records(cwd)).unwrap_or_default();
     records
         .into_iter()
         .map(|record| {
             if record.exit.is_none() {
-                let _ = reaper::end_left(&record.process());
+                let _ = reaper::kill_leftover(&record.process());
             }
             let exit = record.exit.map(|exit| match exit {
                 RecordedExit::Code(code) => code,

@@ -101,7 +101,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         supervisor,
         environment: compose::environment(&indexmap::IndexMap::new()),
         approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
-        aftermath: compose::aftermath(cwd),
+        crash_cleanup: compose::crash_cleanup(cwd),
         max_rounds: 0,
     }))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use robota_core::event::{Event, TurnEnd};
 use robota_core::ids::SessionId;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_core::turn::TurnReport;
 use robota_session::{Approvals, ChatEnd, EventFilter, Resume, Session, StartAt, SubscriptionItem};
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         );
         return Ok(Exit::Usage);
     };
-    let level = args.sandbox.map(Level::from);
+    let level = args.sandbox.map(SandboxLevel::from);
     let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
     setup.tell_problems();
     let cwd = setup.places.cwd.clone();
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let confinement = sandbox::confinement(wanted, &environment).await?;
     let confined = confinement.is_some();
     let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
-    let aftermath = compose::aftermath(&cwd);
+    let crash_cleanup = compose::crash_cleanup(&cwd);
     let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
         chosen,
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         supervisor: supervisor.clone(),
         environment: sandbox::environment(&environment, confined, &setup),
         approvals: Approvals::Deny,
-        aftermath: aftermath.clone(),
+        crash_cleanup: crash_cleanup.clone(),
         max_rounds: args.max_turns,
     });
     let (session, since) = match &which {
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
             let since = StartAt::After(*last);
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
-            aftermath.forget();
+            crash_cleanup.remove_records();
             if let Some(name) = &sessions.name {
                 session.rename(name.clone()).await?;
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_config::model::SandboxSettings;
 use robota_core::error::Diagnose as _;
-use robota_core::sandbox::{Fence, Level};
+use robota_core::sandbox::{Fence, SandboxLevel};
 use robota_exec::Environment;
 use robota_exec::sandbox::{Confinement, probe};
 use serde_json::Value;
@@ -26,15 +26,15 @@ pub(crate) struct Wanted {
 
 /// What the argument and the settings ask for. An argument that asks for more than the settings
 /// always counts; one that asks for less counts where the settings let it.
-pub(crate) fn wanted(asked: Option<Level>, setup: &Setup) -> Wanted {
+pub(crate) fn wanted(asked: Option<SandboxLevel>, setup: &Setup) -> Wanted {
     let none = SandboxSettings::default();
     let settings = setup.settings.values.sandbox.as_ref().unwrap_or(&none);
     let level = match (asked, settings.enabled) {
-        (Some(level @ (Level::ReadOnly | Level::WorkspaceWrite)), _) => level,
-        (Some(Level::Off) | None, Some(true)) => Level::WorkspaceWrite,
-        (Some(Level::Off) | None, Some(false) | None) => Level::Off,
+        (Some(level @ (SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite)), _) => level,
+        (Some(SandboxLevel::Off) | None, Some(true)) => SandboxLevel::WorkspaceWrite,
+        (Some(SandboxLevel::Off) | None, Some(false) | None) => SandboxLevel::Off,
     };
-    let asked_for_one = asked.is_some_and(|level| level != Level::Off);
+    let asked_for_one = asked.is_some_and(|level| level != SandboxLevel::Off);
     let mut left_out = Vec::new();
     let fence = fence(level, settings, setup, &mut left_out);
     let or_nothing = asked_for_one || settings.fail_if_unavailable == Some(true);
@@ -42,7 +42,7 @@ pub(crate) fn wanted(asked: Option<Level>, setup: &Setup) -> Wanted {
 }
 
 fn fence(
-    level: Level,
+    level: SandboxLevel,
     settings: &SandboxSettings,
     setup: &Setup,
     left_out: &mut Vec<String>,
@@ -120,7 +120,7 @@ pub(crate) async fn confinement(
     wanted: Wanted,
     environment: &Environment,
 ) -> anyhow::Result<Option<Arc<Confinement>>> {
-    if wanted.fence.level == Level::Off {
+    if wanted.fence.level == SandboxLevel::Off {
         return Ok(None);
     }
     for setting in &wanted.left_out {
@@ -150,11 +150,11 @@ pub(crate) async fn confinement(
 }
 
 /// How a level is written.
-pub(crate) fn name(level: Level) -> &'static str {
+pub(crate) fn name(level: SandboxLevel) -> &'static str {
     match level {
-        Level::Off => "off",
-        Level::WorkspaceWrite => "workspace-write",
-        Level::ReadOnly => "read-only",
+        SandboxLevel::Off => "off",
+        SandboxLevel::WorkspaceWrite => "workspace-write",
+        SandboxLevel::ReadOnly => "read-only",
     }
 }
 
@@ -162,6 +162,6 @@ pub(crate) fn name(level: Level) -> &'static str {
 pub(crate) fn example(cwd: &Path) -> Fence {
     let writable = vec![cwd.to_owned()];
     let (protected, hidden, shown) = (Vec::new(), Vec::new(), Vec::new());
-    let level = Level::WorkspaceWrite;
+    let level = SandboxLevel::WorkspaceWrite;
     Fence { level, writable, protected, hidden, shown, network: false }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use robota_core::approve::{Approver, RuleSink};
 use robota_core::catalogue::Catalogue;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
 use robota_core::driver::SessionConfig;
@@ -65,7 +65,7 @@ impl SessionBuilder {
             spawned_by: None,
             callbacks: Callbacks::new(),
             output_limit: Some(DEFAULT_LIMIT),
-            aftermath: None,
+            crash_cleanup: None,
         };
         Self { setup }
     }
@@ -232,8 +232,8 @@ impl SessionBuilder {
     /// running, and puts back files that a call changed only in part. Without one, the model only
     /// learns that calls may have had effects.
     #[must_use]
-    pub fn aftermath(mut self, aftermath: Arc<dyn Aftermath>) -> Self {
-        self.setup.aftermath = Some(aftermath);
+    pub fn crash_cleanup(mut self, crash_cleanup: Arc<dyn CrashCleanup>) -> Self {
+        self.setup.crash_cleanup = Some(crash_cleanup);
         self
     }
 

@@ -44,12 +44,12 @@
 //! what happens after a crash and when the store fails.
 
 mod actor;
-mod aftermath;
 mod approvals;
 mod builder;
 mod callbacks;
 mod compact;
 mod condition;
+mod crash_cleanup;
 mod error;
 mod event_kind;
 mod fork;

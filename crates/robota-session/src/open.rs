@@ -16,7 +16,7 @@ use robota_core::resume::{ResumeError, load};
 use robota_core::state::{FoldError, State};
 
 use crate::actor::{Shared, StartOptions};
-use crate::aftermath;
+use crate::crash_cleanup;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::SessionHub;
@@ -163,7 +163,7 @@ pub(crate) async fn seal(
     hooks: &HookChain,
     mut closing: Closing,
 ) -> Result<(), SessionError> {
-    aftermath::clean_up(blobs, recorder.state(), setup, &mut closing).await;
+    crash_cleanup::clean_up(blobs, recorder.state(), setup, &mut closing).await;
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
 use robota_core::driver::{Ports, SessionConfig};
@@ -46,7 +46,7 @@ pub(crate) struct Setup {
     /// Output longer than this many bytes is cut for the model; none does not cut.
     pub(crate) output_limit: Option<usize>,
     /// Cleans up what a crash left on the machine.
-    pub(crate) aftermath: Option<Arc<dyn Aftermath>>,
+    pub(crate) crash_cleanup: Option<Arc<dyn CrashCleanup>>,
 }
 
 /// What summarises long conversations.

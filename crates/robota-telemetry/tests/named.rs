@@ -1,4 +1,4 @@
-//! The events of a run, by name.
+//! The named events of a run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;

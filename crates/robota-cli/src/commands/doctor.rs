@@ -5,7 +5,7 @@ use std::time::Duration;
 use robota_config::Severity;
 use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_exec::ShellCommand;
 use robota_exec::sandbox::{Confinement, probe};
 use serde::Serialize;
@@ -125,7 +125,7 @@ fn shell(setup: &Setup) -> Check {
 /// What commands are kept from, and what cannot be.
 async fn fence(setup: &Setup) -> Check {
     let wanted = sandbox::wanted(None, setup);
-    let off = wanted.fence.level == Level::Off;
+    let off = wanted.fence.level == SandboxLevel::Off;
     let (or_nothing, mut gaps) = (wanted.or_nothing, wanted.left_out);
     let fence = if off { sandbox::example(&setup.places.cwd) } else { wanted.fence };
     let support = probe(&compose::environment(&setup.settings.values.env)).await;

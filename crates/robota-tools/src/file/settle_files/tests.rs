@@ -10,7 +10,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two files to change, and one to make.
+    /// Two files to change, and one to create.
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let blobs = MemoryStore::new().blobs(&SessionId::from("s"));
@@ -40,8 +40,8 @@ impl Scene {
     }
 
     async fn settle(&self) -> Vec<FoundFile> {
-        let found = settle(&self.files, &*self.blobs).await;
-        let again = settle(&self.files, &*self.blobs).await;
+        let found = settle_files(&self.files, &*self.blobs).await;
+        let again = settle_files(&self.files, &*self.blobs).await;
         let same = |(one, two): (&FoundFile, &FoundFile)| {
             one == two || (*one, *two) == (FoundFile::PutBack, FoundFile::Old)
         };
@@ -51,7 +51,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn tool_02_what_was_not_changed_or_changed_whole_stays() {
+async fn tool_02_files_that_are_all_old_or_all_new_are_kept() {
     let scene = Scene::new().await;
     assert_eq!(scene.settle().await, [FoundFile::Old; 3]);
     for name in ["a", "b", "c"] {
@@ -62,7 +62,7 @@ async fn tool_02_what_was_not_changed_or_changed_whole_stays() {
 }
 
 #[tokio::test]
-async fn tool_02_what_was_changed_in_part_is_put_back() {
+async fn tool_02_a_partial_change_is_undone() {
     use FoundFile::{Old, PutBack};
     let scene = Scene::new().await;
     #[cfg(unix)]
@@ -72,7 +72,7 @@ async fn tool_02_what_was_changed_in_part_is_put_back() {
         std::fs::set_permissions(scene.dir.path().join("a"), mode).unwrap();
     }
     scene.set("a", "new a");
-    // What the dead process left of its writing.
+    // A temporary file that the crashed process left.
     scene.set(".abc123.robota-swap", "old a");
     scene.set(".mine.txt", "mine");
     assert_eq!(scene.settle().await, [PutBack, Old, Old]);
@@ -86,7 +86,7 @@ async fn tool_02_what_was_changed_in_part_is_put_back() {
         assert_eq!(mode & 0o7777, 0o751);
     }
 
-    // A file that was made goes again.
+    // A file that was created is deleted again.
     let scene = Scene::new().await;
     scene.set("a", "new a");
     scene.set("c", "new c");
@@ -95,7 +95,7 @@ async fn tool_02_what_was_changed_in_part_is_put_back() {
 }
 
 #[tokio::test]
-async fn tool_02_what_somebody_else_wrote_since_is_left_alone() {
+async fn tool_02_files_changed_by_another_program_are_not_touched() {
     use FoundFile::{New, Old, Other};
     let mut scene = Scene::new().await;
     scene.set("a", "theirs");
@@ -104,9 +104,9 @@ async fn tool_02_what_somebody_else_wrote_since_is_left_alone() {
     scene.set("c", "new c");
     assert_eq!(scene.settle().await, [Other, New, New]);
     assert_eq!(scene.content("a").unwrap(), "theirs");
-    // What is not kept any more cannot be put back, and is said to be changed.
+    // A file whose old content is not stored cannot be restored; it is reported as changed.
     scene.set("a", "old a");
-    scene.files[1].before = Some(BlobRef::of(b"nobody kept this"));
-    let found = settle(&scene.files, &*scene.blobs).await;
+    scene.files[1].before = Some(BlobRef::of(b"not in the store"));
+    let found = settle_files(&scene.files, &*scene.blobs).await;
     assert_eq!(found, [Old, New, FoundFile::PutBack]);
 }

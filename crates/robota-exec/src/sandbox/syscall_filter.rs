@@ -1,4 +1,4 @@
-//! The fence as a filter of system calls: what Landlock does not see.
+//! Builds the seccomp filter for operations that Landlock does not check.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use crate::launch::Instruction;
+use crate::launch::BpfInstruction;
 
-/// Calls that reach into other processes, change what the system is, or do what a filter and
-/// Landlock cannot see.
-const NEVER: &[libc::c_long] = &[
+/// System calls that are always denied: they access other processes, change the system, or do work
+/// that neither a filter nor Landlock can check.
+const DENIED: &[libc::c_long] = &[
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -20,7 +20,7 @@ const NEVER: &[libc::c_long] = &[
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
-    // Rings do their work where no filter looks.
+    // io_uring executes operations that the filter does not see.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -61,10 +61,10 @@ const NEVER: &[libc::c_long] = &[
     libc::SYS_setdomainname,
 ];
 
-/// Pretends that somebody typed at the terminal.
+/// Terminal requests that insert input as if the user had typed it.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
-/// Every kind of namespace that `clone` can make.
+/// All kinds of namespaces that `clone` can create.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -75,8 +75,8 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// The filter, compiled.
-pub(super) fn build(network: bool) -> Result<Vec<Instruction>, SandboxError> {
+/// Compiles the filter. `network`: whether sockets are allowed.
+pub(super) fn build(network: bool) -> Result<Vec<BpfInstruction>, SandboxError> {
     compile(network).map_err(|error| SandboxError::Failed {
         action: "filter system calls for",
         path: "/".into(),
@@ -84,39 +84,39 @@ pub(super) fn build(network: bool) -> Result<Vec<Instruction>, SandboxError> {
     })
 }
 
-fn compile(network: bool) -> Result<Vec<Instruction>, Box<dyn std::error::Error>> {
+fn compile(network: bool) -> Result<Vec<BpfInstruction>, Box<dyn std::error::Error>> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
-    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
-        NEVER.iter().map(|call| (*call, Vec::new())).collect();
+    let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
+        DENIED.iter().map(|call| (*call, Vec::new())).collect();
     let argument =
         |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
     for request in [TIOCSTI, TIOCLINUX] {
         let rule = SeccompRule::new(vec![argument(1, SeccompCmpOp::Eq, request)?])?;
-        refused.entry(libc::SYS_ioctl).or_default().push(rule);
+        denied.entry(libc::SYS_ioctl).or_default().push(rule);
     }
     for flag in NAMESPACES {
         let flag = u64::from(flag.unsigned_abs());
         let rule = SeccompRule::new(vec![argument(0, SeccompCmpOp::MaskedEq(flag), flag)?])?;
-        refused.entry(libc::SYS_clone).or_default().push(rule);
+        denied.entry(libc::SYS_clone).or_default().push(rule);
     }
     if !network {
-        // No sockets at all, not even those of the file system: who listens there may be outside.
-        // Pairs have nobody else at their end.
-        refused.insert(libc::SYS_socket, Vec::new());
+        // No sockets at all: a process outside the sandbox may listen on a Unix socket. `socketpair`
+        // stays allowed, because both of its ends are in the sandbox.
+        denied.insert(libc::SYS_socket, Vec::new());
     }
     let eperm = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let refusing: BpfProgram =
-        SeccompFilter::new(refused, SeccompAction::Allow, eperm, arch)?.try_into()?;
+    let denying: BpfProgram =
+        SeccompFilter::new(denied, SeccompAction::Allow, eperm, arch)?.try_into()?;
 
-    let mut filter = crate::confine::bytes(&unseen_numbers());
-    filter.extend(crate::confine::bytes(&refusing));
+    let mut filter = crate::enter_sandbox::filter_to_bytes(&hidden_calls());
+    filter.extend(crate::enter_sandbox::filter_to_bytes(&denying));
     Ok(filter)
 }
 
-/// The same calls have a second set of numbers on some machines (x32), which a list of numbers
-/// would miss; and what `clone3` shall do is behind a pointer, which no filter can follow. Both
-/// are said not to exist: libraries then take the older call.
-fn unseen_numbers() -> BpfProgram {
+/// Returns ENOSYS for calls that the list above cannot cover: on x86-64 every call has a second
+/// number (x32), and the flags of `clone3` are behind a pointer that a filter cannot follow. Libraries
+/// then use the older calls.
+fn hidden_calls() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const JUMP_IF_EQUAL: u16 = 0x15;

@@ -1,4 +1,4 @@
-//! What `/proc` says of processes.
+//! Reads the process table from `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use robota_core::process::ProcessIdentity;
 
-/// One line of the table.
+/// One process of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) parent: i32,
@@ -14,24 +14,24 @@ pub(crate) struct Entry {
     pub(crate) zombie: bool,
 }
 
-/// The entry of a process; `None` when there is none.
+/// Reads the entry of a process; `None` if the process does not exist.
 pub(crate) fn entry(pid: i32) -> Option<Entry> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (any name) state ppid …`: the name may hold anything, so what follows its last bracket
-/// counts.
+/// Parses `pid (name) state ppid …`. The name may contain any character, also brackets, so parsing
+/// starts after the last bracket.
 fn parse(stat: &str) -> Option<Entry> {
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // Fields are counted from 1 with the state as the third; the start is the 22nd.
+    // In proc(5) the state is field 3, the parent field 4 and the start time field 22.
     let start_time = fields.nth(17)?.parse().ok()?;
     Some(Entry { parent, start_time, zombie: matches!(state, "Z" | "X") })
 }
 
-/// Which boot this is; empty when the system does not say.
+/// Returns the id of the current boot; empty if the system does not provide it.
 pub(crate) fn boot_id() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
@@ -41,7 +41,7 @@ pub(crate) fn boot_id() -> &'static str {
     })
 }
 
-/// The identity of a running process.
+/// Returns the identity of a running process.
 pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
     let entry = entry(pid)?;
     Some(ProcessIdentity {
@@ -51,7 +51,7 @@ pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
     })
 }
 
-/// Every process below `root`, itself not, those who died but are not collected not either.
+/// Returns all descendants of `root`, without zombies.
 pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
     let mut children: HashMap<i32, Vec<(i32, Entry)>> = HashMap::new();
     let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
@@ -63,7 +63,7 @@ pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
     let mut found = Vec::new();
     let mut todo = vec![root];
     while let Some(parent) = todo.pop() {
-        // Taken out, so that a table read while it changes cannot lead in a circle.
+        // Removed from the map, because the table changes while it is read and could have a cycle.
         for (pid, entry) in children.remove(&parent).unwrap_or_default() {
             todo.push(pid);
             if !entry.zombie {

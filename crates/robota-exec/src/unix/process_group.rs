@@ -1,4 +1,4 @@
-//! A program and everything it started, held one way or the other.
+//! A program and the processes it started: as a direct child, or below a monitor of the reaper.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,63 +9,66 @@ use std::sync::Arc;
 use robota_core::process::ProcessIdentity;
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::direct::Direct;
+use super::direct_group::DirectGroup;
 use super::terminal;
 use crate::env::is_program;
 use crate::error::ExecError;
-use crate::launch::{Launch, Streams as ChildStreams};
+use crate::launch::{ChildStreams, Launch};
 use crate::outcome::Exit;
 use crate::spec::{CommandSpec, Stdin, Streams};
 
 #[cfg(target_os = "linux")]
-pub(crate) use crate::linux::client::Client;
+pub(crate) use crate::linux::client::ReaperClient;
 #[cfg(target_os = "linux")]
-use crate::linux::nannied::{Nannied, NotStarted};
+use crate::linux::monitored_group::{MonitoredGroup, StartError};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use crate::no_reaper::Client;
+pub(crate) use crate::reaper_stub::ReaperClient;
 
-/// As many are tried.
+/// How often a reaper that died before it took the request is replaced.
 #[cfg(target_os = "linux")]
-const REAPERS: usize = 3;
+const REAPER_ATTEMPTS: usize = 3;
 
-pub(super) enum Group {
-    Direct(Direct),
+/// A future that owns what it waits for.
+pub(super) type BoxedFuture = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(super) enum ProcessGroup {
+    Direct(DirectGroup),
     #[cfg(target_os = "linux")]
-    Nannied(Nannied),
+    Monitored(MonitoredGroup),
 }
 
-/// Our ends of its streams.
+/// The supervisor's ends of the streams of a child.
 pub(super) struct Pipes {
     pub(super) stdin: Option<ChildStdin>,
-    /// Absent when the output goes to a file.
+    /// `None` if the output goes to a file.
     pub(super) stdout: Option<ChildStdout>,
-    /// Absent when both streams go one way.
+    /// `None` if both streams are merged, or the output goes to a file.
     pub(super) stderr: Option<ChildStdout>,
-    /// Where what it is refused is heard of.
-    pub(super) notices: Option<std::os::unix::net::UnixStream>,
+    /// Receives the notification descriptor of the seccomp filter.
+    pub(super) denials: Option<std::os::unix::net::UnixStream>,
 }
 
-impl Group {
-    /// Starts the program as the leader of a new session, and so of a new group: without a
-    /// terminal it cannot ask the user for anything behind our back.
+impl ProcessGroup {
+    /// Starts the program as the leader of a new session, and so of a new group. Without a
+    /// controlling terminal it cannot prompt the user directly.
     pub(super) async fn spawn(
         spec: &CommandSpec,
-        reaper: Option<&Arc<Client>>,
+        reaper: Option<&Arc<ReaperClient>>,
     ) -> Result<(Self, Pipes), ExecError> {
-        let program = find(spec)?;
+        let program = find_program(spec)?;
         let fail = |source| ExecError::Spawn { program: program.clone(), source };
-        let (theirs, ours) = streams(spec).map_err(fail)?;
-        let (first, args) = match spec.confinement.as_ref().and_then(|c| c.wrapper.as_ref()) {
+        let (child_streams, own_ends) = open_streams(spec).map_err(fail)?;
+        let (executable, args) = match spec.confinement.as_ref().and_then(|c| c.wrapper.as_ref()) {
             None => (program.clone(), spec.args.clone()),
             Some((wrapper, before)) => {
                 let cwd = ["--chdir".into(), spec.cwd.clone().into(), "--".into()];
-                let own = std::iter::once(program.clone().into_os_string());
-                let args = before.iter().cloned().chain(cwd).chain(own);
+                let wrapped = std::iter::once(program.clone().into_os_string());
+                let args = before.iter().cloned().chain(cwd).chain(wrapped);
                 (wrapper.clone(), args.chain(spec.args.iter().cloned()).collect())
             }
         };
         let launch = Launch {
-            program: first,
+            program: executable,
             args,
             cwd: spec.cwd.clone(),
             env: spec.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
@@ -75,216 +78,215 @@ impl Group {
         let group = match reaper {
             #[cfg(target_os = "linux")]
             Some(client) => {
-                let order = crate::linux::wire::Order {
+                let request = crate::linux::wire::LaunchRequest {
                     launch,
                     call: spec.call.clone().unwrap_or_default(),
                     records: client.program().records.clone().unwrap_or_default(),
-                    lives_on: spec.lives_on,
+                    survives_crash: spec.survives_crash,
                     grace_ms: u64::try_from(spec.grace.as_millis()).unwrap_or(u64::MAX),
                 };
-                let started = below_reaper(client, &order, theirs).await;
-                Self::Nannied(started.map_err(|why| match why {
-                    NotStarted::Refused(source) => spawn_error(source, &program, spec),
-                    NotStarted::Lost(source) => {
+                let started = start_monitored(client, &request, child_streams).await;
+                Self::Monitored(started.map_err(|error| match error {
+                    StartError::Spawn(source) => spawn_error(source, &program, spec),
+                    StartError::Lost(source) => {
                         ExecError::Wait { program: program.clone(), source }
                     }
-                    NotStarted::Reaper(source)
+                    StartError::Reaper(source)
                         if source.kind() == io::ErrorKind::ArgumentListTooLong =>
                     {
                         fail(source)
                     }
-                    NotStarted::Reaper(source) => {
+                    StartError::Reaper(source) => {
                         ExecError::Reaper { reaper: client.program().path.clone(), source }
                     }
-                    NotStarted::NotTaken => {
-                        let source = io::Error::other("it takes no orders");
+                    StartError::NotTaken => {
+                        let source = io::Error::other("it does not accept requests");
                         ExecError::Reaper { reaper: client.program().path.clone(), source }
                     }
                 })?)
             }
             _ => {
-                let child =
-                    launch.start(theirs).map_err(|source| spawn_error(source, &program, spec))?;
-                Self::Direct(Direct::new(&program, child)?)
+                let child = launch
+                    .start(child_streams)
+                    .map_err(|source| spawn_error(source, &program, spec))?;
+                Self::Direct(DirectGroup::new(&program, child)?)
             }
         };
         let pipes = Pipes {
-            stdin: ours
+            stdin: own_ends
                 .stdin
                 .map(|fd| ChildStdin::from_std(fd.into()))
                 .transpose()
                 .map_err(fail)?,
-            stdout: ours.stdout.map(reader).transpose().map_err(fail)?,
-            stderr: ours.stderr.map(reader).transpose().map_err(fail)?,
-            notices: ours.notices,
+            stdout: own_ends.stdout.map(reader).transpose().map_err(fail)?,
+            stderr: own_ends.stderr.map(reader).transpose().map_err(fail)?,
+            denials: own_ends.denials,
         };
         Ok((group, pipes))
     }
 
-    /// Which process leads it, where the system tells.
+    /// Returns the identity of the leader; `None` if the system does not provide it.
     pub(super) fn identity(&self) -> Option<&ProcessIdentity> {
         match self {
             Self::Direct(direct) => direct.identity(),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => Some(nannied.identity()),
+            Self::Monitored(monitored) => Some(monitored.identity()),
         }
     }
 
-    /// Resolves when the leader has ended.
-    pub(super) fn leader_exited(&self) -> futures_box::Boxed {
+    /// Resolves when the leader has exited.
+    pub(super) fn leader_exited(&self) -> BoxedFuture {
         match self {
             Self::Direct(direct) => Box::pin(direct.leader_exited()),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => Box::pin(nannied.leader_exited()),
+            Self::Monitored(monitored) => Box::pin(monitored.leader_exited()),
         }
     }
 
-    /// Asks everything to end.
-    pub(super) fn ask(&self) {
+    /// Sends SIGTERM to all processes.
+    pub(super) fn terminate(&self) {
         match self {
-            Self::Direct(direct) => direct.ask(),
+            Self::Direct(direct) => direct.terminate(),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => nannied.ask(),
+            Self::Monitored(monitored) => monitored.terminate(),
         }
     }
 
-    /// Ends everything that is left.
+    /// Sends SIGKILL to all processes that are left.
     pub(super) fn kill(&self) {
         match self {
             Self::Direct(direct) => direct.kill(),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => nannied.kill(),
+            Self::Monitored(monitored) => monitored.kill(),
         }
     }
 
-    /// Resolves when it is known that nothing is left; at once where it cannot be known.
-    pub(super) fn cleared(&self) -> futures_box::Boxed {
+    /// Resolves when no process is left. Without a monitor this is unknown, so it resolves
+    /// immediately.
+    pub(super) fn cleared(&self) -> BoxedFuture {
         match self {
             Self::Direct(_) => Box::pin(std::future::ready(())),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => Box::pin(nannied.cleared()),
+            Self::Monitored(monitored) => Box::pin(monitored.cleared()),
         }
     }
 
-    /// How the leader ended. To be called when it has.
+    /// Returns how the leader ended. To be called once, after it has exited.
     pub(super) fn reap(&mut self) -> Result<Exit, ExecError> {
         match self {
             Self::Direct(direct) => direct.reap(),
             #[cfg(target_os = "linux")]
-            Self::Nannied(nannied) => nannied.reap(),
+            Self::Monitored(monitored) => monitored.reap(),
         }
     }
 
-    /// Reaps the leader if it has exited; never waits.
+    /// Reaps the leader if it has exited. Does not wait.
     pub(super) fn try_reap(&mut self) {
         match self {
             Self::Direct(direct) => direct.try_reap(),
             #[cfg(target_os = "linux")]
-            Self::Nannied(_) => {}
+            Self::Monitored(_) => {}
         }
     }
 }
 
-/// Starts it below a nanny. A reaper that died before it took the order is replaced; one that took
-/// it is not asked twice.
+/// Starts the program below a monitor. A reaper that died before it took the request is replaced.
+/// A request that was taken is not repeated, because the program may already run.
 #[cfg(target_os = "linux")]
-async fn below_reaper(
-    client: &Client,
-    order: &crate::linux::wire::Order,
+async fn start_monitored(
+    client: &ReaperClient,
+    request: &crate::linux::wire::LaunchRequest,
     streams: ChildStreams,
-) -> Result<Nannied, NotStarted> {
-    for _ in 0..REAPERS {
-        match Nannied::start(client, order, &streams).await {
-            Err(NotStarted::NotTaken) => client.discard(),
+) -> Result<MonitoredGroup, StartError> {
+    for _ in 0..REAPER_ATTEMPTS {
+        match MonitoredGroup::start(client, request, &streams).await {
+            Err(StartError::NotTaken) => client.discard(),
             other => return other,
         }
     }
-    Err(NotStarted::NotTaken)
+    Err(StartError::NotTaken)
 }
 
-pub(super) mod futures_box {
-    /// A future that owns what it waits for.
-    pub(crate) type Boxed = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
-}
-
+/// The supervisor's ends of the descriptors.
 #[derive(Default)]
-struct Ours {
+struct OwnEnds {
     stdin: Option<OwnedFd>,
     stdout: Option<OwnedFd>,
     stderr: Option<OwnedFd>,
-    notices: Option<std::os::unix::net::UnixStream>,
+    denials: Option<std::os::unix::net::UnixStream>,
 }
 
-/// Both ends of everything.
-fn streams(spec: &CommandSpec) -> io::Result<(ChildStreams, Ours)> {
-    let mut ours = Ours::default();
+/// Opens the streams of a child: its ends and the supervisor's ends.
+fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
+    let mut own = OwnEnds::default();
     let ruleset = match &spec.confinement {
         Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
         None => None,
     };
     let mut notify = None;
     if ruleset.is_some() {
-        let (hear, tell) = std::os::unix::net::UnixStream::pair()?;
-        ours.notices = Some(hear);
-        notify = Some(OwnedFd::from(tell));
+        let (receiver, sender) = std::os::unix::net::UnixStream::pair()?;
+        own.denials = Some(receiver);
+        notify = Some(OwnedFd::from(sender));
     }
     if let Some(size) = spec.terminal {
         let (master, slave) = terminal::open(size)?;
-        ours.stdin = match spec.stdin {
+        own.stdin = match spec.stdin {
             Stdin::Closed => None,
             Stdin::Bytes(_) | Stdin::Open => Some(master.try_clone()?),
         };
-        ours.stdout = Some(master);
+        own.stdout = Some(master);
         let (stdin, stdout) = (slave.try_clone()?, slave.try_clone()?);
-        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset, notify }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr: slave, ruleset, notify }, own));
     }
     let stdin = match spec.stdin {
         Stdin::Closed => OwnedFd::from(File::open("/dev/null")?),
         Stdin::Bytes(_) | Stdin::Open => {
-            let (theirs, writing) = io::pipe()?;
-            ours.stdin = Some(writing.into());
-            theirs.into()
+            let (reading, writing) = io::pipe()?;
+            own.stdin = Some(writing.into());
+            reading.into()
         }
     };
-    if let Some(path) = &spec.output {
+    if let Some(path) = &spec.output_file {
         let stdout = OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?);
         let stderr = stdout.try_clone()?;
-        return Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours));
+        return Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, own));
     }
     let (reading, stdout) = io::pipe()?;
-    ours.stdout = Some(reading.into());
+    own.stdout = Some(reading.into());
     let stdout = OwnedFd::from(stdout);
     let stderr = match spec.streams {
         Streams::Split => {
             let (reading, stderr) = io::pipe()?;
-            ours.stderr = Some(reading.into());
+            own.stderr = Some(reading.into());
             stderr.into()
         }
         Streams::Merged => stdout.try_clone()?,
     };
-    Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, ours))
+    Ok((ChildStreams { stdin, stdout, stderr, ruleset, notify }, own))
 }
 
 fn reader(fd: OwnedFd) -> io::Result<ChildStdout> {
     ChildStdout::from_std(fd.into())
 }
 
-fn find(spec: &CommandSpec) -> Result<PathBuf, ExecError> {
+fn find_program(spec: &CommandSpec) -> Result<PathBuf, ExecError> {
     let given = Path::new(&spec.program);
     let bare_name = given.components().count() == 1 && !given.has_root();
     let slash = spec.program.as_encoded_bytes().contains(&b'/');
-    let found = if bare_name && !slash {
+    let path = if bare_name && !slash {
         spec.env.find_program(&spec.program)
     } else {
         Some(spec.cwd.join(given)).filter(|path| path.exists())
     };
-    found.ok_or_else(|| ExecError::ProgramMissing {
+    path.ok_or_else(|| ExecError::ProgramMissing {
         program: spec.program.clone(),
         path: spec.env.get("PATH").unwrap_or_default().to_owned(),
     })
 }
 
-/// The system's "not found" does not say *what* was not found.
+/// Finds the cause of a failed start: the system's "not found" may mean the working directory, the
+/// program or its interpreter.
 fn spawn_error(source: io::Error, program: &Path, spec: &CommandSpec) -> ExecError {
     match spec.cwd.metadata() {
         Err(source) => return ExecError::BadDirectory { cwd: spec.cwd.clone(), source },
@@ -295,7 +297,7 @@ fn spawn_error(source: io::Error, program: &Path, spec: &CommandSpec) -> ExecErr
         Ok(_) => {}
     }
     if source.kind() == io::ErrorKind::PermissionDenied && is_program(program) {
-        // The program may be run, so it is the directory that may not be entered.
+        // The program is executable, so it is the directory that may not be entered.
         return ExecError::BadDirectory { cwd: spec.cwd.clone(), source };
     }
     ExecError::Spawn { program: program.to_owned(), source }

@@ -1,4 +1,4 @@
-//! Rules for tools that are used without a session, where no gate stands before them.
+//! Applies permission rules to a tool that is used without a session, which has no gate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_policy::{Policy, ToolCall};
 use serde_json::{Map, Value};
 
-/// A tool that runs only what a policy allows. What it asks about goes to an approver; without
-/// one it does not run.
-pub struct Ruled {
+/// A tool that runs only calls that a policy allows. Calls with the verdict ask are passed to the
+/// approver; without an approver they are denied.
+pub struct PolicyCheckedTool {
     tool: Arc<dyn Tool>,
     policy: Arc<Policy>,
     paths: Arc<dyn Paths>,
     approver: Arc<dyn Approver>,
 }
 
-impl Ruled {
-    /// That tool under these rules, with nobody to ask.
+impl PolicyCheckedTool {
+    /// Wraps a tool with a policy, without an approver.
     pub fn new(tool: Arc<dyn Tool>, policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
         Self { tool, policy, paths, approver: Arc::new(NobodyToAsk) }
     }
 
-    /// The same with somebody to ask.
+    /// Sets the approver.
     #[must_use]
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.approver = approver;
@@ -36,7 +36,7 @@ impl Ruled {
 }
 
 #[async_trait::async_trait]
-impl Tool for Ruled {
+impl Tool for PolicyCheckedTool {
     fn spec(&self) -> &ToolSpec {
         self.tool.spec()
     }
@@ -58,8 +58,8 @@ impl Tool for Ruled {
             return ToolOutcome::not_run("invalid_input", error.to_string());
         }
         let spec = self.spec();
-        let judged = self.gate_input(&context.call, &input);
-        let judged = judged.as_ref().unwrap_or(&input);
+        let gate_input = self.gate_input(&context.call, &input);
+        let judged = gate_input.as_ref().unwrap_or(&input);
         let call = ToolCall { tool: &spec.name, input: judged, class: spec.class };
         let judgement = self.policy.judge(&call, &*self.paths);
         let reason = judgement.why().to_owned();

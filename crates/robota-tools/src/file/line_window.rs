@@ -1,4 +1,4 @@
-//! Reading a range of lines, whatever the size of the file: one pass, bounded memory.
+//! Reads a range of lines of a file of any size, in one pass and with bounded memory.
 
 use std::fs::Metadata;
 use std::io::Read;
@@ -7,29 +7,29 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::BOM;
-use super::edit::MOST_EDITED;
+use super::edit::MAX_EDIT_BYTES;
 use super::encoding::Encoding;
 use super::open::open_file;
 use super::stamp::FileStamp;
 use crate::error::FileError;
 
-/// Lines shown when nothing is said.
+/// The number of lines that are read by default.
 pub const DEFAULT_LINES: u64 = 2_000;
-/// Characters shown of one line.
-pub const LONGEST_LINE: usize = 2_000;
-/// Bytes of text shown at once, whatever the number of lines.
-pub const MOST_SHOWN: usize = 256 * 1024;
+/// The most characters of one line that are shown.
+pub const MAX_LINE_CHARS: usize = 2_000;
+/// The most bytes of text that one call returns.
+pub const MAX_SHOWN_BYTES: usize = 256 * 1024;
 
 const CHUNK: usize = 64 * 1024;
-/// Enough bytes for a whole line to show, whatever its characters.
-const MOST_KEPT: usize = LONGEST_LINE * 4;
+/// The most bytes that the shown characters of a line can need.
+const MAX_KEPT_BYTES: usize = MAX_LINE_CHARS * 4;
 
-/// Which lines to read.
+/// The range of lines to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// The first line, counted from 1 (0 means 1).
     pub offset: u64,
-    /// How many lines.
+    /// The maximum number of lines.
     pub limit: u64,
 }
 
@@ -39,48 +39,49 @@ impl Default for Range {
     }
 }
 
-/// Some lines of a file.
+/// A range of lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// The lines, numbered, and notes in brackets on what is not shown.
+    /// The numbered lines, and notes in brackets about what is not shown.
     pub text: String,
-    /// How many lines are shown.
+    /// The number of lines in `text`.
     pub lines: u64,
-    /// How many lines the file has; unknown if it is too large to count.
+    /// The number of lines of the file; `None` if the file is too large to count them.
     pub total: Option<u64>,
-    /// Which content was read.
+    /// The stamp of the content that was read.
     pub stamp: FileStamp,
 }
 
 /// Reads lines of a text file.
 ///
 /// # Errors
-/// If it is no file, not text, cannot be read, or has no such lines.
+/// If it is not a text file, cannot be read, or does not have these lines.
 pub fn read_window(path: &Path, range: Range) -> Result<Window, FileError> {
     let (file, metadata) = open_file(path)?;
-    read_from(file, path, &metadata, range, MOST_EDITED)
+    read_from(file, path, &metadata, range, MAX_EDIT_BYTES)
 }
 
-/// Reads lines of a text file that is open.
+/// Reads lines of an open text file.
 ///
 /// # Errors
-/// If it is not text, cannot be read, or has no such lines.
+/// If it is not text, cannot be read, or does not have these lines.
 pub(crate) fn read_open(
     file: std::fs::File,
     path: &Path,
     metadata: &Metadata,
     range: Range,
 ) -> Result<Window, FileError> {
-    read_from(file, path, metadata, range, MOST_EDITED)
+    read_from(file, path, metadata, range, MAX_EDIT_BYTES)
 }
 
-/// Files up to `most_hashed` bytes are read to their end, for their hash and number of lines.
+/// Reads lines from a source. Files of up to `max_hashed` bytes are read to their end, to get their
+/// hash and number of lines.
 fn read_from(
     mut source: impl Read,
     path: &Path,
     metadata: &Metadata,
     range: Range,
-    most_hashed: u64,
+    max_hashed: u64,
 ) -> Result<Window, FileError> {
     let mut scan = Scan::new(range);
     let mut hash = Sha256::new();
@@ -95,7 +96,7 @@ fn read_from(
                 Encoding::of(bytes).ok_or_else(|| FileError::Binary { path: path.to_owned() })?;
             text = Text::new(encoding);
         }
-        if read <= most_hashed {
+        if read <= max_hashed {
             hash.update(bytes);
         }
         let last = filled < chunk.len();
@@ -105,8 +106,8 @@ fn read_from(
         if last {
             break true;
         }
-        // What cannot be edited anyway needs no hash, so nothing more of it is read.
-        if read > most_hashed && scan.is_satisfied() {
+        // A file that is too large to be edited needs no hash, so the rest is not read.
+        if read > max_hashed && scan.is_satisfied() {
             break false;
         }
     };
@@ -116,7 +117,7 @@ fn read_from(
     let stamp = FileStamp {
         len: if complete { read } else { metadata.len() },
         modified: metadata.modified().ok(),
-        digest: (complete && read <= most_hashed).then(|| hash.finalize().into()),
+        digest: (complete && read <= max_hashed).then(|| hash.finalize().into()),
     };
     if let Some(lines) = total
         && scan.shown == 0
@@ -136,7 +137,7 @@ fn read_from(
     Ok(Window { text: shown, lines, total, stamp })
 }
 
-/// The bytes of a file as UTF-8, chunk by chunk.
+/// Decodes a file to UTF-8, chunk by chunk.
 #[derive(Default)]
 struct Text {
     encoding: Option<Encoding>,
@@ -172,18 +173,23 @@ fn fill(source: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
+/// Splits text into lines and collects those of the range.
 struct Scan {
+    /// The first line to show.
     first: u64,
     /// The first line not to show.
     stop: u64,
-    /// The line we are in.
+    /// The number of the current line.
     line: u64,
-    /// What is kept of it, and how many bytes it has had so far.
+    /// The start of the current line, and its number of bytes so far.
     kept: Vec<u8>,
     len: u64,
     text: String,
+    /// The number of lines in `text`.
     shown: u64,
+    /// Whether `text` has reached its maximum size.
     full: bool,
+    /// Whether a shown line has invalid UTF-8.
     not_utf8: bool,
 }
 
@@ -203,12 +209,12 @@ impl Scan {
         }
     }
 
-    /// Whether all lines to show have been seen, and one byte more.
+    /// Returns whether all lines to show were read, and it is known whether there are more.
     fn is_satisfied(&self) -> bool {
         self.line >= self.stop && self.len > 0 || self.line > self.stop
     }
 
-    fn wanted(&self) -> bool {
+    fn in_range(&self) -> bool {
         (self.first..self.stop).contains(&self.line)
     }
 
@@ -220,8 +226,8 @@ impl Scan {
             }
             let end = bytes.iter().position(|byte| *byte == b'\n');
             let part = &bytes[..end.unwrap_or(bytes.len())];
-            if self.wanted() {
-                let room = MOST_KEPT + 1 - self.kept.len().min(MOST_KEPT + 1);
+            if self.in_range() {
+                let room = MAX_KEPT_BYTES + 1 - self.kept.len().min(MAX_KEPT_BYTES + 1);
                 self.kept.extend_from_slice(&part[..part.len().min(room)]);
             }
             self.len += part.len() as u64;
@@ -231,7 +237,7 @@ impl Scan {
         }
     }
 
-    /// Lines that are not shown are only counted.
+    /// Counts lines after the range without collecting them.
     fn count(&mut self, bytes: &[u8]) {
         self.line += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let open = bytes.iter().rev().take_while(|byte| **byte != b'\n').count();
@@ -245,9 +251,9 @@ impl Scan {
     }
 
     fn end_line(&mut self) {
-        if self.wanted() {
+        if self.in_range() {
             let row = self.row();
-            if self.shown > 0 && self.text.len() + row.len() > MOST_SHOWN {
+            if self.shown > 0 && self.text.len() + row.len() > MAX_SHOWN_BYTES {
                 self.full = true;
                 self.stop = self.line;
             } else {
@@ -266,11 +272,11 @@ impl Scan {
             if whole { self.kept.strip_suffix(b"\r").unwrap_or(&self.kept) } else { &self.kept };
         self.not_utf8 |= match std::str::from_utf8(line) {
             Ok(_) => false,
-            // A character that only our own cut has split is not the file's fault.
+            // A character at the end that was split by cutting the line is not invalid.
             Err(error) => whole || error.error_len().is_some(),
         };
         let text = String::from_utf8_lossy(line);
-        let cut = text.char_indices().nth(LONGEST_LINE).map(|(at, _)| at);
+        let cut = text.char_indices().nth(MAX_LINE_CHARS).map(|(at, _)| at);
         let shown = &text[..cut.unwrap_or(text.len())];
         let note = match cut {
             Some(_) => format!(" [... line cut, it has {} bytes]", self.len),
@@ -285,18 +291,18 @@ impl Scan {
         if total == Some(0) {
             text.push_str("[the file is empty]\n");
         } else if self.shown == 0 {
-            text.push_str("[no lines were asked for]\n");
+            text.push_str("[no lines were requested]\n");
         } else if total.is_none_or(|total| last < total) {
             let of = total.map_or_else(|| "many".to_owned(), |total| total.to_string());
-            let why = if self.full { " (as many as are shown at once)" } else { "" };
+            let why = if self.full { " (the limit of one call)" } else { "" };
             text.push_str(&format!(
-                "[lines {}-{last} of {of}{why}; go on with offset {}]\n",
+                "[lines {}-{last} of {of}{why}; continue with offset {}]\n",
                 self.first,
                 last + 1
             ));
         }
         if self.not_utf8 {
-            text.push_str("[not UTF-8 everywhere: what could not be read is shown as \u{fffd}]\n");
+            text.push_str("[not valid UTF-8: invalid bytes are shown as \u{fffd}]\n");
         }
         text
     }

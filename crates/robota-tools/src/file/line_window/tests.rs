@@ -13,7 +13,7 @@ fn text(content: &[u8], offset: u64, limit: u64) -> String {
 }
 
 #[test]
-fn lines_are_numbered_and_the_last_newline_is_no_line() {
+fn lines_are_numbered_and_a_last_newline_starts_no_line() {
     assert_eq!(text(b"one\ntwo\n", 1, 9), "     1\tone\n     2\ttwo\n");
     assert_eq!(text(b"one\n\ntwo", 1, 9), "     1\tone\n     2\t\n     3\ttwo\n");
     assert_eq!(text(b"\n", 1, 9), "     1\t\n");
@@ -22,20 +22,20 @@ fn lines_are_numbered_and_the_last_newline_is_no_line() {
 }
 
 #[test]
-fn a_window_says_what_follows() {
+fn a_window_reports_where_to_continue() {
     let content = b"a\nb\nc\nd\ne\n";
     assert_eq!(
         text(content, 2, 2),
-        "     2\tb\n     3\tc\n[lines 2-3 of 5; go on with offset 4]\n"
+        "     2\tb\n     3\tc\n[lines 2-3 of 5; continue with offset 4]\n"
     );
     assert_eq!(text(content, 4, 2), "     4\td\n     5\te\n");
     assert_eq!(text(content, 5, u64::MAX), "     5\te\n");
-    assert_eq!(text(content, 0, 1), "     1\ta\n[lines 1-1 of 5; go on with offset 2]\n");
-    assert_eq!(text(content, 2, 0), "[no lines were asked for]\n");
+    assert_eq!(text(content, 0, 1), "     1\ta\n[lines 1-1 of 5; continue with offset 2]\n");
+    assert_eq!(text(content, 2, 0), "[no lines were requested]\n");
 }
 
 #[test]
-fn past_the_end_is_an_error_that_says_how_long_the_file_is() {
+fn an_offset_past_the_end_reports_the_number_of_lines() {
     let error = read(b"a\nb\n", 3, 5).unwrap_err();
     assert!(error.to_string().ends_with("has 2 lines; offset 3 is past its end"), "{error}");
     assert!(matches!(read(b"", 2, 5), Err(FileError::PastEnd { lines: 0, .. })));
@@ -49,7 +49,7 @@ fn an_empty_file_says_so() {
 }
 
 #[test]
-fn line_endings_and_marks_are_not_text() {
+fn line_endings_and_byte_order_marks_are_not_shown() {
     assert_eq!(
         text(b"\xef\xbb\xbfone\r\ntwo\rthree\r\n", 1, 9),
         "     1\tone\n     2\ttwo\rthree\n"
@@ -58,13 +58,13 @@ fn line_endings_and_marks_are_not_text() {
 
 #[test]
 fn long_lines_are_cut_by_characters() {
-    let fits = "ä".repeat(LONGEST_LINE);
+    let fits = "ä".repeat(MAX_LINE_CHARS);
     assert_eq!(text(fits.as_bytes(), 1, 1), format!("     1\t{fits}\n"));
-    let long = "😀".repeat(LONGEST_LINE) + "x";
+    let long = "😀".repeat(MAX_LINE_CHARS) + "x";
     let shown = text(long.as_bytes(), 1, 1);
     assert_eq!(
         shown,
-        format!("     1\t{} [... line cut, it has 8001 bytes]\n", "😀".repeat(LONGEST_LINE))
+        format!("     1\t{} [... line cut, it has 8001 bytes]\n", "😀".repeat(MAX_LINE_CHARS))
     );
     let huge = "x".repeat(1_000_000) + "\nnext\n";
     let shown = text(huge.as_bytes(), 1, 2);
@@ -73,16 +73,16 @@ fn long_lines_are_cut_by_characters() {
 }
 
 #[test]
-fn what_is_not_utf8_is_shown_with_a_note() {
+fn invalid_utf_8_is_shown_with_a_note() {
     let shown = text(b"caf\xe9\n\xc3\xb6k\n", 1, 9);
-    assert!(shown.starts_with("     1\tcaf\u{fffd}\n     2\t\u{f6}k\n[not UTF-8"), "{shown}");
-    // A multi-byte character that our own cut splits is no such thing.
-    let long = "x".to_owned() + &"€".repeat(MOST_KEPT);
-    assert!(!text(long.as_bytes(), 1, 1).contains("not UTF-8"));
+    assert!(shown.starts_with("     1\tcaf\u{fffd}\n     2\t\u{f6}k\n[not valid UTF-8"), "{shown}");
+    // A character that is split by cutting the line is not invalid.
+    let long = "x".to_owned() + &"€".repeat(MAX_KEPT_BYTES);
+    assert!(!text(long.as_bytes(), 1, 1).contains("not valid UTF-8"));
 }
 
 #[test]
-fn binary_is_refused_by_its_start() {
+fn a_binary_file_is_detected_by_its_start() {
     assert!(matches!(read(b"ELF\0\x01", 1, 9), Err(FileError::Binary { .. })));
     let mut late = vec![b'x'; super::super::BINARY_PROBE];
     late.push(0);
@@ -90,21 +90,21 @@ fn binary_is_refused_by_its_start() {
 }
 
 #[test]
-fn many_lines_are_bounded_in_bytes() {
+fn the_text_of_many_lines_is_limited_in_bytes() {
     let line = "x".repeat(1_999) + "\n";
     let window = read(line.repeat(1_000).as_bytes(), 1, u64::MAX).unwrap();
-    assert!(window.text.len() < MOST_SHOWN + 200);
+    assert!(window.text.len() < MAX_SHOWN_BYTES + 200);
     assert_eq!(window.total, Some(1_000));
     let next = window.lines + 1;
     assert!(window.text.ends_with(&format!(
-        "[lines 1-{} of 1000 (as many as are shown at once); go on with offset {next}]\n",
+        "[lines 1-{} of 1000 (the limit of one call); continue with offset {next}]\n",
         window.lines
     )));
 }
 
 #[test]
-fn the_cuts_of_the_reader_do_not_show() {
-    // Lines, line endings and characters across the borders of chunks.
+fn chunk_boundaries_do_not_affect_the_text() {
+    // Lines, line endings and characters that cross chunk boundaries.
     for shift in [0, 1, 2, 3] {
         let mut content = "y".repeat(shift);
         while content.len() < 3 * CHUNK {
@@ -123,9 +123,9 @@ fn the_cuts_of_the_reader_do_not_show() {
     }
 }
 
-/// A file that never ends: what is not asked for is not read.
+/// The source never ends: nothing after the requested lines may be read.
 #[test]
-fn a_huge_file_is_read_as_far_as_needed() {
+fn a_huge_file_is_read_only_as_far_as_needed() {
     struct Endless(u64);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -142,7 +142,7 @@ fn a_huge_file_is_read_as_far_as_needed() {
     let range = Range { offset: 10, limit: 2 };
     let window = read_from(Endless(0), some.path(), &metadata, range, 1_000).unwrap();
     assert_eq!((window.lines, window.total, window.stamp.digest), (2, None, None));
-    assert!(window.text.ends_with("[lines 10-11 of many; go on with offset 12]\n"));
+    assert!(window.text.ends_with("[lines 10-11 of many; continue with offset 12]\n"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_name_cannot_pass_for_fields() {
+fn a_process_name_with_brackets_is_not_parsed_as_fields() {
     let stat = "12 (a) R 1 (x) S 7 12 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 99 98";
     let entry = parse(stat).unwrap();
     assert_eq!(entry, Entry { parent: 7, start_time: 4242, zombie: false });
@@ -10,7 +10,7 @@ fn a_name_cannot_pass_for_fields() {
 }
 
 #[test]
-fn we_are_in_the_table() {
+fn the_own_process_is_in_the_table() {
     let own = i32::try_from(std::process::id()).unwrap();
     let identity = identity(own).unwrap();
     assert!(identity.start_time > 0 && identity.boot_id.len() == 36);

@@ -1,28 +1,29 @@
-//! Output as text without secrets, while it streams: neither a secret nor a character that is cut
-//! in two by how the bytes arrive gets through.
+//! Decodes the output of a program to text and removes secrets while it streams. A secret or a
+//! character that is split between two reads is held back until the rest arrives.
 
 use robota_core::redact::{RedactedStream, Redactor};
 
-/// Makes clean text of bytes.
-pub(crate) struct Clean {
+/// Turns a stream of bytes into redacted text.
+pub(crate) struct RedactingDecoder {
     stream: RedactedStream,
-    /// The beginning of a character whose rest has not come yet.
-    cut: Vec<u8>,
+    /// The first bytes of a character whose remaining bytes have not arrived yet.
+    incomplete: Vec<u8>,
 }
 
-impl Clean {
+impl RedactingDecoder {
     pub(crate) fn new(redactor: &Redactor) -> Self {
-        Self { stream: redactor.stream(), cut: Vec::new() }
+        Self { stream: redactor.stream(), incomplete: Vec::new() }
     }
 
-    /// The text of the next bytes, without what may be the beginning of a character or a secret.
+    /// Returns the text of the next bytes. Holds back a suffix that may be the start of a character
+    /// or of a secret.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
         let joined;
-        let mut rest = if self.cut.is_empty() {
+        let mut rest = if self.incomplete.is_empty() {
             bytes
         } else {
-            self.cut.extend_from_slice(bytes);
-            joined = std::mem::take(&mut self.cut);
+            self.incomplete.extend_from_slice(bytes);
+            joined = std::mem::take(&mut self.incomplete);
             &joined
         };
         let mut text = String::with_capacity(rest.len());
@@ -36,7 +37,7 @@ impl Clean {
                     let (good, bad) = rest.split_at(error.valid_up_to());
                     text.push_str(&String::from_utf8_lossy(good));
                     let Some(length) = error.error_len() else {
-                        self.cut = bad.to_vec();
+                        self.incomplete = bad.to_vec();
                         break;
                     };
                     text.push(char::REPLACEMENT_CHARACTER);
@@ -47,10 +48,10 @@ impl Clean {
         self.stream.push(&text)
     }
 
-    /// What was held back at the end.
+    /// Returns the text that was held back. To be called once, at the end of the stream.
     pub(crate) fn finish(&mut self) -> String {
-        let cut = std::mem::take(&mut self.cut);
-        let mut text = self.stream.push(&String::from_utf8_lossy(&cut));
+        let incomplete = std::mem::take(&mut self.incomplete);
+        let mut text = self.stream.push(&String::from_utf8_lossy(&incomplete));
         text.push_str(&self.stream.finish());
         text
     }

@@ -23,15 +23,15 @@ pub(crate) async fn clean_up(
             output.get_or_insert_with(|| call.output.as_str().to_owned());
         }
     }
-    if let Some(aftermath) = &setup.aftermath {
+    if let Some(crash_cleanup) = &setup.crash_cleanup {
         // A command in the background outlives its call.
         for (call, process) in background(state) {
-            aftermath.end(call, process).await;
+            crash_cleanup.end_process(call, process).await;
         }
         for (id, call) in calls() {
             let mut exit = None;
             for process in &call.processes {
-                exit = aftermath.end(id, process).await.or(exit);
+                exit = crash_cleanup.end_process(id, process).await.or(exit);
             }
             if call.stage != CallStage::Started {
                 continue;
@@ -39,7 +39,7 @@ pub(crate) async fn clean_up(
             let hint = hint(closing, id);
             hint.exit = hint.exit.or(exit);
             if !call.files.is_empty() {
-                let now = aftermath.settle(&call.files, blobs).await;
+                let now = crash_cleanup.settle_files(&call.files, blobs).await;
                 let paths = call.files.iter().map(|file| file.path.clone());
                 hint.files = paths.zip(now).collect();
             }

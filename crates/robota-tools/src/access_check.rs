@@ -1,5 +1,5 @@
-//! What a tool may show, asked at the moment it would: a pattern names no files, so the gate
-//! cannot judge each of them.
+//! Checks whether a tool may return the content of a file. The check is made when the tool has found
+//! the file: the gate judges a call by its arguments, and a search pattern does not name files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,20 +9,21 @@ use robota_exec::OsPaths;
 use robota_exec::sandbox::Confinement;
 use robota_policy::Policy;
 
-/// What may be shown.
-pub trait Grant: Send + Sync {
-    /// Whether what is in that file may be shown.
+/// Decides what tools may return to the model.
+pub trait AccessCheck: Send + Sync {
+    /// Returns whether the content of a file may be returned.
     fn may_read(&self, path: &Path) -> bool;
 
-    /// Whether that URL may be fetched although it leads to this machine or its network.
+    /// Returns whether a URL may be fetched although its host is this machine or in a private
+    /// network.
     fn may_fetch_private(&self, url: &str) -> bool;
 }
 
-/// Every file, no private address. For tools used without rules.
+/// Allows all files and no private address. For tools that are used without rules.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AllFiles;
+pub struct AllowAllFiles;
 
-impl Grant for AllFiles {
+impl AccessCheck for AllowAllFiles {
     fn may_read(&self, _path: &Path) -> bool {
         true
     }
@@ -32,20 +33,20 @@ impl Grant for AllFiles {
     }
 }
 
-/// What the permission rules say.
-pub struct PolicyGrant {
+/// Applies the permission rules.
+pub struct PolicyAccessCheck {
     policy: Arc<Policy>,
     paths: Arc<dyn Paths>,
 }
 
-impl PolicyGrant {
-    /// These rules, on that file system.
+impl PolicyAccessCheck {
+    /// Creates a check for these rules on this file system.
     pub fn new(policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
         Self { policy, paths }
     }
 }
 
-impl Grant for PolicyGrant {
+impl AccessCheck for PolicyAccessCheck {
     fn may_read(&self, path: &Path) -> bool {
         self.policy.may_read(path, &*self.paths)
     }
@@ -55,15 +56,15 @@ impl Grant for PolicyGrant {
     }
 }
 
-/// What the rules say, and of that what lies on this side of a fence.
-pub(crate) struct Fenced {
-    pub(crate) rules: Arc<dyn Grant>,
-    pub(crate) fence: Arc<Confinement>,
+/// Applies the permission rules and the read restrictions of the sandbox.
+pub(crate) struct SandboxAccessCheck {
+    pub(crate) rules: Arc<dyn AccessCheck>,
+    pub(crate) confinement: Arc<Confinement>,
 }
 
-impl Grant for Fenced {
+impl AccessCheck for SandboxAccessCheck {
     fn may_read(&self, path: &Path) -> bool {
-        let fence = &self.fence.boundaries().fence;
+        let fence = &self.confinement.boundaries().fence;
         let real = OsPaths.canonical(path);
         self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
     }

@@ -1,5 +1,5 @@
-//! Files below a folder, whatever is put in their way meanwhile: no link is followed between
-//! looking and doing.
+//! Accesses a file without following links, so that a link that another process creates between the
+//! permission check and the access has no effect.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -10,15 +10,15 @@ use rustix::fs::{
     AtFlags, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat,
 };
 
-/// A folder that is open, and the name of something in it.
-pub(super) struct Spot {
+/// An open folder and the name of an entry in it.
+pub(super) struct OpenDirEntry {
     dir: OwnedFd,
     name: PathBuf,
 }
 
-impl Spot {
-    /// The place of a canonical path; the folders on the way are made if asked for.
-    pub(super) fn open(path: &Path, make: bool) -> io::Result<Self> {
+impl OpenDirEntry {
+    /// Opens the folder of a canonical path. With `create_dirs`, creates missing folders.
+    pub(super) fn open(path: &Path, create_dirs: bool) -> io::Result<Self> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let mut dir = rustix::fs::open(
@@ -28,13 +28,13 @@ impl Spot {
         )?;
         for part in parent.components().skip(1) {
             let part = Path::new(part.as_os_str());
-            dir = match step(&dir, part) {
-                Err(rustix::io::Errno::NOENT) if make => {
+            dir = match open_subdir(&dir, part) {
+                Err(rustix::io::Errno::NOENT) if create_dirs => {
                     match mkdirat(&dir, part, Mode::from_raw_mode(0o777)) {
                         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
                         Err(error) => return Err(error.into()),
                     }
-                    step(&dir, part)?
+                    open_subdir(&dir, part)?
                 }
                 other => other?,
             };
@@ -46,7 +46,7 @@ impl Spot {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let mut file = File::from(openat(&self.dir, &self.name, flags, Mode::empty())?);
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a file"));
+            return Err(io::Error::other("not a regular file"));
         }
         let mut content = Vec::new();
         file.read_to_end(&mut content)?;
@@ -60,7 +60,7 @@ impl Spot {
         let mut file = File::from(fd);
         let written = file.write_all(content).and_then(|()| file.sync_all());
         let done = written.and_then(|()| {
-            // A rename replaces a link, it never follows one.
+            // A rename replaces a link and never follows it.
             Ok(renameat(&self.dir, &temporary, &self.dir, &self.name)?)
         });
         if done.is_err() {
@@ -74,11 +74,11 @@ impl Spot {
     }
 }
 
-fn step(dir: &OwnedFd, part: &Path) -> rustix::io::Result<OwnedFd> {
+fn open_subdir(dir: &OwnedFd, part: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match openat2(dir, part, flags, Mode::empty(), resolve) {
-        // Before Linux 5.6: one name at a time, and no link.
+        // Linux before 5.6 has no openat2. `part` is one component, so NOFOLLOW is enough.
         Err(rustix::io::Errno::NOSYS) => openat(dir, part, flags | OFlags::NOFOLLOW, Mode::empty()),
         other => other,
     }

@@ -1,5 +1,6 @@
-//! What the filter refuses, seen as it happens: the kernel asks us, we note it and say no. So a
-//! denial is known for what it is, not guessed from what a program writes about it.
+//! Records the system calls that the seccomp filter denies. The kernel notifies the supervisor of
+//! each call; the supervisor records it and answers EPERM. Denials are therefore observed, not
+//! guessed from the output of a program.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,23 +12,24 @@ use robota_core::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-/// As many different ones are kept.
-const MOST: usize = 64;
+/// The maximum number of different denials that are recorded.
+const MAX_DENIALS: usize = 64;
 
-/// What was refused so far.
+/// The denials of one program so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Denials(Arc<Mutex<Vec<Denial>>>);
 
 impl Denials {
-    /// Answers for the program that sent its listener over that stream, if it did.
+    /// Starts a thread that answers the notifications of the program that sent its listener over
+    /// this socket. Does nothing if the program sent none.
     pub(crate) fn listen(from: Option<&UnixStream>) -> Self {
         let denials = Self::default();
-        if let Some(listener) = from.and_then(receive) {
-            let into = denials.clone();
-            // Without this thread the calls are refused all the same, with another error.
+        if let Some(listener) = from.and_then(receive_listener) {
+            let recorder = denials.clone();
+            // Without this thread the calls fail too, with another error.
             let _ = std::thread::Builder::new()
                 .name("robota-denials".to_owned())
-                .spawn(move || into.serve(&listener));
+                .spawn(move || recorder.serve(&listener));
         }
         denials
     }
@@ -36,7 +38,7 @@ impl Denials {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Until nobody is left who could ask.
+    /// Answers notifications until no process with the filter is left.
     fn serve(&self, listener: &OwnedFd) {
         loop {
             let mut watched = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
@@ -46,23 +48,23 @@ impl Denials {
                 Ok(_) if watched[0].revents().contains(PollFlags::IN) => {}
                 Ok(_) => return,
             }
-            let Ok(asked) = ask(listener) else { continue };
-            self.note(denial(&asked));
-            refuse(listener, asked.id);
+            let Ok(notification) = receive_notification(listener) else { continue };
+            self.record(denial(&notification));
+            deny(listener, notification.id);
         }
     }
 
-    fn note(&self, denial: Denial) {
+    fn record(&self, denial: Denial) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if list.len() < MOST && !list.contains(&denial) {
+        if list.len() < MAX_DENIALS && !list.contains(&denial) {
             list.push(denial);
         }
     }
 }
 
-fn denial(asked: &libc::seccomp_notif) -> Denial {
-    let action = match libc::c_long::from(asked.data.nr) {
-        libc::SYS_socket => match i32::try_from(asked.data.args[0]) {
+fn denial(notification: &libc::seccomp_notif) -> Denial {
+    let action = match libc::c_long::from(notification.data.nr) {
+        libc::SYS_socket => match i32::try_from(notification.data.args[0]) {
             Ok(libc::AF_INET | libc::AF_INET6) => "network",
             Ok(libc::AF_UNIX) => "local socket",
             _ => "socket",
@@ -89,33 +91,34 @@ fn denial(asked: &libc::seccomp_notif) -> Denial {
         libc::SYS_ioctl => "typing into the terminal",
         _ => "system call",
     };
-    let name = std::fs::read_to_string(format!("/proc/{}/comm", asked.pid));
+    let name = std::fs::read_to_string(format!("/proc/{}/comm", notification.pid));
     let subject = name.map(|name| name.trim_end().to_owned()).unwrap_or_default();
     Denial { action: action.to_owned(), subject }
 }
 
-/// The next question.
-fn ask(listener: &OwnedFd) -> io::Result<libc::seccomp_notif> {
+/// Receives the next notification.
+fn receive_notification(listener: &OwnedFd) -> io::Result<libc::seccomp_notif> {
     let data = libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] };
-    let mut asked = libc::seccomp_notif { id: 0, pid: 0, flags: 0, data };
+    let mut notification = libc::seccomp_notif { id: 0, pid: 0, flags: 0, data };
     let fd = listener.as_raw_fd();
     // SAFETY: the descriptor is open, and the kernel writes no more than this structure.
-    #[expect(unsafe_code, reason = "no library offers the bare call")]
-    let done = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut asked) };
-    if done == 0 { Ok(asked) } else { Err(io::Error::last_os_error()) }
+    #[expect(unsafe_code, reason = "no library offers this system call alone")]
+    let done = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification) };
+    if done == 0 { Ok(notification) } else { Err(io::Error::last_os_error()) }
 }
 
-fn refuse(listener: &OwnedFd, id: u64) {
+fn deny(listener: &OwnedFd, id: u64) {
     let mut answer = libc::seccomp_notif_resp { id, val: 0, error: -libc::EPERM, flags: 0 };
     let fd = listener.as_raw_fd();
-    // Whoever asked may have died meanwhile, which is fine.
+    // Fails if the process has died in the meantime; then there is nothing to answer.
     // SAFETY: the descriptor is open, and the kernel only reads this structure.
-    #[expect(unsafe_code, reason = "no library offers the bare call")]
+    #[expect(unsafe_code, reason = "no library offers this system call alone")]
     let _ = unsafe { libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
 }
 
-/// The descriptor that was sent before the program began; it is there or never will be.
-fn receive(from: &UnixStream) -> Option<OwnedFd> {
+/// Receives the listener descriptor. The child sends it before exec, so it has already arrived or
+/// never will.
+fn receive_listener(from: &UnixStream) -> Option<OwnedFd> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut extra = RecvAncillaryBuffer::new(&mut space);

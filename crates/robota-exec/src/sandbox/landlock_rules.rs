@@ -1,5 +1,5 @@
-//! The fence as a Landlock rule set. Landlock can only allow: to hide a path, everything beside
-//! it is allowed one by one.
+//! Translates a fence into a Landlock rule set. Landlock rules can only allow access, so a path is
+//! hidden by allowing each of its siblings, and those of its parents, one by one.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, Scope,
 };
-use robota_core::sandbox::{Fence, Level, SandboxError};
+use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 
-/// Devices that every program may write to.
+/// The devices that every program may write to.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -21,13 +21,13 @@ const DEVICES: [&str; 8] = [
     "/dev/ptmx",
     "/dev/pts",
 ];
-/// More neighbours of a hidden path than this are no folder to list.
-const MOST_NEIGHBOURS: usize = 20_000;
+/// The maximum number of rules that hiding paths may need.
+const MAX_SIBLINGS: usize = 20_000;
 
-/// The rule set, ready to be entered by a child.
+/// Builds the rule set. `version` is the Landlock ABI version of the kernel.
 pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError> {
     let failed = |error: &dyn std::error::Error| SandboxError::Failed {
-        action: "fence in",
+        action: "restrict access to",
         path: PathBuf::from("/"),
         message: error.to_string(),
     };
@@ -42,9 +42,9 @@ pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError
     }
     let mut created = ruleset.create().map_err(|error| failed(&error))?;
     let mut allow = |path: &Path, access: BitFlags<AccessFs>| -> Result<(), SandboxError> {
-        // What is gone, or not for us to open, cannot be reached from inside either.
+        // A path that cannot be opened here cannot be opened in the sandbox either.
         let Ok(fd) = PathFd::new(path) else { return Ok(()) };
-        // On a file only the rights that files have.
+        // The kernel rejects directory rights on a file.
         let access = if path.is_dir() { access } else { access & AccessFs::from_file(abi) };
         let rule = PathBeneath::new(fd, access);
         (&mut created).add_rule(rule).map(drop).map_err(|error| failed(&error))
@@ -52,25 +52,25 @@ pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError
     if fence.hidden.is_empty() {
         allow(Path::new("/"), read)?;
     } else {
-        // Names may be listed everywhere; contents only beside what is hidden.
+        // Names can be listed everywhere; contents are readable only outside the hidden paths.
         allow(Path::new("/"), AccessFs::ReadDir.into())?;
-        for path in neighbours(&fence.hidden)?.iter().chain(&fence.shown) {
+        for path in siblings(&fence.hidden)?.iter().chain(&fence.shown) {
             allow(path, read)?;
         }
     }
     for device in DEVICES {
         allow(Path::new(device), all)?;
     }
-    if fence.level == Level::WorkspaceWrite {
+    if fence.level == SandboxLevel::WorkspaceWrite {
         for root in &fence.writable {
             allow(root, all)?;
         }
     }
     let fd: Option<OwnedFd> = created.into();
-    fd.ok_or(SandboxError::Unsupported { kind: "local", what: "make a Landlock rule set" })
+    fd.ok_or(SandboxError::Unsupported { kind: "local", what: "create a Landlock rule set" })
 }
 
-/// What this version of Landlock does not see.
+/// Returns what this version of Landlock does not enforce.
 pub(super) fn gaps(fence: &Fence, version: u32) -> Vec<String> {
     let mut gaps = Vec::new();
     let mut gap = |since: u32, kernel: &str, what: &str| {
@@ -78,20 +78,25 @@ pub(super) fn gaps(fence: &Fence, version: u32) -> Vec<String> {
             gaps.push(format!("{what} (needs Linux {kernel})"));
         }
     };
-    gap(2, "5.19", "files cannot be moved between folders, even where both may be changed");
-    gap(3, "6.2", "files outside can be cut short if their mode allows it");
-    gap(5, "6.10", "devices can be sent commands if their mode allows it");
-    gap(6, "6.12", "processes outside can be sent signals, and abstract sockets be connected to");
+    gap(2, "5.19", "files cannot be moved between folders, not even between writable ones");
+    gap(3, "6.2", "files outside the writable folders can be truncated if their mode allows it");
+    gap(5, "6.10", "device commands (ioctl) are possible if the mode of the device allows it");
+    gap(6, "6.12", "programs can send signals to any process and connect to abstract sockets");
     if fence.network {
-        gaps.push("sockets in the file system can be connected to, whoever listens".to_owned());
+        gaps.push(
+            "programs can connect to sockets in the file system, whichever process listens"
+                .to_owned(),
+        );
     }
     gaps.push(
-        "modes, owners, times and extended attributes of files outside can be changed by who owns \
-         them: Landlock does not see that"
+        "the owner of a file outside the writable folders can change its mode, owner, times and \
+         extended attributes: Landlock does not check that"
             .to_owned(),
     );
     if !fence.hidden.is_empty() {
-        gaps.push("the names of hidden files can be listed, their contents not be read".to_owned());
+        gaps.push(
+            "the names of hidden files can be listed; their contents cannot be read".to_owned(),
+        );
     }
     gaps
 }
@@ -109,35 +114,35 @@ fn abi(version: u32) -> ABI {
     }
 }
 
-/// Every path beside those on the way to the hidden ones.
-fn neighbours(hidden: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
-    let mut found = Vec::new();
+/// Returns the siblings of the hidden paths and of all their parents.
+fn siblings(hidden: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
+    let mut siblings = Vec::new();
     let mut todo = vec![PathBuf::from("/")];
     while let Some(dir) = todo.pop() {
         let entries = dir.read_dir().map_err(|error| SandboxError::Failed {
-            action: "look beside what is hidden in",
+            action: "list the folder of a hidden path,",
             path: dir.clone(),
             message: error.to_string(),
         })?;
         for entry in entries.filter_map(Result::ok) {
             let path = entry.path();
-            // Where a link leads is allowed, or not, by its own name.
+            // Access through a link is decided by the rules for its target.
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) || hidden.contains(&path) {
                 continue;
             }
             if hidden.iter().any(|hidden| hidden.starts_with(&path)) {
                 todo.push(path);
             } else {
-                found.push(path);
+                siblings.push(path);
             }
-            if found.len() > MOST_NEIGHBOURS {
+            if siblings.len() > MAX_SIBLINGS {
                 return Err(SandboxError::Failed {
-                    action: "hide something in",
+                    action: "hide a path in",
                     path: dir,
-                    message: format!("more than {MOST_NEIGHBOURS} files lie beside it"),
+                    message: format!("more than {MAX_SIBLINGS} other files would need a rule"),
                 });
             }
         }
     }
-    Ok(found)
+    Ok(siblings)
 }
