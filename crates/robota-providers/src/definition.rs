@@ -1,4 +1,4 @@
-//! Vendors as definitions (CORE-05): for set-up, for lists of models, for tests of settings.
+//! Provider definitions (CORE-05): each vendor as data for set-up, model lists and settings checks.
 
 mod kind;
 
@@ -22,13 +22,13 @@ use crate::profile::{Profile, Vendors};
 use crate::provider::{HttpProvider, build};
 use crate::settings::ProviderSettings;
 
-/// The definitions of all vendors.
+/// Returns the definitions of all vendors.
 #[must_use]
 pub fn definitions(vendors: &Vendors, host: &Host) -> Vec<ProviderDefinition<dyn Provider>> {
     vendors.iter().map(|profile| definition(profile, host)).collect()
 }
 
-/// The definition of one vendor.
+/// Returns the definition of one vendor.
 #[must_use]
 pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn Provider> {
     let made = |profile: &Arc<Profile>, host: &Host| {
@@ -94,8 +94,9 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
     definition
 }
 
-/// The models known without asking: those of the vendor's file, and those of the built-in
-/// catalogue that the vendor itself serves, which are those it has a price for.
+/// Returns the models that are known without a request: those in the vendor's file, and those in
+/// the built-in catalogue that the vendor itself serves. The catalogue has a price for exactly
+/// those.
 #[must_use]
 pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue {
     let mut models = profile.models.clone().unwrap_or_else(|| ModelCatalogue {
@@ -122,17 +123,17 @@ pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue 
     models
 }
 
-/// A server that was found on this machine.
+/// A model server that was found on this machine.
 #[derive(Debug, Clone)]
 pub struct LocalServer {
-    /// What it is.
+    /// The vendor profile of the server.
     pub profile: Arc<Profile>,
-    /// Its models.
+    /// The models the server reported.
     pub models: ModelCatalogue,
 }
 
-/// Looks for the vendors that run on the user's own machine, at their usual addresses, all at
-/// once and not for long.
+/// Looks for the vendors that run on the user's own machine at their usual addresses. All addresses
+/// are queried in parallel; a server that does not answer within `limit` is not reported.
 pub async fn find_local(vendors: &Vendors, host: &Host, limit: Duration) -> Vec<LocalServer> {
     let looking = vendors.local().map(|profile| async move {
         let provider = build(profile, ProviderSettings::default(), host).ok()?;

@@ -1,4 +1,4 @@
-//! The one way out: a client that keeps its connections, and a reader of event streams.
+//! HTTP: the client, which pools connections, and the event stream reader.
 
 mod client;
 mod headers;

@@ -1,4 +1,4 @@
-//! The provider: one vendor, one address, one key, any of the wires.
+//! The provider: one vendor at one address with one key, on any of the wires.
 
 mod build;
 mod models;
@@ -31,12 +31,12 @@ use crate::profile::{Quirks, Wire};
 use crate::wire::cache::{PieceCache, Writer};
 use crate::wire::{self, Encode};
 
-/// At most this much of an error's body is read.
+/// The most bytes of an error body that are read.
 const ERROR_BODY: usize = 256 << 10;
-/// At most this much of any other answer that is no stream.
+/// The most bytes of any other response that is not a stream.
 const ANSWER_BODY: usize = 16 << 20;
 
-/// A model's service, reached over one of the wires. Made by [`build`].
+/// A model service that is reached over one of the wires. [`build`] creates it.
 pub struct HttpProvider {
     vendor: String,
     wire: Wire,
@@ -56,34 +56,35 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// The wire it speaks.
+    /// Returns the wire that the service speaks.
     #[must_use]
     pub fn wire(&self) -> Wire {
         self.wire
     }
 
-    /// The model it uses when a request names none.
+    /// Returns the model to use when a request names none.
     #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Where it is, without anything secret.
+    /// Returns the base URL without user, password and query.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.about.place
     }
 
-    /// Whether it takes pictures.
+    /// Returns whether the service accepts images.
     #[must_use]
     pub fn takes_images(&self) -> bool {
         self.quirks.images
     }
 
-    /// Counts the tokens of a request before it is sent; none when this wire cannot.
+    /// Counts the tokens of a request without running it. Returns `None` if the wire has no such
+    /// call.
     ///
     /// # Errors
-    /// When the service refuses or cannot be reached.
+    /// When the service rejects the request or cannot be reached.
     pub async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
         let request = self.named(request.clone());
         let about = self.about(&request.model);
@@ -105,7 +106,7 @@ impl HttpProvider {
         Ok(encoder.counted(&answer))
     }
 
-    /// The request with the model of the settings where it names none.
+    /// Fills in the configured model if the request names none.
     fn named(&self, mut request: ModelRequest) -> ModelRequest {
         if request.model.is_empty()
             && let Some(model) = &self.model
@@ -131,7 +132,7 @@ impl HttpProvider {
             Value::Object(options) => options,
             _ => Map::new(),
         };
-        // What we write ourselves is not for options.
+        // Options must not override the fields that this crate writes itself.
         for ours in [
             "model", "messages", "input", "contents", "tools", "stream", "api", "auth", "headers",
             "quirks",
@@ -147,7 +148,7 @@ impl HttpProvider {
         writer.body(request, &options, web).await
     }
 
-    /// Sends, and turns an answer that is none into a failure.
+    /// Sends a request and converts a response with a status other than 2xx into a failure.
     async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Reply, Failure> {
         let request = Request { method, url, headers: self.headers.clone(), body };
         let sending = self.host.client.send(request);
@@ -156,7 +157,7 @@ impl HttpProvider {
             Some(limit) => tokio::time::timeout(limit, sending).await.map_err(|_| {
                 Failure::of(
                     FailureReason::Connection,
-                    format!("the service did not begin to answer for {} s", limit.as_secs_f64()),
+                    format!("the service did not start to answer within {} s", limit.as_secs_f64()),
                 )
             })??,
         };
@@ -181,7 +182,7 @@ impl HttpProvider {
             Some(place) => Failure::of(
                 FailureReason::BadRequest,
                 format!(
-                    "the service is elsewhere: it points to {}, and keys do not follow redirects",
+                    "the service redirects to {}; redirects are not followed, to protect the key",
                     http::place(&place)
                 ),
             ),
@@ -234,7 +235,7 @@ impl HttpProvider {
     }
 }
 
-/// What went over the wire, as JSON where it is, without secrets.
+/// Converts what was sent or received to JSON if possible, otherwise to text, without secrets.
 pub(crate) fn payload(scrub: &Scrubber, text: &str) -> Value {
     let text = scrub.borrowed(text);
     serde_json::from_str(&text).unwrap_or_else(|_| text.into_owned().into())
@@ -252,7 +253,7 @@ impl Provider for HttpProvider {
             Some(_) if on.load(Ordering::Relaxed) => WebSupport::Enabled,
             Some(_) => WebSupport::Supported,
         };
-        // The Chat wire has no tools of the service's own.
+        // The Chat wire has no server-side tools.
         let (search, fetch) = match self.wire {
             Wire::ChatCompletions => (&None, &None),
             Wire::Responses => (&self.quirks.web_search, &None),

@@ -1,15 +1,17 @@
-//! JSON Schema of tools, as each wire takes it.
+//! Converts the JSON Schema of tools to the form that each wire accepts.
 //!
-//! Tools describe their arguments in plain JSON Schema. Services take less: each function here
-//! gives the nearest schema that its services accept, and never one that refuses what the tool
-//! takes.
+//! Tools describe their arguments in plain JSON Schema. Services accept less. Each function here
+//! returns the closest schema that its services accept, and never one that rejects arguments that
+//! the
+//! tool accepts.
 
 use serde_json::{Map, Value, json};
 
-/// Deeper schemas are cut off: they come from outside, and nobody fills them in.
+/// Deeper schemas are cut off: schemas come from outside and must not cause deep recursion.
 const DEEPEST: usize = 48;
 
-/// Plain JSON Schema with an object at the root: for Anthropic Messages and the OpenAI wires.
+/// Returns plain JSON Schema with an object at the root, for Anthropic Messages and the OpenAI
+/// wires.
 pub(crate) fn plain(schema: &Value) -> Value {
     let Value::Object(fields) = schema else { return empty() };
     let mut fields = fields.clone();
@@ -21,7 +23,7 @@ pub(crate) fn plain(schema: &Value) -> Value {
     if !fields.get("properties").is_some_and(Value::is_object) {
         fields.insert("properties".to_owned(), json!({}));
     }
-    // `type` first, as people write it; the order never depends on what was there.
+    // `type` comes first by convention; the order never depends on the input.
     let mut ordered = Map::new();
     for key in ["type", "properties", "required"] {
         if let Some(value) = fields.shift_remove(key) {
@@ -36,8 +38,8 @@ fn empty() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// Services refuse alternatives at the root: their properties are put together, and only what
-/// all of them require is required.
+/// Merges alternatives at the root, which services reject: the result has the properties of all
+/// branches and requires only what all of them require.
 fn flatten_root(fields: &mut Map<String, Value>) {
     for (key, all) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
         let Some(Value::Array(branches)) = fields.shift_remove(key) else { continue };
@@ -74,9 +76,9 @@ fn flatten_root(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The schema in the form that strict modes ask for, if it says the same: every property
-/// required, nothing beside them, no keyword that strict modes refuse. Optional properties are
-/// not turned into nullable ones: tools would get nulls they never asked for.
+/// Returns the schema in the form that strict modes require, or `None` if that would change its
+/// meaning: every property required, no additional properties, no keyword that strict modes reject.
+/// Optional properties are not made nullable, because tools would receive nulls they do not expect.
 pub(crate) fn strict(schema: &Value) -> Option<Value> {
     let mut schema = plain(schema);
     close(&mut schema, 0).then_some(schema)
@@ -142,9 +144,10 @@ fn close(schema: &mut Value, depth: usize) -> bool {
     }
 }
 
-/// The subset of OpenAPI that Gemini's `parameters` takes: references resolved, null said as
-/// `nullable`, alternatives as `anyOf`, enums of text only. None when there are no arguments:
-/// an empty object schema is refused there.
+/// Returns the OpenAPI subset that Gemini's `parameters` accept: references resolved, null as
+/// `nullable`, alternatives as `anyOf`, enums of text only. Returns `None` if there are no
+/// arguments,
+/// because Gemini rejects an empty object schema.
 pub(crate) fn open_api(schema: &Value) -> Option<Value> {
     let root = plain(schema);
     let has_any =
@@ -160,7 +163,7 @@ fn subset(
 ) -> Map<String, Value> {
     let mut out = Map::new();
     let Value::Object(fields) = schema else {
-        // `true` and `false`: anything.
+        // `true` and `false` schemas have no equivalent; text is the most general type.
         out.insert("type".to_owned(), "string".into());
         return out;
     };
@@ -180,7 +183,7 @@ fn subset(
                 }
                 resolved
             }
-            // A schema inside of itself has no end there: what is below is left open.
+            // A recursive schema cannot be expanded: its inner occurrence accepts any object.
             _ => {
                 out.insert("type".to_owned(), "object".into());
                 out
@@ -237,7 +240,7 @@ fn subset(
     out
 }
 
-/// The types a schema names, without null, and whether null is one of them.
+/// Returns the types that a schema names, without null, and whether null is one of them.
 fn types(fields: &Map<String, Value>) -> (Vec<String>, bool) {
     let mut nullable = fields.get("nullable").and_then(Value::as_bool).unwrap_or(false);
     let named: Vec<&str> = match fields.get("type") {

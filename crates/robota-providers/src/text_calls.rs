@@ -1,8 +1,11 @@
-//! Tool calls and reasoning that local models write into their text.
+//! Reads tool calls and reasoning that local models write into their text.
 //!
-//! Servers without a parser for their model's syntax stream it as words. Where a vendor's
-//! profile says so, those words are read: reasoning becomes reasoning, and a call to a tool that
-//! was offered becomes a call. Whatever is not surely one of them stays text, word for word.
+//! Servers without a parser for their model's syntax stream calls and reasoning as text. If a
+//! vendor's
+//! profile enables it, that text is parsed: reasoning becomes reasoning deltas, and a call to a
+//! tool
+//! that was offered becomes a tool call. Everything that does not parse as one of them stays text,
+//! verbatim.
 
 mod gemma;
 mod parse;
@@ -23,7 +26,7 @@ use crate::wire::{Decode, Out};
 use scan::{Found, Scanner};
 use think::Thoughts;
 
-/// A decoder whose text is read for reasoning and calls.
+/// Wraps a decoder and parses its text for reasoning and calls.
 pub(crate) struct Projected {
     inner: Box<dyn Decode>,
     read: Out,
@@ -31,7 +34,7 @@ pub(crate) struct Projected {
     calls: Scanner,
     made: Calls,
     /// Calls that came as calls: then text is text.
-    structured: bool,
+    /// Whether the service sent a structured tool call: from then on text is not parsed for calls.
 }
 
 impl Projected {
@@ -84,7 +87,7 @@ impl Projected {
                 words.push_str(piece);
                 return;
             }
-            // Reasoning comes after the words that were before it.
+            // The text before the reasoning must be emitted first.
             self.calls.push(&std::mem::take(&mut words), self.structured);
             take(&mut self.calls, &mut self.made, out);
             out.push_back(Delta::Thinking(piece.to_owned()));
@@ -108,7 +111,7 @@ impl Projected {
     }
 }
 
-/// Hands on what the scanner found.
+/// Emits what the scanner found.
 fn take(scanner: &mut Scanner, made: &mut Calls, out: &mut Out) {
     for found in scanner.found.drain(..) {
         match found {

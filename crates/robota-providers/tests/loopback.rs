@@ -1,4 +1,4 @@
-//! The HTTP layer against a real socket.
+//! Tests the HTTP layer over a real socket.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod tiny;
@@ -71,7 +71,7 @@ async fn answer(provider: &HttpProvider) -> Result<String, ProviderError> {
     Ok(message.text())
 }
 
-/// How a call fails that is answered like that.
+/// Returns the error of a call that gets this response.
 async fn failure(answer_with: Answer) -> ProviderError {
     let server = Server::start(vec![answer_with]).await;
     answer(&provider("openai", settings(&server.url))).await.unwrap_err()
@@ -131,7 +131,7 @@ async fn nobody_there_says_what_to_do() {
     let error = answer(&provider("ollama", settings("http://127.0.0.1:1/v1"))).await.unwrap_err();
     assert_eq!((error.kind(), error.reason), (ErrorKind::Network, Some(FailureReason::Connection)));
     assert!(error.retryable());
-    assert!(error.hint().unwrap().contains("is the server running at http://127.0.0.1:1/v1"));
+    assert!(error.hint().unwrap().contains("check that the server runs at http://127.0.0.1:1/v1"));
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn core_06_no_key_is_in_any_payload_error_or_debug_print() {
         assert!(!shown.contains(KEY), "{shown}");
         assert!(shown.contains("[REDACTED]"));
         if auth.is_some() || url_key {
-            assert!(server.received()[0].line.contains(KEY), "it was sent all the same");
+            assert!(server.received()[0].line.contains(KEY), "the key was sent");
         }
     }
 }

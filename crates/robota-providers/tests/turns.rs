@@ -1,4 +1,4 @@
-//! Whole turns of the real driver over real wires: what the network does to them.
+//! Whole turns of the real driver over real wires, with network failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -29,7 +29,7 @@ fn provider(wire: Wire, mock: &MockServer) -> Arc<dyn Provider> {
     })
 }
 
-/// A run over that wire that tries again at once.
+/// Creates a run on that wire that retries without delay.
 fn run(wire: Wire, mock: &MockServer) -> Run {
     let at_once = Duration::from_millis(1);
     let retry = RetryPolicy { budget: Duration::from_secs(60), base: at_once, cap: at_once };
@@ -61,7 +61,7 @@ async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped()
                 assert!(kinds.contains(&kind), "{wire} {end:?}: {kinds:?}");
             }
             let view = &ran.state.view.messages;
-            assert_eq!(view.len(), 2, "{wire}: the abandoned words are not in the view");
+            assert_eq!(view.len(), 2, "{wire}: the abandoned text is not in the view");
             assert_eq!(view[1].text(), "The whole answer.");
             let calls = mock.calls();
             assert_eq!(calls.len(), 2, "{wire} {end:?}");
@@ -73,7 +73,8 @@ async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped()
 #[tokio::test]
 async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
     for wire in Wire::ALL {
-        // In Chat a call is whole only when the answer is: nothing starts before.
+        // On the Chat wire a call is complete only at the end of the answer, so no tool starts
+        // early.
         let starts = wire != Wire::OpenaiChat;
         let broken =
             Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
@@ -101,7 +102,7 @@ async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
         assert_eq!(ran.text, "There is a.txt.", "{wire}");
         assert_eq!(tool.inputs().len(), 1, "{wire}: the tool ran once");
         let last = mock.calls().last().unwrap().clone();
-        assert!(last.last_text().contains("a.txt"), "{wire}: its result is told: {}", last.json);
+        assert!(last.last_text().contains("a.txt"), "{wire}: its result is sent: {}", last.json);
     }
 }
 
@@ -120,7 +121,7 @@ async fn failures_that_pass_are_outlived() {
         assert_eq!(ran.text, "Here I am.", "{wire}: {:?}", ran.report);
         assert_eq!(mock.calls().len(), 6, "{wire}");
         let retries = kinds(&ran.events).into_iter().filter(|kind| *kind == "model_retry").count();
-        assert_eq!(retries, 5, "{wire}: each is told");
+        assert_eq!(retries, 5, "{wire}: each retry is reported");
     }
 }
 
@@ -172,10 +173,10 @@ async fn core_14_a_service_that_falls_silent_is_given_up() {
             tokio::pin!(running);
             tokio::select! {
                 () = mock.reached("silence") => {}
-                ran = &mut running => panic!("{wire}: it ended before it was silent: {ran:?}"),
+                ran = &mut running => panic!("{wire}: it ended before the idle timeout: {ran:?}"),
             }
             let _frozen = Frozen::time();
-            // What was sent before the silence may still be on its way, and is given time anew.
+            // Bytes sent before the silence may still arrive and restart the idle timer.
             let ran = loop {
                 tokio::select! {
                     biased;
@@ -229,17 +230,18 @@ async fn a_conversation_goes_on_over_any_other_wire() {
             let body = last.json.to_string();
             assert!(body.matches("\"list\"").count() >= 2, "{first} to {second}: {body}");
             let signed = body.contains("c2ln");
-            assert!(!signed || first == second, "{first} to {second}: a proof for another service");
+            assert!(!signed || first == second, "{first} to {second}: a signature of another service");
             let told = ran.events.iter().filter_map(|line| match &line.event {
                 Event::ContentLeftOut(data) => Some(data),
                 _ => None,
             });
             let told: Vec<_> = told.collect();
             if first == Wire::OpenaiChat {
-                // Its reasoning has no proof; who would not take that back anyway says nothing.
+                // Its reasoning has no signature, and a wire that never accepts reasoning reports
+                // nothing.
                 assert!(told.len() <= 1, "{first} to {second}: {told:?}");
             } else if first == second {
-                assert_eq!(told.len(), 0, "{first}: its own is taken back: {told:?}");
+                assert_eq!(told.len(), 0, "{first}: its own reasoning is sent back: {told:?}");
             } else {
                 assert_eq!(told.len(), 1, "{first} to {second}: once, not with every request");
                 assert!(!told[0].parts.is_empty(), "{first} to {second}: {told:?}");

@@ -1,4 +1,4 @@
-//! What a failure means: whose problem, whether to try again, what to do.
+//! Classifies failures: the reason, the error kind, whether to retry, and the hint.
 
 use robota_core::error::ErrorKind;
 use robota_core::provider::{FailureReason, ProviderError};
@@ -6,7 +6,7 @@ use robota_core::provider::{FailureReason, ProviderError};
 use super::{About, Failure};
 use crate::http::Scrubber;
 
-/// A service that says to come back later than this means "not today".
+/// A longer requested delay makes the failure final: no turn waits that long.
 const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(600);
 
 pub(super) fn error(failure: Failure, about: &About, scrub: &Scrubber) -> ProviderError {
@@ -142,8 +142,9 @@ const WRONG: &[&str] = &[
     "invalid_value",
 ];
 
-/// What the service did not like. Codes count more than words, and words more than the status:
-/// compatible services use whatever status comes to mind.
+/// Derives the reason of a failure. Codes take precedence over the message, and the message over
+/// the
+/// status, because compatible services do not use status codes consistently.
 fn reason(failure: &Failure) -> FailureReason {
     if let Some(reason) = failure.reason {
         return reason;
@@ -153,14 +154,14 @@ fn reason(failure: &Failure) -> FailureReason {
     let coded = |list: &[&str]| list.iter().any(|one| codes.contains(one));
     let said = |list: &[&str]| list.iter().any(|one| codes.contains(one) || words.contains(one));
     let limited = said(RATE);
-    // The model wrote a call that its own service cannot read: it may well do better next time.
+    // The service could not parse the call that its own model wrote; the next try may succeed.
     if coded(&["tool_use_failed"]) {
         return FailureReason::Server;
     }
     if said(OVERFLOW) && !limited {
         return FailureReason::ContextTooLong;
     }
-    // The count of tokens stands in the middle of this one.
+    // Not in the list: this message has the token count in the middle.
     if words.contains("input token count") && words.contains("exceeds the maximum") {
         return FailureReason::ContextTooLong;
     }
@@ -208,7 +209,7 @@ fn reason(failure: &Failure) -> FailureReason {
     } else if failure.status.is_some() || coded(WRONG) {
         FailureReason::BadRequest
     } else {
-        // In the middle of a stream, for no reason given: the service broke.
+        // An error inside a stream without any known code: treat it as a server failure.
         FailureReason::Server
     }
 }
@@ -225,12 +226,12 @@ fn hint(reason: FailureReason, failure: &Failure, about: &About) -> Option<Strin
             None => format!("check the provider's `apiKey`{more}"),
         },
         FailureReason::UnknownModel if failure.status == Some(404) => format!(
-            "check the model's name `{}` and the address {}: one of them does not exist there. \
-             `robota models` lists what there is",
+            "check the model name `{}` and the address {}: one of them does not exist. \
+ `robota models` lists the available models",
             about.model, about.place
         ),
         FailureReason::UnknownModel => format!(
-            "there is no model `{}` for this key; `robota models` lists what there is",
+            "this key has no access to a model `{}`; `robota models` lists the available models",
             about.model
         ),
         FailureReason::ContextTooLong if about.local => "the conversation does not fit: compact \
@@ -245,20 +246,20 @@ fn hint(reason: FailureReason, failure: &Failure, about: &About) -> Option<Strin
         FailureReason::Quota => {
             format!("the account's credit or quota is used up: top it up, or use another key{more}")
         }
-        FailureReason::RateLimit => "too many requests for this key just now".to_owned(),
+        FailureReason::RateLimit => "this key has sent too many requests; wait before the next one".to_owned(),
         FailureReason::ContentFilter => {
-            "the service's content filter refused this; say it differently".to_owned()
+            "the service's content filter refused the request; rephrase it".to_owned()
         }
         FailureReason::Connection if about.local => {
-            format!("is the server running at {}? Start it, or set `baseURL`", about.place)
+            format!("check that the server runs at {}, or set `baseURL`", about.place)
         }
         FailureReason::Connection => format!(
             "check the network and the address {}; behind a proxy, set it in the settings",
             about.place
         ),
         FailureReason::BadRequest => {
-            "the service does not accept this request; the options of the provider's settings are \
-             sent as they are, so look there first"
+            "the service rejected the request; check the provider's `options` in the settings first, \
+ because they are sent unchanged"
                 .to_owned()
         }
         FailureReason::Overloaded

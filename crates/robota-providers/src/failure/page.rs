@@ -1,9 +1,9 @@
-//! What a web page says, in a line: gateways answer with pages when they cannot reach the
+//! Summarises error bodies that are not JSON: gateways return HTML pages when they cannot reach the
 //! service.
 
 use super::cut;
 
-/// The words of a body that is no JSON.
+/// Summarises a body that is not JSON in one line.
 pub(super) fn words(body: &str) -> String {
     let body = body.trim();
     if body.is_empty() {
@@ -16,12 +16,12 @@ pub(super) fn words(body: &str) -> String {
     }
     let title = between(body, "<title", "</title>").map(text_of);
     let words = title.filter(|title| !title.is_empty()).unwrap_or_else(|| text_of(body));
-    format!("a web page came back instead of an answer: {}", cut(&words, 200))
+    format!("received HTML instead of an API response: {}", cut(&words, 200))
 }
 
-/// What is inside the first element of that name.
+/// Returns the content of the first element whose opening tag starts with `open`.
 fn between<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    // Only ASCII changes its case here, so that places stay where they were.
+    // ASCII lower-casing keeps byte offsets, so they are valid in the original text too.
     let lower = page.to_ascii_lowercase();
     let start = lower.find(open)?;
     let start = start + lower[start..].find('>')? + 1;
@@ -29,7 +29,7 @@ fn between<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str> {
     page.get(start..end)
 }
 
-/// Text without tags, white space folded.
+/// Removes tags and collapses white space.
 fn text_of(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

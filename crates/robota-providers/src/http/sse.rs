@@ -1,8 +1,9 @@
-//! Event streams (server-sent events), read as they come and within bounds.
+//! Reads event streams (server-sent events) incrementally and within size limits.
 //!
-//! Lines end with LF, CRLF or CR, wherever a chunk is cut; letters may be cut too. What is no
-//! event stream at all (a JSON error or a page with status 200, or bare JSON in the middle of
-//! one) is collected and handed over at the end.
+//! Lines end with LF, CRLF or CR. Chunks may split lines, line ends and UTF-8 characters. Input
+//! that
+//! is not an event stream (a JSON error or an HTML page with status 200, or bare JSON in the middle
+//! of a stream) is collected and returned at the end.
 
 use std::borrow::Cow;
 
@@ -10,14 +11,14 @@ use robota_core::provider::FailureReason;
 
 use crate::failure::Failure;
 
-/// How much of a stream is too much.
+/// The size limits of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Bytes of one line.
+    /// The most bytes of one line.
     pub(crate) line: usize,
-    /// Bytes of one event.
+    /// The most bytes of one event.
     pub(crate) event: usize,
-    /// Bytes of one answer.
+    /// The most bytes of one answer.
     pub(crate) response: u64,
 }
 
@@ -27,24 +28,24 @@ impl Default for Limits {
     }
 }
 
-/// At most this much of what is no event stream is kept.
+/// The most bytes to keep of input that is not an event stream.
 const BARE: usize = 256 << 10;
 
-/// Gets each event: its name (empty when it has none) and its data.
+/// Receives each event: its name (empty if it has none) and its data.
 pub(crate) type OnEvent<'a> = &'a mut dyn FnMut(&str, &str) -> Result<(), Failure>;
 
-/// A reader of one stream. Its buffers are used again for every event.
+/// The reader of one stream. It reuses its buffers for every event.
 #[derive(Debug)]
 pub(crate) struct Sse {
     limits: Limits,
-    /// A line that has not ended yet.
+    /// The beginning of a line whose end has not arrived yet.
     line: Vec<u8>,
     name: String,
     data: String,
     has_data: bool,
     bare: Option<String>,
     total: u64,
-    /// The last chunk ended with CR: an LF at the start of the next belongs to it.
+    /// The last chunk ended with CR: an LF at the start of the next chunk belongs to it.
     after_cr: bool,
     at_start: bool,
 }
@@ -64,7 +65,7 @@ impl Sse {
         }
     }
 
-    /// More bytes.
+    /// Reads the next chunk of bytes and reports the events that it completes.
     pub(crate) fn push(&mut self, chunk: &[u8], on: OnEvent<'_>) -> Result<(), Failure> {
         self.total = self.total.saturating_add(chunk.len() as u64);
         if self.total > self.limits.response {
@@ -80,7 +81,7 @@ impl Sse {
             if self.line.is_empty() {
                 self.line(&rest[..end], on)?;
             } else {
-                // Taken out so that the buffer can be read while the rest of us is written to.
+                // Moved out so that `self.line` can borrow the buffer while it changes `self`.
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&rest[..end]);
                 let result = self.line(&line, on);
@@ -104,8 +105,9 @@ impl Sse {
         Ok(())
     }
 
-    /// No more bytes: an event that its blank line never followed counts all the same. Returns
-    /// what was no event stream.
+    /// Ends the stream. Reports a last event even if no blank line followed it. Returns the input
+    /// that
+    /// was not an event stream, if any.
     pub(crate) fn finish(&mut self, on: OnEvent<'_>) -> Result<Option<String>, Failure> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -115,7 +117,7 @@ impl Sse {
         Ok(self.bare.take())
     }
 
-    /// Whether anything of an event has arrived that was not handed over yet.
+    /// Returns whether part of an event has arrived that has not been reported yet.
     pub(crate) fn is_mid_event(&self) -> bool {
         !self.line.is_empty() || self.has_data
     }
@@ -130,7 +132,9 @@ impl Sse {
         } else {
             line
         };
-        // What is whole is checked many bytes at a time; only what is not is mended letter by letter.
+        // Valid UTF-8, the usual case, is checked fast and borrowed; only invalid input is copied
+        // and
+        // repaired.
         let text = match std::str::from_utf8(line) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(line),
@@ -164,7 +168,7 @@ impl Sse {
                 self.name.clear();
                 self.name.push_str(value);
             }
-            // A comment, or a field that means nothing to us.
+            // A comment or an unknown field is ignored, unless it looks like JSON or HTML.
             _ if !self.has_data && text.trim_start().starts_with(['{', '[', '<']) => {
                 self.bare = Some(format!("{text}\n"));
             }
@@ -184,9 +188,9 @@ impl Sse {
     fn too_much(&self, what: &str, limit: u64) -> Failure {
         let failure = Failure::of(
             FailureReason::Unreadable,
-            format!("the service sent too long a {what}: more than {limit} bytes"),
+            format!("the service sent a {what} that is too long: more than {limit} bytes"),
         );
-        // The same request would bring the same flood.
+        // The same request would produce the same response.
         Failure { should_retry: Some(false), ..failure }
     }
 }

@@ -1,4 +1,4 @@
-//! From a vendor's profile and a user's settings to a provider.
+//! Builds a provider from a vendor's profile and a user's settings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,13 +18,13 @@ use crate::profile::{Auth, Profile, Quirks, Wire};
 use crate::settings::ProviderSettings;
 use crate::wire::cache::PieceCache;
 
-/// Anthropic's wire wants to be told its version, whoever speaks it.
+/// The Anthropic wire requires a version header, also at other services.
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// Makes a provider. Nothing is sent yet.
+/// Builds a provider. It sends nothing.
 ///
 /// # Errors
-/// When the settings cannot work: no key where one is needed, no address, an odd header.
+/// When the settings are invalid: a required key or address is missing, or a header is invalid.
 pub fn build(
     profile: &Profile,
     settings: ProviderSettings,
@@ -112,8 +112,8 @@ fn base_url(profile: &Profile, settings: &ProviderSettings) -> Result<Url, Build
     }
 }
 
-/// People leave the version out of addresses: one without any path gets the path that the
-/// vendor's own address has, or that the wire usually has.
+/// Adds a path to an address that has none, because users often leave out the version: the path of
+/// the vendor's own address, or the usual path of the wire.
 fn with_usual_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
     if url.path().trim_matches('/').is_empty() {
         let home = profile.base_url.as_deref().and_then(|home| Url::parse(home).ok());
@@ -164,8 +164,9 @@ fn put(
     Ok(())
 }
 
-/// Everything that must not be seen: the key, headers from the settings, and what stands in the
-/// address as a query or a password.
+/// Collects everything that must not be shown: the key, headers from the settings, and passwords
+/// and
+/// secret query values in the address.
 fn scrubber(settings: &ProviderSettings, address: &Url) -> Scrubber {
     let mut secrets: Vec<String> = Vec::new();
     secrets.extend(settings.api_key.iter().map(|key| key.expose().to_owned()));

@@ -1,4 +1,4 @@
-//! Which models a service has, as it says itself.
+//! Reads the list of models that a service reports.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::failure::Failure;
 use crate::http::Method;
 use crate::wire::encode::below;
 
-/// A list longer than this many pages is cut off.
+/// The most pages of a list that are read.
 const PAGES: usize = 20;
 
 impl HttpProvider {
-    /// Asks the service for its models; none when it has no list.
+    /// Requests the list of models. Returns `None` if the service has no list.
     ///
     /// # Errors
-    /// When it refuses or cannot be reached.
+    /// When the service rejects the request or cannot be reached.
     pub async fn models(&self) -> Result<Option<ModelCatalogue>, ProviderError> {
         let Some(path) = &self.models_path else { return Ok(None) };
         let first = list_url(&self.base, path);
@@ -52,7 +52,7 @@ impl HttpProvider {
 }
 
 fn list_url(base: &Url, path: &str) -> Url {
-    // The version may be in the address already.
+    // The base URL may already contain the version.
     let versioned = base.path().trim_end_matches('/').ends_with("/v1");
     let path = if versioned { path.strip_prefix("/v1").unwrap_or(path) } else { path };
     below(base, path)
@@ -72,7 +72,7 @@ fn next_page(first: &Url, page: &Value) -> Option<Url> {
     Some(url)
 }
 
-/// The entries of any service's list: `data`, `models`, or a bare list.
+/// Reads the entries of one page in any service's form: `data`, `models`, or a bare list.
 fn read_page(page: &Value) -> Vec<ModelEntry> {
     let list = page
         .as_array()

@@ -1,4 +1,4 @@
-//! From bytes to deltas.
+//! Converts the bytes of a response into deltas.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -20,15 +20,17 @@ use crate::http::{Limits, Scrubber, Sse, broken};
 use crate::profile::Wire;
 use crate::wire::{Decode, Out};
 
-/// How long the end of an answer may be held back for the end of its bytes: a connection whose
-/// last bytes were read can be used again.
+/// How long the end of an answer is held back while the remaining bytes are read: the connection
+/// can
+/// be reused only after its last bytes were read.
 const DRAIN: Duration = Duration::from_millis(20);
 
-/// How long what an answer cost is waited for once the model has stopped: services keep
-/// connections open long after their last word.
+/// How long to wait for usage after the model has stopped: services may keep the connection open
+/// long
+/// after the last event.
 const AFTERMATH: Duration = Duration::from_secs(1);
 
-/// What is known about a call beside its bytes.
+/// The context of a call that the reader needs for errors and payload reports.
 pub(crate) struct Call {
     pub(crate) about: About,
     pub(crate) scrub: Scrubber,
@@ -40,18 +42,18 @@ pub(crate) struct Call {
 
 enum State {
     Reading,
-    /// The model has stopped; what that cost may follow.
+    /// The model has stopped; usage may still follow.
     Stopped(Pin<Box<Sleep>>),
-    /// The answer is complete; its bytes are not.
+    /// The answer is complete; the response body has not ended yet.
     Draining(Pin<Box<Sleep>>),
-    /// What was read before is told before.
+    /// Deltas that were decoded before the failure are emitted before it.
     Failed(Box<ProviderError>),
     Closed,
 }
 
 type ByteStream = BoxStream<'static, Result<Bytes, reqwest::Error>>;
 
-/// An answer as it comes.
+/// The stream of deltas of one answer.
 pub(crate) struct Reader {
     bytes: ByteStream,
     sse: Sse,
@@ -81,7 +83,7 @@ impl Reader {
         }
     }
 
-    /// Tells first what the request was without.
+    /// Emits, as the first delta, what was left out of the request.
     pub(crate) fn without(mut self, left_out: LeftOut) -> Self {
         if !left_out.is_empty() {
             self.queue.push_front(Delta::LeftOut(left_out));
@@ -104,7 +106,9 @@ impl Reader {
         }
     }
 
-    /// The bytes are over, well or not. An answer that was complete without them is complete.
+    /// Handles the end of the body, whether clean or broken. An answer that is already complete
+    /// stays
+    /// complete.
     fn end(&mut self, broken: Option<Failure>) {
         let Self { sse, decoder, queue, call, .. } = self;
         let was_mid_event = sse.is_mid_event();
@@ -113,8 +117,9 @@ impl Reader {
             decoder.event(name, data, queue)
         });
         let failure = match bare {
-            // An event that was cut off cannot be read, which is no wonder; the answer may have
-            // been complete before it.
+            // A truncated event cannot be parsed, and that is expected; the answer may have been
+            // complete
+            // before it.
             Err(failure) if was_mid_event && failure.reason == Some(FailureReason::Unreadable) => {
                 decoder.finish(queue).err()
             }
@@ -133,7 +138,7 @@ impl Reader {
 
     fn fail(&mut self, mut failure: Failure) {
         if self.decoder.is_done() {
-            // The answer is complete: nothing after its end can spoil it.
+            // The answer is complete: failures after its end do not matter.
             self.state = State::Closed;
             return;
         }
@@ -142,7 +147,9 @@ impl Reader {
         self.state = State::Failed(Box::new(error));
     }
 
-    /// No bytes are there. Ends the wait for them when it has been long enough; says whether.
+    /// Called while no bytes are available. Ends the wait if a time limit has passed, and returns
+    /// whether
+    /// it did.
     fn waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
         if let State::Stopped(timer) = &mut self.state {
             let over = timer.as_mut().poll(cx).is_ready();
@@ -160,7 +167,7 @@ impl Reader {
         over
     }
 
-    /// Bytes came: the silence is over.
+    /// Restarts the idle timer after bytes have arrived.
     fn rearm(&mut self) {
         if let (Some(idle), Some(limit)) = (&mut self.idle, self.call.idle) {
             idle.as_mut().reset(Instant::now() + limit);
@@ -168,7 +175,7 @@ impl Reader {
     }
 }
 
-/// Tells whoever wants to know what came over the wire.
+/// Reports a received event to the payload tap, if anything listens.
 fn tell(call: &Call, name: &str, data: &str) {
     if !call.tap.is_wanted() {
         return;
@@ -186,7 +193,7 @@ fn tell(call: &Call, name: &str, data: &str) {
     });
 }
 
-/// What came is no event stream: an error told with a good status, or something else entirely.
+/// Describes a response that is not an event stream: an error with a 2xx status, or other content.
 fn no_stream(bare: &str) -> Failure {
     let value = serde_json::from_str::<serde_json::Value>(bare.trim());
     let first = |value: &serde_json::Value| value.get(0).cloned().unwrap_or_else(|| value.clone());
@@ -200,7 +207,7 @@ fn no_stream(bare: &str) -> Failure {
         Ok(_) => {
             let failure = Failure::of(
                 FailureReason::Unreadable,
-                "the service answered with JSON instead of a stream of events; is the address right?",
+                "the service returned JSON instead of an event stream; check the address",
             );
             Failure { should_retry: Some(false), ..failure }
         }
@@ -208,7 +215,7 @@ fn no_stream(bare: &str) -> Failure {
             let mut failure = Failure::from_body(bare);
             failure.reason = Some(FailureReason::Unreadable);
             failure.should_retry = Some(false);
-            failure.message.push_str("; is the address right?");
+            failure.message.push_str("; check the address");
             failure
         }
     }

@@ -1,13 +1,13 @@
-//! Gemma's own notation: `call:name{key:<|"|>text<|"|>,count:3,list:[1,2]}`.
+//! Parses Gemma's notation of calls: `call:name{key:<|"|>text<|"|>,count:3,list:[1,2]}`.
 
 use serde_json::{Map, Number, Value};
 
 use super::parse::Call;
 
-/// Deeper values are no arguments.
+/// More deeply nested values are rejected, to bound the recursion.
 const DEEPEST: usize = 32;
 
-/// Reads one call; `quote` stands around texts.
+/// Parses one call; `quote` encloses texts.
 pub(super) fn call(body: &str, quote: &str) -> Option<Call> {
     let body = body.trim().strip_prefix("call:")?;
     let open = body.find('{')?;
@@ -41,7 +41,7 @@ impl Reader<'_> {
             return self.list(depth);
         }
         if self.rest.starts_with('"') {
-            // Some write plain JSON texts all the same.
+            // Some models write JSON strings instead.
             let mut texts = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
             let text = texts.next()?.ok()?;
             self.rest = &self.rest[texts.byte_offset()..];

@@ -1,4 +1,4 @@
-//! Finding calls in text, as it comes.
+//! Finds calls in streamed text.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 use super::{gemma, parse};
 use crate::profile::TextCallForm;
 
-/// A call longer than this is no call.
+/// A longer call is treated as text.
 const LONGEST: usize = 512 << 10;
 
-/// What was found.
+/// Text or a call, in the order of the stream.
 #[derive(Debug, PartialEq)]
 pub(super) enum Found {
     Text(String),
     Call { name: String, input: Value },
 }
 
-/// How a form begins and ends.
+/// The opening and closing marks of one form.
 struct Mark {
     form: TextCallForm,
     open: &'static str,
-    /// None goes on to the end of the answer.
+    /// `None`: the call extends to the end of the answer.
     close: Option<&'static str>,
 }
 
@@ -48,16 +48,16 @@ fn marks(form: TextCallForm) -> &'static [Mark] {
     }
 }
 
-/// Reads text for calls.
+/// Splits streamed text into calls and other text.
 pub(super) struct Scanner {
     marks: Vec<&'static Mark>,
     tools: Arc<[ToolSpec]>,
-    /// Text that may be the beginning of a call, or inside of one.
+    /// Text that may be the start of a call, or that is inside one.
     buffer: String,
     inside: Option<&'static Mark>,
-    /// Where to look for the end of the call from.
+    /// The offset from which to search for the closing mark.
     looked: usize,
-    /// Whether white space belongs between two calls rather than to the answer.
+    /// Whether leading white space separates two calls and is dropped.
     after_call: bool,
     at_line_start: bool,
     pub(super) found: Vec<Found>,
@@ -82,7 +82,7 @@ impl Scanner {
         }
     }
 
-    /// More text. With `plain`, all of it is text.
+    /// Adds text. With `plain`, the text is not parsed for calls.
     pub(super) fn push(&mut self, text: &str, plain: bool) {
         if text.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Scanner {
         self.run(plain, false);
     }
 
-    /// No more text for now.
+    /// Ends the text for now: the buffered rest is emitted.
     pub(super) fn finish(&mut self, plain: bool) {
         self.run(plain, true);
         let rest = std::mem::take(&mut self.buffer);
@@ -121,7 +121,7 @@ impl Scanner {
         }
     }
 
-    /// Hands on text up to where a call may begin. Whether one does.
+    /// Emits text up to a possible start of a call. Returns whether a call starts.
     fn look_for_begin(&mut self, last: bool) -> bool {
         let mut from = 0;
         let begin = loop {
@@ -131,7 +131,7 @@ impl Scanner {
                 .filter_map(|mark| Some((self.buffer.get(from..)?.find(mark.open)? + from, *mark)))
                 .min_by_key(|(at, _)| *at);
             match next {
-                // A fence begins a line, or it is no fence.
+                // A fence counts only at the start of a line.
                 Some((at, mark)) if mark.form == TextCallForm::Fenced && !self.begins_line(at) => {
                     from = at + 1;
                 }
@@ -164,7 +164,7 @@ impl Scanner {
         }
     }
 
-    /// Reads the call when its end is there. Whether anything was decided.
+    /// Parses the call if its closing mark has arrived. Returns whether the scan can continue.
     fn look_for_end(&mut self, mark: &'static Mark, last: bool) -> bool {
         let end = match mark.close {
             Some(close) => self
@@ -179,7 +179,7 @@ impl Scanner {
             None if last => (self.buffer.len(), 0),
             None if self.buffer.len() > LONGEST => return self.give_up(mark),
             None => {
-                // The end may be cut in two.
+                // The closing mark may be split across chunks.
                 let close = mark.close.map_or(0, str::len);
                 let looked = self.buffer.len().saturating_sub(close).max(mark.open.len());
                 self.looked = floor(&self.buffer, looked);
@@ -208,7 +208,7 @@ impl Scanner {
                 self.found.extend(calls);
                 true
             }
-            // The mark of the end may be inside of an argument: a JSON that is not whole yet.
+            // The closing mark may be part of an argument, if the JSON is still incomplete.
             _ if length > 0 && !last && parse::is_cut(body) && self.buffer.len() < LONGEST => {
                 self.looked = end + length;
                 true
@@ -217,7 +217,7 @@ impl Scanner {
         }
     }
 
-    /// It was no call: its mark is text, and what follows is looked at again.
+    /// Treats the opening mark as text and scans what follows again.
     fn give_up(&mut self, mark: &'static Mark) -> bool {
         self.inside = None;
         let text: String = self.buffer.drain(..mark.open.len().min(self.buffer.len())).collect();
@@ -247,7 +247,7 @@ impl Scanner {
     }
 }
 
-/// How much of a text's end may be the beginning of one of these.
+/// Returns how many bytes at the end of a text may be the start of one of the marks.
 pub(super) fn held(text: &str, marks: &[&str]) -> usize {
     let longest = |mark: &&str| {
         (1..mark.len())
@@ -257,7 +257,7 @@ pub(super) fn held(text: &str, marks: &[&str]) -> usize {
     marks.iter().filter_map(longest).max().unwrap_or(0)
 }
 
-/// The last place at or before this one that does not cut a letter.
+/// Returns the last character boundary at or before a position.
 fn floor(text: &str, mut at: usize) -> usize {
     while at > 0 && !text.is_char_boundary(at) {
         at -= 1;

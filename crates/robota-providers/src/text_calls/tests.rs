@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::fuzzing::{local_quirks, read_text};
 
-/// What a text comes to: words in `T`, reasoning in `R`, calls by name and arguments.
+/// Decodes a text: text as `T`, reasoning as `R`, calls by name and arguments.
 fn seen(text: &str) -> Vec<String> {
     show(&read_text(&[text.to_owned()], &local_quirks()))
 }
@@ -38,7 +38,7 @@ fn every_form_of_call() {
         "[TOOL_CALLS]read[ARGS]{\"path\":\"a.txt\"}",
         "```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n```",
         "<tool_call>{\"name\":\"read\",\"parameters\":\"{\\\"path\\\":\\\"a.txt\\\"}\"}</tool_call>",
-        // Without its end.
+        // Without a closing mark.
         "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}",
     ];
     for form in forms {

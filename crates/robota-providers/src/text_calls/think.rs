@@ -1,23 +1,23 @@
-//! Reasoning inside of text.
+//! Separates reasoning from text.
 
 use super::scan::held;
 use crate::profile::ThinkMark;
 
-/// Gets pieces: whether it is reasoning, and the words.
+/// Receives pieces: whether the piece is reasoning, and its text.
 pub(super) type OnPiece<'a> = &'a mut dyn FnMut(bool, &str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing but white space so far.
+    /// Only white space so far.
     Start,
     Text,
-    /// Reasoning that ends with this.
+    /// Inside reasoning that ends with this mark.
     Thought(&'static str),
-    /// After reasoning: line breaks belong to neither.
+    /// After reasoning: line breaks belong to neither reasoning nor text.
     After,
 }
 
-/// Tells reasoning from words.
+/// Splits streamed text into reasoning and other text.
 #[derive(Debug)]
 pub(super) struct Thoughts {
     think: bool,
@@ -28,9 +28,9 @@ pub(super) struct Thoughts {
 
 const THINK: (&str, &str) = ("<think>", "</think>");
 const CHANNEL: (&str, &str) = ("<|channel>", "<channel|>");
-/// The name of the channel that reasoning is in.
+/// The name of the channel that holds reasoning.
 const CHANNEL_NAME: &str = "thought\n";
-/// Begins a call, and ends reasoning that forgot to end.
+/// Starts a call, and also ends reasoning that has no closing mark.
 const CALL: &str = "<|tool_call>";
 
 impl Thoughts {
@@ -51,7 +51,7 @@ impl Thoughts {
         self.run(false, on);
     }
 
-    /// No more words for now: what was held back is what it looks like.
+    /// Ends the text for now: an incomplete mark in the buffer is emitted as it is.
     pub(super) fn finish(&mut self, on: OnPiece<'_>) {
         self.run(true, on);
         let rest = std::mem::take(&mut self.buffer);

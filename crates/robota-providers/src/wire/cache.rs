@@ -1,5 +1,5 @@
-//! Requests from round to round: a message is written once, and its bytes are used again as
-//! long as the conversation keeps it.
+//! Caches encoded messages between requests: each message is encoded once for as long as it is part
+//! of the conversation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,27 +15,27 @@ use super::plan::{Plan, Step};
 use super::{Body, Encode, Piece, Side};
 use crate::profile::{Quirks, Wire};
 
-/// Every so many entries, those of messages nobody keeps any more are thrown out.
+/// The number of entries after which those of dropped messages are removed.
 const SWEEP: usize = 64;
 
 struct Entry {
-    /// Holds the place in memory, so that another message cannot be taken for this one.
+    /// Keeps the allocation reserved, so that a later message cannot have the same address.
     message: Weak<Message>,
     print: u64,
     written: Written,
 }
 
-/// A message's bytes, and what of it is not in them.
+/// The encoded pieces of a message, and what was left out of them.
 #[derive(Clone)]
 struct Written {
     pieces: Arc<[Piece]>,
     left_out: LeftOut,
 }
 
-/// Tools, and their bytes.
+/// Tools and their encoding.
 type WrittenTools = (Arc<[ToolSpec]>, Arc<[u8]>);
 
-/// The bytes of messages, by where the conversation keeps them.
+/// The encoded messages, by the address of the message in memory.
 #[derive(Default)]
 pub(crate) struct PieceCache {
     entries: Mutex<HashMap<usize, Entry>>,
@@ -60,7 +60,7 @@ impl PieceCache {
     }
 }
 
-/// What does not change between the requests of one provider.
+/// Encodes the requests of one provider.
 pub(crate) struct Writer<'a> {
     pub(crate) wire: Wire,
     pub(crate) encoder: &'a dyn Encode,
@@ -70,7 +70,7 @@ pub(crate) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes a request.
+    /// Encodes a request body.
     pub(crate) async fn body(
         &self,
         request: &ModelRequest,
@@ -109,7 +109,8 @@ impl Writer<'_> {
                         Some(written) => written,
                         None => {
                             let written = write(message);
-                            // An attachment that is missing now may be there next time.
+                            // A missing attachment may be available for the next request, so this
+                            // is not cached.
                             if written.left_out.missing == 0 {
                                 self.cache.put(kept, print, written.clone());
                             }
@@ -132,7 +133,7 @@ impl Writer<'_> {
         Body { bytes: self.encoder.body(&frame, &pieces), left_out }
     }
 
-    /// The tools, written once for as long as they stay the same.
+    /// Returns the encoded tools; encodes them again only if they changed.
     fn tools(&self, request: &ModelRequest) -> Arc<[u8]> {
         let mut kept = self.cache.tools.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((tools, written)) = &*kept
@@ -147,7 +148,7 @@ impl Writer<'_> {
         written
     }
 
-    /// The attachments of messages that are not written yet.
+    /// Loads the attachments of messages that are not in the cache.
     async fn load(&self, request: &ModelRequest, plan: &Plan<'_>) -> HashMap<String, Vec<u8>> {
         let mut loaded = HashMap::new();
         let store = self.blobs;
@@ -168,10 +169,10 @@ impl Writer<'_> {
             match store.get(&blob).await {
                 Ok(Some(bytes)) => drop(loaded.insert(blob.sha256.clone(), bytes)),
                 Ok(None) => {
-                    tracing::warn!(blob = %blob.sha256, "an attachment is not there any more");
+                    tracing::warn!(blob = %blob.sha256, "attachment not found in the blob store");
                 }
                 Err(error) => {
-                    tracing::warn!(blob = %blob.sha256, %error, "an attachment cannot be read");
+                    tracing::warn!(blob = %blob.sha256, %error, "cannot read an attachment");
                 }
             }
         }

@@ -1,5 +1,5 @@
-//! What encoders share: a conversation is written message by message, each into pieces that
-//! stay the same from round to round.
+//! The encoder trait and shared helpers. A conversation is encoded message by message into pieces
+//! that stay the same from round to round.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,28 +17,28 @@ use super::{MODEL_KEY, WIRE_KEY};
 use crate::json::push_json;
 use crate::profile::{Quirks, Wire};
 
-/// Whose turn a piece belongs to.
+/// The role that a piece belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The user's, tool results included.
+    /// The user, including tool results on wires that send them in user messages.
     User,
-    /// The model's.
+    /// The model.
     Model,
-    /// Tool results, where a wire keeps them apart.
+    /// Tool results, on wires that separate them from user messages.
     Tool,
 }
 
-/// Elements of JSON, separated by commas: parts of a message, or messages.
+/// JSON elements, separated by commas: parts of a message, or whole messages.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) side: Side,
     pub(crate) json: Vec<u8>,
-    /// Whether a cache marker can be put into the last element.
+    /// Whether the last element can hold a cache marker.
     pub(crate) markable: bool,
 }
 
 impl Piece {
-    /// The elements as a piece; none when there are none.
+    /// Creates a piece from elements; returns `None` if there are none.
     pub(crate) fn new(side: Side, elements: &[Value]) -> Option<Self> {
         let last = elements.last()?;
         let mut json = Vec::new();
@@ -54,7 +54,7 @@ impl Piece {
     }
 }
 
-/// What could not be sent as it is, counted.
+/// Counts the parts of a conversation that could not be sent unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
     pub(crate) reasoning: Cell<u64>,
@@ -68,7 +68,7 @@ impl Lost {
         cell.set(cell.get() + 1);
     }
 
-    /// What was counted since the last time.
+    /// Returns the counts and resets them.
     pub(crate) fn take(&self) -> LeftOut {
         LeftOut {
             reasoning: self.reasoning.take(),
@@ -79,7 +79,7 @@ impl Lost {
     }
 }
 
-/// What there is to tell about a request, as scalars.
+/// Returns the metadata of a request's payload event: the counts that are not zero.
 pub(crate) fn facts(left_out: &LeftOut) -> Map<String, Value> {
     let all = [
         ("dropped_reasoning", left_out.reasoning),
@@ -91,7 +91,7 @@ pub(crate) fn facts(left_out: &LeftOut) -> Map<String, Value> {
     told.map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
-/// What an encoder needs beside a message.
+/// What an encoder needs in addition to a message.
 pub(crate) struct Cx<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) wire: Wire,
@@ -101,23 +101,24 @@ pub(crate) struct Cx<'a> {
     pub(crate) lost: &'a Lost,
 }
 
-/// A picture or a document, as far as it can be sent.
+/// An attachment in the form in which it can be sent.
 pub(crate) enum Media {
     Image(String),
     Document(String),
-    /// It cannot be sent; these words stand for it.
+    /// The attachment is sent as this text: its content, or a note that replaces it.
     Words(String),
 }
 
 impl Cx<'_> {
-    /// Whether a block goes back to this wire and model.
+    /// Returns whether a block was written by this wire and model, and can be sent back.
     pub(crate) fn is_ours(&self, extra: &Map<String, Value>) -> bool {
         extra.get(WIRE_KEY).and_then(Value::as_str) == Some(self.wire.name())
             && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(self.model)
     }
 
-    /// Counts proofs of reasoning beside words and calls that only another model can read. Those
-    /// of whole thoughts are counted where they are written.
+    /// Counts signatures on text and calls that only another model can read. Signatures of
+    /// reasoning
+    /// blocks are counted where those are encoded.
     pub(crate) fn count_foreign_proofs(&self, message: &Message) {
         for block in &message.content {
             let extra = match block {
@@ -131,8 +132,8 @@ impl Cx<'_> {
         }
     }
 
-    /// What an opaque block holds, if it is this wire's. `any_model` when it does not matter
-    /// which model wrote it.
+    /// Returns the value of an opaque block if it came from this wire, and from this model unless
+    /// `any_model` is set.
     pub(crate) fn own<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
         let model = block.extra.get(MODEL_KEY).and_then(Value::as_str);
         let own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
@@ -142,7 +143,7 @@ impl Cx<'_> {
         own.then_some(&block.value)
     }
 
-    /// A picture's bytes in base64, or what stands for it.
+    /// Encodes an attachment as base64, or returns the text that replaces it.
     pub(crate) fn media(&self, image: &Image) -> Media {
         let is_image = image.media_type.starts_with("image/");
         let is_text = image.media_type.starts_with("text/");
@@ -162,7 +163,7 @@ impl Cx<'_> {
                 image.media_type, image.blob.bytes
             ));
         };
-        // Every service reads words.
+        // Every service accepts text, so text files are sent as text.
         if is_text {
             return Media::Words(String::from_utf8_lossy(bytes).into_owned());
         }
@@ -171,62 +172,64 @@ impl Cx<'_> {
     }
 }
 
-/// A request's body, and what there is to tell about it.
+/// An encoded request body.
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
-    /// What of the conversation is not in it, written now or before.
+    /// What was left out of the conversation, including in messages that were encoded earlier.
     pub(crate) left_out: LeftOut,
 }
 
-/// What goes around the conversation.
+/// Everything in a request apart from the encoded messages.
 pub(crate) struct Frame<'a> {
     pub(crate) request: &'a ModelRequest,
     pub(crate) quirks: &'a Quirks,
-    /// Options of the vendor, the settings and the request, put together.
+    /// The merged options of the vendor, the settings and the request.
     pub(crate) options: &'a Map<String, Value>,
     pub(crate) web: NativeWeb,
-    /// The tools, written, without brackets.
+    /// The encoded tools, without the enclosing brackets.
     pub(crate) tools: &'a [u8],
-    /// Whether the conversation has tool calls in it.
+    /// Whether the conversation contains tool calls.
     pub(crate) has_calls: bool,
-    /// How many of the pieces belong to the conversation.
+    /// How many of the pieces are part of the conversation. The rest is for this call only and gets
+    /// no
+    /// cache marker.
     pub(crate) lasting: usize,
 }
 
-/// Writes requests of one wire.
+/// Encodes requests for one wire.
 pub(crate) trait Encode: Send + Sync {
-    /// What it asks of ids.
+    /// Returns what the wire requires of tool call ids.
     fn ids(&self, quirks: &Quirks) -> IdRule;
 
-    /// A message's pieces.
+    /// Encodes a message.
     fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece>;
 
-    /// Results for calls that nobody answered.
+    /// Encodes results for calls that have none.
     fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece>;
 
-    /// The whole body.
+    /// Encodes the whole request body.
     fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8>;
 
-    /// Where a call goes, below the service's address.
+    /// Returns the URL of a model call.
     fn call_url(&self, base: &Url, model: &str) -> Url;
 
-    /// Tools, one element each.
+    /// Encodes tools, one element per tool.
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value>;
 
-    /// Where tokens are counted, and the body that asks; none when the wire cannot.
+    /// Returns the URL and body of a token count request, or `None` if the wire has no such call.
     fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)>;
 
-    /// The count in such an answer.
+    /// Reads the count from the response to such a request.
     fn counted(&self, answer: &Value) -> Option<u64> {
         ["input_tokens", "totalTokens"].iter().find_map(|key| answer.get(key)?.as_u64())
     }
 }
 
-/// What a user is made to say when a conversation begins with an answer, as one may that was
-/// shortened: some services want a user's words first.
+/// A user message for a conversation that starts with an assistant message, which can happen after
+/// compaction: some services require a user message first.
 pub(crate) const OPENING: &str = "[The conversation goes on.]";
 
-/// A call's arguments as an object, which is all that services take.
+/// Returns the arguments of a call as an object, because services accept nothing else.
 pub(crate) fn arguments(input: &ToolInput) -> Value {
     match input {
         ToolInput::Json(value @ Value::Object(_)) => value.clone(),
@@ -236,8 +239,8 @@ pub(crate) fn arguments(input: &ToolInput) -> Value {
     }
 }
 
-/// A tool's name as services take it: a name in the conversation may be another service's, or
-/// what a model made up.
+/// Replaces characters that services reject in a tool's name: a name in the conversation may come
+/// from another service, or a model may have invented it.
 pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     if (1..=64).contains(&name.len()) && name.chars().all(fits) {
@@ -248,7 +251,7 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(if name.is_empty() { "unnamed".to_owned() } else { name })
 }
 
-/// An address with more path behind it. What it has for a query stays.
+/// Appends a path to an address and keeps its query.
 pub(crate) fn below(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -264,7 +267,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Url {
     url
 }
 
-/// The fields of a body one after the other, in the order in which they are put in.
+/// Builds a JSON object whose fields keep the order in which they are added.
 pub(crate) struct Object(Vec<u8>);
 
 impl Object {
@@ -272,7 +275,7 @@ impl Object {
         Self(vec![b'{'])
     }
 
-    /// The place of a field's value.
+    /// Writes a key and returns the buffer for its value.
     pub(crate) fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if self.0.len() > 1 {
             self.0.push(b',');
@@ -299,7 +302,7 @@ impl Object {
     }
 }
 
-/// The blobs a message needs to be written.
+/// Returns the blobs that are needed to encode a message.
 pub(crate) fn blobs_of(message: &Message) -> Vec<&BlobRef> {
     use robota_core::message::ResultBlock;
 

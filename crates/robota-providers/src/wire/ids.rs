@@ -1,21 +1,21 @@
-//! Ids of tool calls, as each wire takes them.
+//! Tool call ids, in the form that each wire accepts.
 
 use robota_core::ids::CallId;
 use sha2::{Digest as _, Sha256};
 
-/// What a wire asks of ids.
+/// What a wire requires of tool call ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdRule {
-    /// Anything that is not empty; may repeat from turn to turn.
+    /// Any id that is not empty; ids may repeat between turns.
     Any,
-    /// Letters, digits, `_` and `-`, at most 64 of them, each id once in a conversation.
+    /// Letters, digits, `_` and `-`, at most 64 characters, unique in a conversation.
     Plain,
-    /// Nine letters and digits.
+    /// Exactly nine letters and digits, unique in a conversation.
     Alnum9,
 }
 
 impl IdRule {
-    /// Whether an id can be sent as it is.
+    /// Returns whether an id can be sent unchanged.
     pub(crate) fn takes(self, id: &str) -> bool {
         match self {
             Self::Any => !id.is_empty(),
@@ -29,7 +29,7 @@ impl IdRule {
         }
     }
 
-    /// Whether an id must not come twice.
+    /// Returns whether an id may occur only once in a conversation.
     pub(crate) fn unique(self) -> bool {
         match self {
             Self::Any => false,
@@ -37,7 +37,7 @@ impl IdRule {
         }
     }
 
-    /// An id in place of one that cannot be sent: always the same for the same call.
+    /// Generates an id to replace one that cannot be sent. The same call always gets the same id.
     pub(crate) fn make(self, call: &CallId) -> String {
         const LETTERS: &[u8; 62] =
             b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_ids_are_taken_and_stable() {
+    fn generated_ids_are_accepted_and_stable() {
         for rule in [IdRule::Any, IdRule::Plain, IdRule::Alnum9] {
             let id = rule.make(&"0193-a".into());
             assert!(rule.takes(&id), "{id}");

@@ -1,4 +1,4 @@
-//! Requests of all wires, side by side.
+//! Tests of the requests of all wires.
 
 mod moving;
 mod quirks;
@@ -25,7 +25,7 @@ use crate::profile::{Quirks, Wire};
 const PNG: &[u8] = b"\x89PNG picture";
 const PDF: &[u8] = b"%PDF document";
 
-/// Two attachments, and how often they were asked for.
+/// A blob store with two attachments that counts the reads.
 #[derive(Default)]
 struct Attachments(AtomicUsize);
 
@@ -42,7 +42,7 @@ impl Blobs for Attachments {
     }
 }
 
-/// One provider's worth of writing.
+/// The encoder, options and cache of one provider.
 struct Bench {
     wire: Wire,
     quirks: Quirks,
@@ -102,7 +102,7 @@ fn tool_use(call: &str, id: &str, name: &str, input: Value) -> ToolUse {
     ToolUse::new(call.into(), id, name, ToolInput::Json(input))
 }
 
-/// A conversation with everything in it that every wire can say.
+/// A conversation with everything that all wires can encode.
 fn conversation() -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let read = tool_use("c1", "toolu_1", "read", json!({"path": "a.txt"}));

@@ -1,4 +1,4 @@
-//! A server as small as can be: it answers one request after the other with what it was given.
+//! A minimal HTTP server that answers requests in order with prepared responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,20 +7,20 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
-/// What happens after the last chunk.
+/// What the server does after the last chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The answer is over, the connection stays.
+    /// Ends the response and keeps the connection open.
     Keep,
-    /// The answer is over, as the closed connection shows.
+    /// Ends the response by closing the connection.
     Close,
-    /// The connection is closed in the middle of the answer.
+    /// Closes the connection in the middle of the response.
     Drop,
-    /// Nothing, until the other side goes away.
+    /// Sends nothing more until the client disconnects.
     Hang,
 }
 
-/// One answer.
+/// One prepared response.
 #[derive(Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -40,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// A whole body.
+    /// A complete body.
     pub(crate) fn body(status: u16, body: &str) -> Self {
         Self { status, headers: Vec::new(), chunks: vec![body.to_owned()], after: After::Keep }
     }
@@ -75,7 +75,7 @@ pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) connections: Arc<AtomicUsize>,
     received: Arc<Mutex<Vec<Received>>>,
-    /// Told when a hanging connection was closed by the other side.
+    /// Notified when the client has closed a hanging connection.
     pub(crate) gone: Arc<Notify>,
 }
 

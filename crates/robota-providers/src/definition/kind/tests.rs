@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Stands for a provider: not sized, neither `Clone` nor `Debug`.
+/// A product type that is unsized and neither `Clone` nor `Debug`, like `dyn Provider`.
 trait Product: Send + Sync {
     fn config(&self) -> &ProviderConfig;
 }
@@ -40,7 +40,7 @@ fn core_05_found_by_type_or_alias_in_any_case() {
     assert_eq!(found("alpha"), Some("alpha"));
     assert_eq!(found("ALPHA"), Some("alpha"));
     assert_eq!(found(" Al "), Some("alpha"));
-    // The type `beta` wins over the alias `Beta`, wherever it stands in the list.
+    // The type `beta` takes precedence over the alias `Beta`, wherever it is in the list.
     assert_eq!(found("BETA"), Some("beta"));
     assert_eq!(found("gamma"), None);
     assert_eq!(found(""), None);
@@ -81,7 +81,7 @@ fn core_05_the_factory_gets_settings_with_defaults() {
     assert_eq!(config.model.as_deref(), Some("m-1"));
     assert_eq!(config.base_url.as_deref(), Some("http://localhost:1"), "settings win");
     assert_eq!(config.timeout, Some(Duration::from_secs(60)));
-    assert_eq!(config.options, options, "passed through untouched");
+    assert_eq!(config.options, options, "passed through unchanged");
 }
 
 #[test]

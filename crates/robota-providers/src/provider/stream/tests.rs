@@ -61,7 +61,7 @@ async fn a_stream_without_its_end_is_truncated_and_keeps_what_came() {
     assert_eq!(error.reason, Some(FailureReason::Truncated));
     assert!(error.retryable());
     assert_eq!(error.request_id.as_deref(), Some("req_9"));
-    // Cut in the middle of an event, it is truncated too, not unreadable.
+    // A stream that is cut in the middle of an event is truncated too, not unreadable.
     let items = all(reader(chunks(&[HI, "data: {\"choices\":[{\"del"]), call())).await;
     let error = items.last().unwrap().clone().unwrap_err();
     assert_eq!(error.reason, Some(FailureReason::Truncated));
@@ -102,7 +102,7 @@ async fn core_14_silence_ends_a_call_and_bytes_put_it_off() {
     let items = all(reader(bytes, Call { idle: Some(idle), ..call() })).await;
     assert_eq!(items.len(), 4);
     assert_eq!(items[3].clone().unwrap_err(), ProviderError::idle(idle));
-    assert!(started.elapsed() > Duration::from_secs(36), "nine, nine, nine, and then the silence");
+    assert!(started.elapsed() > Duration::from_secs(36), "three times nine seconds, then the idle timeout");
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn the_end_does_not_wait_for_a_connection_that_stays_open() {
     assert!(started.elapsed() <= DRAIN * 2);
 }
 
-/// A wire that ends an answer with its bytes only, or a service that leaves out the end mark.
+/// A wire where an answer ends only with the body, or a service that omits the end mark.
 #[tokio::test(start_paused = true)]
 async fn core_14_a_model_that_stopped_is_waited_for_a_moment_only() {
     const LATE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2,\"total_tokens\":5}}\n\n";
@@ -122,7 +122,7 @@ async fn core_14_a_model_that_stopped_is_waited_for_a_moment_only() {
         tokio::time::sleep(AFTERMATH / 2).await;
         Ok(Bytes::from_static(LATE.as_bytes()))
     });
-    // Comments put nothing off.
+    // Comments do not extend the wait.
     let comments = stream::unfold((), |()| async {
         tokio::time::sleep(AFTERMATH / 4).await;
         Some((Ok(Bytes::from_static(b": still here\n\n")), ()))
@@ -138,10 +138,10 @@ async fn core_14_a_model_that_stopped_is_waited_for_a_moment_only() {
         Delta::Usage(usage) => Some(usage.total()),
         _ => None,
     });
-    assert_eq!(cost, Some(5), "what it cost came in time: {items:?}");
+    assert_eq!(cost, Some(5), "the usage arrived in time: {items:?}");
 
     let gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
-    // A record that never becomes whole is not waited for either.
+    // An incomplete event is not waited for either.
     let bytes = chunks(&[gemini, "data: {\"usageMeta"]).chain(stream::pending()).boxed();
     let started = Instant::now();
     let wire = Wire::GeminiGenerateContent;
@@ -187,5 +187,5 @@ async fn an_error_in_the_stream_hides_the_key() {
     let items = all(reader(chunks(&[HI, error]), call())).await;
     let error = items[1].clone().unwrap_err();
     assert_eq!(error.to_string(), "Acme: bad key [REDACTED] (invalid_api_key, request req_9)");
-    assert_eq!(items.len(), 2, "nothing comes after a failure");
+    assert_eq!(items.len(), 2, "nothing follows a failure");
 }

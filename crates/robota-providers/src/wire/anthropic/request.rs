@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::catalogue::DEFAULT_MAX_OUTPUT;
 use robota_core::message::{
@@ -16,10 +16,10 @@ use crate::wire::encode::{
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Marks the end of what is worth keeping in the service's cache.
+/// Marks the end of a prefix that the service should cache.
 const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 
-/// Writes requests of this wire.
+/// Encodes requests for the Anthropic Messages wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -30,7 +30,8 @@ impl Encode for Encoder {
     fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
         let side = match message.role() {
             Role::Assistant => Side::Model,
-            // Only the newest models take instructions in the middle: everybody takes a user's.
+            // Only the newest models accept system messages inside a conversation; all accept user
+            // messages.
             Role::User | Role::Tool | Role::System => Side::User,
         };
         let mut elements = Vec::new();
@@ -129,7 +130,7 @@ fn element(message: &Message, at: usize, block: &Block, cx: &Cx<'_>, out: &mut V
                 json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}),
             ),
             Some(_) => Lost::count(&cx.lost.reasoning),
-            // Words without a proof are for people: no service takes them back.
+            // Reasoning without a signature is for display only: no service accepts it back.
             None => {}
         },
         Block::Image(image) => out.push(media(image, cx)),
@@ -151,7 +152,8 @@ fn element(message: &Message, at: usize, block: &Block, cx: &Cx<'_>, out: &mut V
     }
 }
 
-/// Whether a server tool's result is in the same answer, or the answer is paused right at it.
+/// Returns whether the result of a server tool is in the same answer, or the answer was paused at
+/// this call.
 fn has_result(message: &Message, at: usize, call: &Value) -> bool {
     let paused = at + 1 == message.content.len() && message.state() == MessageState::Complete;
     paused
@@ -220,7 +222,7 @@ fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
         add(&frame.quirks.web_fetch, "web_fetch");
     }
     if tools.is_empty() && frame.has_calls {
-        // A conversation with calls in it is refused without tools.
+        // The service rejects a conversation that contains calls if the request has no tools.
         push_json(
             &mut tools,
             &json!({
@@ -243,7 +245,7 @@ fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
     out.push(b']');
 }
 
-/// Puts a marker into the object that was written last.
+/// Inserts a cache marker into the object that was written last.
 fn mark(out: &mut Vec<u8>) {
     if out.pop().is_some() {
         out.extend_from_slice(MARKER);
@@ -282,7 +284,7 @@ fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], marked: bool, out: &mut 
     out.push(b']');
 }
 
-/// The last markable pieces of the last user turns.
+/// Returns the indices of the last markable pieces of the last `turns` user turns.
 pub(crate) fn last_user_turns(pieces: &[&Piece], turns: usize) -> Vec<usize> {
     let mut marks = Vec::new();
     let mut inside = false;

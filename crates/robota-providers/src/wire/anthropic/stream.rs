@@ -1,7 +1,8 @@
-//! Reading streams.
+//! Decodes streams.
 //!
-//! Blocks are handed on in the order in which they began. A block that begins before the one
-//! before it ended waits, except after plain text, which needs no end.
+//! Blocks are emitted in the order in which they started. A block that starts before the previous
+//! one
+//! has ended waits for it, unless the previous one is plain text, which needs no end.
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use crate::wire::decode::{Calls, Decode, Out, opaque, stop, thinking};
 
 const WIRE: Wire = Wire::AnthropicMessages;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
 pub(crate) const CITATIONS: &str = "anthropic-citations";
 
 #[derive(Deserialize)]
@@ -58,12 +59,12 @@ struct Piece<'a> {
     stop_reason: Str<'a>,
 }
 
-/// A block that has begun.
+/// A block that has started and was not emitted yet.
 struct Open {
     index: u64,
     ended: bool,
     kind: Kind,
-    /// Words that wait for the block before them.
+    /// Text that waits for an earlier block to end.
     held: String,
 }
 
@@ -75,7 +76,7 @@ enum Kind {
     Whole(Value),
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     open: VecDeque<Open>,
@@ -104,7 +105,7 @@ impl Decoder {
             self.open.iter().map(|block| block.index + 1).max().unwrap_or_default()
         });
         for block in &mut self.open {
-            // Its number is taken by another, or it is text, which needs no end.
+            // The index is reused by a new block, or the block is text, which needs no end.
             block.ended |= block.index == index || matches!(block.kind, Kind::Text { .. });
         }
         self.settle(out);
@@ -153,7 +154,8 @@ impl Decoder {
         let block = at.and_then(|at| self.open.get_mut(at));
         match (&*piece.kind, block) {
             ("text_delta", Some(block)) if !is_front => block.held.push_str(&piece.text),
-            // Words of a block that is not there, or that gave way, are still words.
+            // Text for an unknown block, or for one that was already emitted, is still part of the
+            // answer.
             ("text_delta", _) => push_text(piece.text, out),
             ("thinking_delta", Some(block)) => match &mut block.kind {
                 Kind::Thinking { text, .. } if is_front => {
@@ -201,7 +203,7 @@ impl Decoder {
         self.settle(out);
     }
 
-    /// Hands on what has ended, from the front.
+    /// Emits the blocks that have ended, from the front.
     fn settle(&mut self, out: &mut Out) {
         while self.open.front().is_some_and(|block| block.ended) {
             if let Some(block) = self.open.pop_front() {
@@ -211,7 +213,7 @@ impl Decoder {
         }
     }
 
-    /// Lets the first block say what it held back.
+    /// Emits the buffered text of the first block.
     fn flush(&mut self, out: &mut Out) {
         let Some(front) = self.open.front_mut() else { return };
         if front.held.is_empty() {
@@ -262,7 +264,7 @@ impl Decoder {
         }
     }
 
-    /// Totals overwrite; what is absent keeps its value.
+    /// Merges new usage totals: present fields overwrite, absent fields keep their value.
     fn count(&mut self, usage: &Value, out: &mut Out) {
         let Value::Object(usage) = usage else { return };
         for (key, value) in usage.iter().filter(|(_, value)| !value.is_null()) {
@@ -303,7 +305,7 @@ impl Decode for Decoder {
         let mut mended = None;
         let event: Event<'_> = match json::decode(data, &mut mended) {
             Ok(event) => event,
-            // Some servers put the end mark of another wire here.
+            // Some servers send the end mark of another wire.
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
             Err(failure) => return Err(failure),
         };

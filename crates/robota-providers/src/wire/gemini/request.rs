@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -14,11 +14,14 @@ use crate::wire::encode::{
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// What stands in for the signature of a call that has none: made by another model, or cut off.
+/// Replaces the signature of a call that has none, because another model wrote the call or the
+/// answer
+/// was cut off.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Writes requests of this wire. Ids of calls are not sent: results are told apart by their
-/// order and the tool's name.
+/// Encodes requests for the Gemini wire. Call ids are not sent: the service matches results to
+/// calls
+/// by order and tool name.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -33,7 +36,7 @@ impl Encode for Encoder {
         };
         let mut parts = Vec::new();
         let mut signed = false;
-        // All calls are answered together: what results cannot hold comes after them.
+        // All results must come together, so attachments, which results cannot hold, follow them.
         let mut pictures = Vec::new();
         for block in &message.content {
             match block {
@@ -133,7 +136,7 @@ fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
             Some(signature) if cx.is_ours(&thinking.extra) => out.push(json!({
                 "text": thinking.thinking, "thought": true, "thoughtSignature": signature})),
             Some(_) => Lost::count(&cx.lost.reasoning),
-            // Words without a proof are for people: no service takes them back.
+            // Reasoning without a signature is for display only: no service accepts it back.
             None => {}
         },
         Block::Image(image) => out.push(media(image, cx)),
@@ -142,7 +145,7 @@ fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
                 "name": tool_name(&call.name), "args": arguments(&call.input)}});
             match signature(&call.extra, cx) {
                 Some(signature) => part["thoughtSignature"] = signature.into(),
-                // Only the first call of an answer must have one.
+                // Only the first call of an answer must have a signature.
                 None if !*signed && cx.quirks.skip_signatures => {
                     part["thoughtSignature"] = NO_SIGNATURE.into();
                 }

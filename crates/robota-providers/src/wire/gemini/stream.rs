@@ -1,4 +1,5 @@
-//! Reading streams. Every event is a whole response with a few more parts; calls come whole.
+//! Decodes streams. Every event is a complete response object with the next parts; calls are never
+//! split.
 
 use robota_core::message::{Block, Text, ToolInput};
 use robota_core::provider::{Delta, FailureReason, StopReason};
@@ -15,7 +16,7 @@ use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
 
 const WIRE: Wire = Wire::GeminiGenerateContent;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with grounding data. They are kept, but never sent to a service.
 pub(crate) const GROUNDING: &str = "gemini-grounding";
 
 #[derive(Deserialize)]
@@ -73,7 +74,7 @@ struct Call<'a> {
     args: Option<Value>,
 }
 
-/// Counts come with nearly every event: read without a tree.
+/// Token counts. Nearly every event has them, so they are parsed without building a `Value`.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Counts {
@@ -97,7 +98,7 @@ struct CountsOut {
 }
 
 impl Counts {
-    /// In the one shape, by the one rule.
+    /// Converts the counts with the same function that all wires use.
     fn usage(self) -> Option<Usage> {
         let value = serde_json::to_value(CountsOut {
             prompt_token_count: self.prompt_token_count.0,
@@ -111,11 +112,11 @@ impl Counts {
     }
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     calls: Calls,
-    /// Reasoning since the last signature.
+    /// The reasoning since the last signature.
     thoughts: String,
     counts: Option<Counts>,
     stop: Option<StopReason>,
@@ -158,7 +159,7 @@ impl Decoder {
         match signature {
             None if text.is_empty() => {}
             None => out.push_back(Delta::Text(text.into_string())),
-            // A part with a signature goes back as it is, so it is not joined with others.
+            // A part with a signature must be sent back unchanged, so it is not joined with others.
             Some(signature) if text.is_empty() => {
                 let part = json!({"text": "", "thoughtSignature": signature});
                 out.push_back(opaque(WIRE, &self.model, part));
@@ -185,7 +186,7 @@ impl Decoder {
             extra.insert(SIGNATURE.to_owned(), signature.into());
         }
         let input = match args {
-            // Arguments as text, as other wires have them.
+            // Arguments as text, as on other wires.
             Value::String(text) => ToolInput::parse(&text),
             args => ToolInput::Json(args),
         };
@@ -217,7 +218,7 @@ impl Decoder {
                 StopReason::Refusal
             }
             word if word.starts_with("IMAGE_") => StopReason::Refusal,
-            // The model stumbled over its own syntax: the same request may well work.
+            // The model produced invalid syntax: the same request may succeed.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
                 let more = if message.is_empty() { String::new() } else { format!(": {message}") };
                 return Err(Failure::of(
@@ -246,7 +247,7 @@ impl Decode for Decoder {
         let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
             Ok(chunk) => chunk,
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
-            // An error in a list of its own.
+            // An error inside a list.
             Err(_) if data.trim_start().starts_with('[') => return Err(Failure::from_body(data)),
             Err(failure) => return Err(failure),
         };

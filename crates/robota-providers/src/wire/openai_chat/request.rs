@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -16,10 +16,11 @@ use crate::wire::encode::{
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Stands between a tool's result and a user's words where a service wants an answer there.
+/// The assistant message between a tool result and a user message, for services that require one
+/// there.
 const BRIDGE: &str = "Understood.";
 
-/// Writes requests of this wire.
+/// Encodes requests for the Chat Completions wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -130,7 +131,7 @@ fn piece(side: Side, element: Option<Value>) -> Vec<Piece> {
     element.and_then(|element| Piece::new(side, &[element])).into_iter().collect()
 }
 
-/// A user's words: text alone as a text, with anything beside it as parts.
+/// Encodes a user message: text alone as a string, text with attachments as parts.
 fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Option<Value> {
     let mut parts = Vec::new();
     for block in &message.content {
@@ -148,7 +149,7 @@ fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Option<Value> {
     Some(json!({"role": role, "content": content(parts)}))
 }
 
-/// Parts, or the text they are when they are nothing else.
+/// Returns the parts, or a string if all parts are text.
 fn content(parts: Vec<Value>) -> Value {
     let only_text = parts.iter().all(|part| part["type"] == "text");
     if !only_text {
@@ -168,7 +169,7 @@ fn media(image: &Image, cx: &Cx<'_>) -> Value {
     }
 }
 
-/// A name for a document, always the same for the same bytes.
+/// Returns a file name for a document, always the same for the same bytes.
 pub(crate) fn file_name(image: &Image) -> String {
     let kind = image.media_type.rsplit(['/', '+']).next().unwrap_or("bin");
     format!("{}.{kind}", image.blob.sha256.get(..12).unwrap_or("document"))
@@ -232,7 +233,7 @@ fn tool_call(call: &ToolUse, cx: &Cx<'_>) -> Value {
             "arguments": arguments(&call.input).to_string(),
         },
     });
-    // What a service put beside its call goes back with it.
+    // Extra content that the service attached to its call must be sent back with it.
     if let Some(extra) = call.extra.get("extra_content")
         && cx.is_ours(&call.extra)
     {
@@ -241,7 +242,7 @@ fn tool_call(call: &ToolUse, cx: &Cx<'_>) -> Value {
     written
 }
 
-/// Results, and then, in a user's message, the pictures that results cannot hold.
+/// Encodes results, followed by a user message with the attachments that results cannot hold.
 fn results(message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
     let mut answers = Vec::new();
     let mut pictures = Vec::new();
@@ -322,7 +323,7 @@ fn marked(text: &str) -> Value {
     json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
 }
 
-/// A user's message of text alone, with a cache marker in it.
+/// Adds a cache marker to a user message that consists of text only.
 fn with_marker(piece: &Piece) -> Option<Value> {
     let mut message: Value = serde_json::from_slice(&piece.json).ok()?;
     let text = message.get("content")?.as_str()?.to_owned();

@@ -1,8 +1,9 @@
-//! Reading streams.
+//! Decodes streams.
 //!
-//! Services differ here more than anywhere else: reasoning has three names, usage comes with any
-//! chunk, the end is told once, twice, or with no `[DONE]` after it; calls come in pieces or
-//! whole, with numbers or without.
+//! Services on this wire differ a lot: reasoning has three field names, usage can come with any
+//! chunk, the finish reason may come once or twice, with or without `[DONE]` after it, and calls
+//! may
+//! be split or whole, with or without an index.
 
 use std::fmt;
 
@@ -34,7 +35,7 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// Some services put a whole message in the stream.
+    /// Some services send a whole message in the stream.
     #[serde(borrow, default)]
     message: Option<Piece<'a>>,
     #[serde(borrow, default)]
@@ -79,7 +80,7 @@ struct FunctionPiece<'a> {
     arguments: Arguments<'a>,
 }
 
-/// Words, or a list of parts with words or reasoning in them.
+/// Text, or a list of parts that contain text or reasoning.
 #[derive(Default)]
 struct Content<'a> {
     text: Str<'a>,
@@ -93,7 +94,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             type Value = Content<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("words or parts")
+                f.write_str("a string or a list of parts")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -124,7 +125,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// A call while its pieces come in.
+/// A call whose pieces are still arriving.
 struct Call {
     index: Option<u64>,
     number: u32,
@@ -134,7 +135,7 @@ struct Call {
     extra: Map<String, Value>,
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     calls: Vec<Call>,
@@ -182,7 +183,7 @@ impl Decoder {
             out.push_back(Delta::Text(piece.refusal.into_string()));
         }
         if self.stop.is_some() {
-            // The calls were handed on when the end was told; this is a repetition.
+            // The calls were emitted with the finish reason; this is a repetition.
             return;
         }
         for call in piece.tool_calls.into_iter().flatten() {
@@ -199,7 +200,8 @@ impl Decoder {
         }
     }
 
-    /// Which call a piece belongs to; none when it begins another.
+    /// Returns the index of the call that a piece belongs to, or `None` if the piece starts a new
+    /// call.
     fn place(&self, piece: &CallPiece<'_>, name: &str) -> Option<usize> {
         let id = &*piece.id;
         let found = match piece.index.0 {
@@ -207,13 +209,13 @@ impl Decoder {
             None if !id.is_empty() => {
                 return self.calls.iter().rposition(|call| call.id == id);
             }
-            // Neither number nor id: a name begins a call, anything else goes on.
+            // Neither index nor id: a name starts a call, anything else continues the last one.
             None if !name.is_empty() => return None,
             None => self.calls.len().checked_sub(1),
         };
         let other = |at: &usize| {
             let call = &self.calls[*at];
-            // Another id with a name is another call, whatever number it has.
+            // A different id together with a name is another call, whatever its index is.
             !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty()
         };
         found.filter(|at| !other(at))
@@ -262,11 +264,11 @@ impl Decoder {
             "tool_calls" | "function_call" => StopReason::ToolUse,
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
             "content_filter" => StopReason::Refusal,
-            "error" => return Err(Failure::new("the service broke off its answer").code("error")),
+            "error" => return Err(Failure::new("the service aborted its answer").code("error")),
             other => StopReason::Other(other.to_owned()),
         };
         self.hand_on(out);
-        // Told twice, the first word counts.
+        // If the service sends two finish reasons, the first one counts.
         self.stop.get_or_insert(reason);
         Ok(())
     }
@@ -297,7 +299,7 @@ impl Decoder {
     }
 }
 
-/// Parts of an answer: words, or reasoning with words inside.
+/// Reads a part of an answer: text, or reasoning with text inside.
 fn read_part(part: &Value, out: &mut Out) {
     let text = |value: &Value| value.get("text").and_then(Value::as_str).map(str::to_owned);
     match part.get("type").and_then(Value::as_str) {
@@ -312,7 +314,8 @@ fn read_part(part: &Value, out: &mut Out) {
     }
 }
 
-/// Details come in pieces too: words of the same kind and number go on the ones before.
+/// Details also arrive in pieces: text of the same type and index is appended to the previous
+/// piece.
 fn merge_detail(details: &mut Vec<Value>, detail: Value) {
     let same = |last: &Value, key: &str| last.get(key) == detail.get(key);
     if let Some(last) = details.last_mut()

@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -14,7 +14,7 @@ use crate::wire::encode::{
 use crate::wire::openai_chat::file_name;
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Writes requests of this wire.
+/// Encodes requests for the Responses wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -50,7 +50,8 @@ impl Encode for Encoder {
                     "type": "function",
                     "name": tool.name,
                     "description": tool.description,
-                    // Left out, the service tries, and refuses schemas that do not fit.
+                    // If the field is missing, the service tries strict mode and rejects schemas
+                    // that do not fit.
                     "strict": strict.is_some(),
                     "parameters": strict.unwrap_or_else(|| schema::plain(&tool.input_schema)),
                 })
@@ -158,8 +159,8 @@ fn media(image: &Image, cx: &Cx<'_>) -> Value {
     }
 }
 
-/// An answer, item by item. Reasoning must be followed by what it led to, or the whole call is
-/// refused: without that, it is left out.
+/// Encodes an answer item by item. The service rejects a request in which a reasoning item is not
+/// followed by the item it led to, so trailing reasoning is left out.
 fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
     let mut items: Vec<Value> = Vec::new();
     for block in &message.content {
@@ -170,7 +171,7 @@ fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
                 "role": "assistant",
                 "content": [{"type": "output_text", "text": text.text}],
             })),
-            // The words of reasoning are for people; what goes back is the item beside them.
+            // The text of reasoning is for display; the opaque item that follows it is sent back.
             Block::Thinking(thinking) if thinking.signature.is_none() => {}
             Block::Thinking(_) => Lost::count(&cx.lost.reasoning),
             Block::ToolUse(call) => items.push(json!({
@@ -183,7 +184,7 @@ fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
                 let Some(value) = cx.own(opaque, false) else { continue };
                 match value.get("type").and_then(Value::as_str) {
                     Some("reasoning" | "web_search_call") => items.push(value.clone()),
-                    // Which part of an answer the words before it were.
+                    // The phase that the service assigned to the text before it.
                     _ => {
                         if let (Some(phase), Some(last)) = (value.get("phase"), items.last_mut())
                             && last["type"] == "message"

@@ -1,5 +1,5 @@
-//! Reading streams. An item counts as it is when it is done; what streamed before is for
-//! watchers.
+//! Decodes streams. The completed item is authoritative; the deltas before it are only for display
+//! while the answer streams.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,12 @@ use crate::wire::decode::{Calls, Decode, Out, opaque};
 
 const WIRE: Wire = Wire::Responses;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
 pub(crate) const CITATIONS: &str = "responses-citations";
 
-/// What most events have. The whole response, which some repeat, is read at the end only.
+/// The fields that most events have. Some events repeat the whole response; it is parsed only at
+/// the
+/// end.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -43,19 +45,19 @@ struct Last {
     response: Value,
 }
 
-/// An item that is not done yet.
+/// An item that is not complete yet.
 #[derive(Default)]
 struct Open {
     number: u32,
-    /// The item as it began.
+    /// The item as it was added.
     item: Value,
-    /// Pieces of arguments.
+    /// The pieces of its arguments.
     json: String,
-    /// Whether any of its words streamed.
+    /// Whether any of its text was streamed.
     streamed: bool,
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     open: BTreeMap<u64, Open>,
@@ -79,7 +81,7 @@ impl Decoder {
         }
     }
 
-    /// The item an event is about: by its number, or the last one.
+    /// Returns the index of the item that an event refers to: its own, or that of the last item.
     fn place(&self, index: Num) -> u64 {
         index.0.or_else(|| self.open.keys().next_back().copied()).unwrap_or_default()
     }
@@ -181,7 +183,8 @@ impl Decoder {
         let last: Last = json::decode(data, &mut mended)?;
         let response = last.response;
         let output = response.get("output").and_then(Value::as_array);
-        // Items whose end was never told are taken from the whole, or as far as they came.
+        // Items without a `done` event are taken from the final response, or as far as they
+        // arrived.
         for (at, open) in std::mem::take(&mut self.open) {
             let whole = usize::try_from(at).ok().and_then(|at| output?.get(at).cloned());
             let item = whole.unwrap_or_else(|| open.item.clone());
@@ -205,7 +208,7 @@ impl Decoder {
     }
 }
 
-/// Without storage, items go back without their ids.
+/// Removes the id: without server-side storage, items must be sent back without ids.
 fn forget_id(item: &mut Value) {
     if let Value::Object(fields) = item {
         fields.shift_remove("id");

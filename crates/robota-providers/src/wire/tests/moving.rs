@@ -1,4 +1,4 @@
-//! A conversation begun on one wire goes on on another.
+//! A conversation that was started on one wire continues on another.
 
 use robota_core::message::Cause;
 use robota_core::provider::{Delta, LeftOut};
@@ -7,7 +7,7 @@ use robota_core::streaming::StreamingAnswer;
 use super::*;
 use crate::fuzzing::read;
 
-/// An answer of each wire with everything that only it understands, as it came.
+/// An answer of each wire, with everything that only this wire understands, as it arrives.
 fn answers() -> Vec<(Wire, &'static str)> {
     vec![
         (
@@ -48,7 +48,7 @@ fn answers() -> Vec<(Wire, &'static str)> {
     ]
 }
 
-/// The conversation with that answer in it, its call answered.
+/// Returns the conversation with that answer in it and a result for its call.
 fn with_answer(wire: Wire, text: &str) -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let mut decoder = super::super::decoder(wire, &Quirks::default(), "model-1", &two_tools());
@@ -93,12 +93,12 @@ async fn reasoning_goes_back_to_its_own_wire_and_model_only() {
                 bench.body(&ModelRequest { model: "other".into(), ..request(&messages) }).await;
             let other = String::from_utf8(body.bytes).unwrap();
             assert!(!other.contains("SIGNED"), "{name}: {other}");
-            assert!(!body.left_out.is_empty(), "what is left out is told: {name}");
+            assert!(!body.left_out.is_empty(), "what is left out is reported: {name}");
         }
     }
 }
 
-/// The ids of calls and of results in a body, wherever the wire has them.
+/// Returns the ids of calls and of results in a body.
 fn ids_in(wire: Wire, body: &Value) -> (Vec<String>, Vec<String>) {
     let mut calls = Vec::new();
     let mut results = Vec::new();
@@ -282,7 +282,7 @@ async fn attachments_that_are_missing_or_not_taken_become_words() {
         let body = blind.body(&request(&messages)).await;
         let left_out = LeftOut { attachments: 2, ..LeftOut::default() };
         assert_eq!(body.left_out, left_out);
-        // The second time the bytes are those of the first, and what they are without is too.
+        // The second time, the cached bytes and the cached counts are used.
         assert_eq!(blind.body(&request(&messages)).await.left_out, left_out);
         assert!(String::from_utf8(body.bytes).unwrap().contains("[image left out"));
     }

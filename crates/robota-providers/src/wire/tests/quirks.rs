@@ -1,4 +1,4 @@
-//! What is odd about services.
+//! Tests of the compatibility options.
 
 use super::*;
 use crate::profile::{
@@ -134,7 +134,7 @@ async fn a_conversation_with_calls_and_no_tools() {
     for wire in Wire::ALL {
         let body = Bench::new(wire).json(&asked).await;
         match wire {
-            // It refuses calls without tools.
+            // The service rejects calls without tools.
             Wire::AnthropicMessages => assert_eq!(body["tool_choice"], json!({"type": "none"})),
             _ => assert!(body.get("tools").is_none()),
         }
@@ -154,7 +154,7 @@ async fn markers_for_services_that_pass_them_on() {
 async fn schemas_as_each_wire_takes_them() {
     let strict = Quirks { strict_tools: true, ..Quirks::default() };
     let body = chat(strict).await;
-    // Its properties are optional, so strict mode would mean something else.
+    // Its properties are optional, so strict mode would change its meaning.
     assert!(body["tools"][0]["function"].get("strict").is_none());
     let json = Quirks { gemini_schema: GeminiSchema::JsonSchema, ..Quirks::default() };
     let body =

@@ -1,4 +1,4 @@
-//! The same conversation is the same bytes.
+//! The same conversation is always encoded to the same bytes.
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn a_request_of_each_wire() {
     }
 }
 
-/// The bytes without cache markers, which may move.
+/// Returns the bytes without cache markers, which may move.
 fn unmarked(body: &Body) -> String {
     let text = String::from_utf8(body.bytes.clone()).unwrap();
     text.replace(r#","cache_control":{"type":"ephemeral"}"#, "")
@@ -25,7 +25,7 @@ async fn every_request_extends_the_one_before() {
         let all = conversation();
         let mut before: Option<String> = None;
         for length in 1..=all.len() {
-            // After an answer with calls comes their result, never a request.
+            // An answer with calls is always followed by results before the next request.
             if all[length - 1].tool_uses().next().is_some() {
                 continue;
             }
@@ -54,7 +54,7 @@ async fn remembered_and_fresh_bytes_are_the_same() {
         assert_eq!(asked, 3, "each attachment is read once");
         let again = bench.body(&request(&all)).await.bytes;
         assert_eq!(first, again);
-        assert_eq!(bench.blobs.0.load(Ordering::Relaxed), asked, "nothing is written twice");
+        assert_eq!(bench.blobs.0.load(Ordering::Relaxed), asked, "nothing is encoded twice");
         assert_eq!(Bench::new(wire).body(&request(&all)).await.bytes, first);
     }
 }
@@ -93,7 +93,7 @@ async fn markers_stand_at_tools_system_and_the_last_two_user_turns() {
                 .map(move |(part, _)| (at, part))
         })
         .collect();
-    // The results, and the user's last words: not what is for this call alone.
+    // The results and the last user message, but not the instruction for this call only.
     assert_eq!(places, [(2, 1), (4, 0)]);
     assert_eq!(messages[4]["content"][1]["text"], "Only for now.");
     let without = Bench::quirks(

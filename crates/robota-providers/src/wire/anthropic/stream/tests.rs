@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::fuzzing::read;
 
-/// Events as the service frames them.
+/// Frames events as the service does.
 fn sse(events: &[Value]) -> String {
     let frame = |event: &Value| {
         format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("odd"))
@@ -51,7 +51,7 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
     read(text.as_bytes(), text.len(), &mut Decoder::new("m"))
 }
 
-/// What an answer comes to, without counts and pieces of input.
+/// Decodes an answer, without usage and pieces of input.
 fn content(text: &str) -> Vec<Delta> {
     let (deltas, failure) = decode(text);
     assert_eq!(failure, None);
@@ -126,7 +126,7 @@ fn calls_are_whole_and_in_order() {
         begin(0, json!({"type": "tool_use", "id": "toolu_a", "name": "read", "input": {}})),
         piece(0, "input_json_delta", "partial_json", ""),
         piece(0, "input_json_delta", "partial_json", "{\"path\":\"a.t"),
-        // The next one begins before this one has ended, and has no input.
+        // The next block starts before this one has ended, and this one has no input.
         begin(1, json!({"type": "tool_use", "id": "toolu_b", "name": "list"})),
         end_block(1),
         piece(0, "input_json_delta", "partial_json", "xt\"}"),

@@ -137,21 +137,21 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
         finish("tool_calls"),
     ];
     assert_eq!(content(&repeated), [read("x"), end.clone()]);
-    // No number: another id is another call.
+    // No index: another id is another call.
     let unnumbered = [
         tools(json!([{"id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
                      {"id": "y", "function": {"name": "list", "arguments": {}}}])),
         finish("stop"),
     ];
     assert_eq!(content(&unnumbered), [read("x"), call("y", "list", json!({})), end.clone()]);
-    // Neither number nor id, arguments as an object.
+    // Neither index nor id, arguments as an object.
     let bare = [
         tools(json!([{"function": {"name": "read", "arguments": {"path": "a"}}}])),
         tools(json!([{"id": "", "function": {"name": "read", "arguments": {"path": "a"}}}])),
         finish("tool_calls"),
     ];
     assert_eq!(content(&bare), [read("call_0"), read("call_1"), end.clone()]);
-    // Every call has the number 0.
+    // Every call has the index 0.
     let zero = [
         tools(
             json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]),

@@ -125,7 +125,7 @@ fn calls_count_as_they_are_when_done() {
         done(0, function("call_a", "read", "{\"path\":\"a.txt\"}")),
         added(1, function("call_b", "list", "")),
         delta("function_call_arguments", 1, "{}"),
-        // The second is never said to be done.
+        // The second one has no `done` event.
         completed("completed", json!({})),
     ];
     assert_eq!(
