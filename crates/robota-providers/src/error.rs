@@ -11,7 +11,7 @@ pub enum BuildError {
         /// The name that was requested.
         name: String,
         /// The supported names, formatted for the hint.
-        known: String,
+        supported: String,
     },
     /// The description of a vendor is invalid.
     #[error("the vendor `{name}` is invalid: {reason}")]
@@ -41,7 +41,7 @@ pub enum BuildError {
         /// The display name of the vendor.
         vendor: String,
         /// The ways to set a key, formatted for the hint.
-        ways: String,
+        hint: String,
     },
     /// A key or a header contains characters that HTTP headers do not allow.
     #[error("{what} of {vendor} has characters that cannot be sent in a header")]
@@ -82,8 +82,8 @@ impl Diagnose for BuildError {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::UnknownVendor { known, .. } => format!("supported: {known}"),
-            Self::NoKey { ways, .. } => ways.clone(),
+            Self::UnknownVendor { supported, .. } => format!("supported: {supported}"),
+            Self::NoKey { hint, .. } => hint.clone(),
             Self::NoModel { .. } => {
                 "name one with `--model`, or as `model` in the provider's settings".to_owned()
             }

@@ -4,7 +4,7 @@
 //! means: the error kind, whether a retry may help, and the hint.
 
 mod classify;
-mod page;
+mod html;
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Failure {
         Self { message: message.into(), ..Self::default() }
     }
 
-    pub(crate) fn of(reason: FailureReason, message: impl Into<String>) -> Self {
+    pub(crate) fn with_reason(reason: FailureReason, message: impl Into<String>) -> Self {
         Self { reason: Some(reason), ..Self::new(message) }
     }
 
@@ -51,7 +51,7 @@ impl Failure {
 
     /// The stream ended without its terminal event.
     pub(crate) fn truncated() -> Self {
-        Self::of(
+        Self::with_reason(
             FailureReason::Truncated,
             "the stream ended before the model finished its answer (no terminal event)",
         )
@@ -59,20 +59,19 @@ impl Failure {
 
     /// An event that is not JSON, or does not have the required shape.
     pub(crate) fn unreadable(error: &serde_json::Error, data: &str) -> Self {
-        let shown = cut(data, 120);
-        Self::of(
+        let shown = shorten(data, 120);
+        Self::with_reason(
             FailureReason::Unreadable,
             format!("the service sent an event that cannot be read ({error}): {shown}"),
         )
     }
 
     /// Reads an error body of any wire: `{"error": {…}}`, `{"error": "…"}`, the error object
-    /// itself, one
-    /// of those in an array, an HTML page, or plain text.
+    /// itself, one of those in an array, an HTML page, or plain text.
     pub(crate) fn from_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body.trim()) {
             Ok(value) => Self::from_value(&value),
-            Err(_) => Self::new(page::words(body)),
+            Err(_) => Self::new(html::summary(body)),
         }
     }
 
@@ -85,10 +84,11 @@ impl Failure {
             Some(error) if !error.is_null() => error,
             _ => value.get("response").and_then(|response| response.get("error")).unwrap_or(value),
         };
-        let mut failure = Self::new(words(inner).or_else(|| words(value)).unwrap_or_else(|| {
-            let shown = inner.to_string();
-            format!("the service gave no reason: {}", cut(&shown, 300))
-        }));
+        let mut failure =
+            Self::new(message_of(inner).or_else(|| message_of(value)).unwrap_or_else(|| {
+                let shown = inner.to_string();
+                format!("the service gave no reason: {}", shorten(&shown, 300))
+            }));
         for key in ["code", "type", "status", "param"] {
             match inner.get(key) {
                 Some(Value::String(code)) if !code.is_empty() => failure.codes.push(code.clone()),
@@ -102,7 +102,7 @@ impl Failure {
             failure.codes.push(code.to_owned());
         }
         read_details(inner, &mut failure);
-        failure.retry_after = failure.retry_after.or_else(|| delay_in(&failure.message));
+        failure.retry_after = failure.retry_after.or_else(|| delay_from_message(&failure.message));
         failure.request_id = ["request_id", "requestId"]
             .iter()
             .find_map(|key| value.get(key).or_else(|| inner.get(key))?.as_str())
@@ -111,8 +111,8 @@ impl Failure {
     }
 
     /// Classifies the failure and converts it into the error that callers see.
-    pub(crate) fn into_error(self, about: &About, scrub: &Scrubber) -> ProviderError {
-        classify::error(self, about, scrub)
+    pub(crate) fn into_error(self, service: &ServiceInfo, scrub: &Scrubber) -> ProviderError {
+        classify::error(self, service, scrub)
     }
 }
 
@@ -136,7 +136,7 @@ fn read_details(error: &Value, failure: &mut Failure) {
 
 /// Parses the delay from a message such as "Please try again in 1.5s": some services report it
 /// nowhere else.
-fn delay_in(message: &str) -> Option<Duration> {
+fn delay_from_message(message: &str) -> Option<Duration> {
     let (_, rest) = message.split_once("try again in ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
     let number: f64 = rest[..end].parse().ok()?;
@@ -153,18 +153,18 @@ fn delay_in(message: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn words(value: &Value) -> Option<String> {
+fn message_of(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => Some(text.as_str()),
         _ => ["message", "detail", "error_description", "title"]
             .iter()
             .find_map(|key| value.get(key)?.as_str()),
     };
-    text.map(str::trim).filter(|text| !text.is_empty()).map(|text| cut(text, MAX_MESSAGE))
+    text.map(str::trim).filter(|text| !text.is_empty()).map(|text| shorten(text, MAX_MESSAGE))
 }
 
 /// Returns at most `at_most` characters of a text, with an ellipsis if it was cut.
-pub(crate) fn cut(text: &str, at_most: usize) -> String {
+pub(crate) fn shorten(text: &str, at_most: usize) -> String {
     match text.char_indices().nth(at_most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -173,13 +173,13 @@ pub(crate) fn cut(text: &str, at_most: usize) -> String {
 
 /// The service and model of a failed call, for messages and hints.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct About {
+pub(crate) struct ServiceInfo {
     /// The vendor's display name.
     pub(crate) vendor: String,
     /// The requested model.
     pub(crate) model: String,
     /// The service's address without secrets.
-    pub(crate) place: String,
+    pub(crate) address: String,
     /// The environment variable that usually holds the key.
     pub(crate) key_env: Option<String>,
     /// The page where users get a key.

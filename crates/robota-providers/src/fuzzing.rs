@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::http::{Limits, Sse};
 use crate::profile::{Quirks, TextCallForm, ThinkMark, Wire};
-use crate::wire::{self, Decode, Out};
+use crate::wire::{self, Decode, DeltaQueue};
 
 /// Decodes the bytes as an Anthropic Messages stream.
 pub fn anthropic(data: &[u8]) {
@@ -49,9 +49,9 @@ pub fn text_calls(data: &[u8]) {
     };
     let quirks = local_quirks();
     let whole = read_text(&pieces(letters.len()), &quirks);
-    let cut = read_text(&pieces(size), &quirks);
-    assert_eq!(whole, cut, "the size of the pieces does not matter");
-    let shown: String = whole.iter().filter_map(shown).collect();
+    let chunked = read_text(&pieces(size), &quirks);
+    assert_eq!(whole, chunked, "the size of the pieces does not matter");
+    let shown: String = whole.iter().filter_map(text_of).collect();
     let calls = whole.iter().any(|delta| matches!(delta, Delta::Block(_)));
     if !calls && !text.contains("think>") && !text.contains("channel") {
         assert_eq!(shown, text, "text without calls is unchanged");
@@ -77,7 +77,7 @@ pub fn tool_schemas(data: &[u8]) {
 pub fn count_deltas(wire: Wire, data: &[u8], chunk: usize) -> usize {
     let mut decoder = wire::decoder(wire, &Quirks::default(), "m", &Arc::from([]));
     let mut sse = Sse::new(Limits::default());
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     let mut count = 0;
     for chunk in data.chunks(chunk.max(1)) {
         let result = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out));
@@ -87,7 +87,7 @@ pub fn count_deltas(wire: Wire, data: &[u8], chunk: usize) -> usize {
     count
 }
 
-fn shown(delta: &Delta) -> Option<&str> {
+fn text_of(delta: &Delta) -> Option<&str> {
     match delta {
         Delta::Text(text) => Some(text),
         _ => None,
@@ -126,8 +126,8 @@ pub(crate) fn two_tools() -> Arc<[ToolSpec]> {
 /// Decodes a Chat Completions answer whose text arrives in these pieces.
 pub(crate) fn read_text(pieces: &[String], quirks: &Quirks) -> Vec<Delta> {
     let mut decoder = wire::decoder(Wire::ChatCompletions, quirks, "m", &two_tools());
-    let mut out = Out::new();
-    let mut event = |data: String, out: &mut Out| drop(decoder.event("", &data, out));
+    let mut out = DeltaQueue::new();
+    let mut event = |data: String, out: &mut DeltaQueue| drop(decoder.event("", &data, out));
     for piece in pieces {
         event(json!({"choices": [{"delta": {"content": piece}}]}).to_string(), &mut out);
     }
@@ -143,7 +143,7 @@ pub(crate) fn read(
     decoder: &mut dyn Decode,
 ) -> (Vec<Delta>, Option<Failure>) {
     let mut sse = Sse::new(Limits::default());
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     for chunk in data.chunks(size.max(1)) {
         if let Err(failure) = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out))
         {
@@ -162,7 +162,7 @@ pub(crate) fn read(
 }
 
 /// Joins adjacent pieces of text, reasoning and arguments, as the turn does.
-pub(crate) fn join(deltas: Out) -> Vec<Delta> {
+pub(crate) fn join(deltas: DeltaQueue) -> Vec<Delta> {
     let mut joined: Vec<Delta> = Vec::new();
     for delta in deltas {
         match (joined.last_mut(), delta) {
@@ -186,8 +186,8 @@ fn check(data: &[u8], wire: Wire, quirks: &Quirks) {
     };
     let decoder = || wire::decoder(wire, quirks, "m", &two_tools());
     let whole = read(data, data.len(), &mut *decoder());
-    let cut = read(data, size, &mut *decoder());
-    assert_eq!(whole, cut, "the size of the chunks does not matter");
+    let chunked = read(data, size, &mut *decoder());
+    assert_eq!(whole, chunked, "the size of the chunks does not matter");
     let (deltas, failure) = whole;
     let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
     assert!(ends <= 1, "an answer ends once");

@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 /// Text that is borrowed from the input unless it has escapes. Null, lists and objects read as
-/// empty,
-/// and a number as its digits: an unexpected type in one field must not fail the whole answer.
+/// empty, and a number as its digits: an unexpected type in one field must not fail the whole
+/// answer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Str<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct LenientStr<'a>(pub(crate) Cow<'a, str>);
 
-impl std::ops::Deref for Str<'_> {
+impl std::ops::Deref for LenientStr<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -23,21 +23,21 @@ impl std::ops::Deref for Str<'_> {
     }
 }
 
-impl Str<'_> {
+impl LenientStr<'_> {
     pub(crate) fn into_string(self) -> String {
         self.0.into_owned()
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientStr<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrVisitor).map(Self)
+        deserializer.deserialize_any(LenientStrVisitor).map(Self)
     }
 }
 
-struct StrVisitor;
+struct LenientStrVisitor;
 
-impl<'de> Visitor<'de> for StrVisitor {
+impl<'de> Visitor<'de> for LenientStrVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -136,23 +136,23 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
 /// The first element of a list. Where it is used, services send one element only, and it saves
 /// allocating a list for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct First<T>(pub(crate) Option<T>);
+pub(crate) struct FirstElement<T>(pub(crate) Option<T>);
 
-impl<T> Default for First<T> {
+impl<T> Default for FirstElement<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstElement<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FirstVisitor(PhantomData)).map(Self)
+        deserializer.deserialize_any(FirstElementVisitor(PhantomData)).map(Self)
     }
 }
 
-struct FirstVisitor<T>(PhantomData<T>);
+struct FirstElementVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstElementVisitor<T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,17 +172,17 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
 
 /// A count or an index, or `None`: services have been seen to send null, text and fractions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Num(pub(crate) Option<u64>);
+pub(crate) struct LenientCount(pub(crate) Option<u64>);
 
-impl<'de> Deserialize<'de> for Num {
+impl<'de> Deserialize<'de> for LenientCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumVisitor).map(Self)
+        deserializer.deserialize_any(LenientCountVisitor).map(Self)
     }
 }
 
-struct NumVisitor;
+struct LenientCountVisitor;
 
-impl<'de> Visitor<'de> for NumVisitor {
+impl<'de> Visitor<'de> for LenientCountVisitor {
     type Value = Option<u64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,18 +226,18 @@ impl<'de> Visitor<'de> for NumVisitor {
 }
 
 /// Reads the JSON of an event. Lone surrogates, which a Rust string cannot hold, become U+FFFD;
-/// `mended` owns the repaired text that the result borrows from.
+/// `repaired` owns the repaired text that the result borrows from.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(
     data: &'a str,
-    mended: &'a mut Option<String>,
+    repaired: &'a mut Option<String>,
 ) -> Result<T, Failure> {
     let error = match serde_json::from_str(data) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    match mend_surrogates(data) {
+    match replace_lone_surrogates(data) {
         Some(text) => {
-            let text: &'a str = mended.insert(text);
+            let text: &'a str = repaired.insert(text);
             serde_json::from_str(text).map_err(|error| Failure::unreadable(&error, data))
         }
         None => Err(Failure::unreadable(&error, data)),
@@ -245,36 +245,36 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(
 }
 
 /// Replaces every escape of a lone surrogate; returns `None` if there is none.
-pub(crate) fn mend_surrogates(json: &str) -> Option<String> {
+pub(crate) fn replace_lone_surrogates(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
-    let mut mended = String::new();
+    let mut repaired = String::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(step) = json.get(at..).and_then(|rest| rest.find('\\')) {
         at += step;
-        match unit(bytes, at) {
-            Some(0xD800..=0xDBFF) if matches!(unit(bytes, at + 6), Some(0xDC00..=0xDFFF)) => {
+        match utf16_unit(bytes, at) {
+            Some(0xD800..=0xDBFF) if matches!(utf16_unit(bytes, at + 6), Some(0xDC00..=0xDFFF)) => {
                 at += 12;
             }
             Some(0xD800..=0xDFFF) => {
-                mended.push_str(&json[copied..at]);
-                mended.push_str("\\ufffd");
+                repaired.push_str(&json[copied..at]);
+                repaired.push_str("\\ufffd");
                 at += 6;
                 copied = at;
             }
             Some(_) => at += 6,
-            // An escape of one character, which may itself be a backslash.
             // A two-character escape. Its second character may be a backslash, so it is skipped
             // too.
+            None => at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8),
         }
     }
     (copied > 0).then(|| {
-        mended.push_str(&json[copied..]);
-        mended
+        repaired.push_str(&json[copied..]);
+        repaired
     })
 }
 
 /// Returns the UTF-16 code unit of the escape `\uXXXX` at this position.
-fn unit(bytes: &[u8], at: usize) -> Option<u32> {
+fn utf16_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = escape.strip_prefix(b"\\u")?;
     let text = std::str::from_utf8(digits).ok()?;

@@ -74,7 +74,7 @@ pub use error::BuildError;
 pub use host::Host;
 pub use http::Transport;
 pub use profile::{
-    Auth, EffortStyle, Elsewhere, EmptyContent, GeminiSchema, MaxTokens, Profile, Quirks,
+    Auth, EffortStyle, EmptyContent, GeminiSchema, MaxTokens, OffHostOverrides, Profile, Quirks,
     ReasoningReplay, SystemRole, TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
 };
 pub use provider::{HttpProvider, Probe, build};

@@ -84,7 +84,7 @@ pub enum Auth {
 /// Overrides for an address whose host is not the vendor's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Elsewhere {
+pub struct OffHostOverrides {
     /// The wire to use instead of the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
@@ -133,8 +133,7 @@ pub struct Profile {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub help_links: Vec<HelpLink>,
     /// The vendor in the built-in catalogue whose models this service offers; absent if it offers
-    /// models
-    /// of many vendors or of none.
+    /// models of many vendors or of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue_vendor: Option<String>,
     /// Models in addition to those of the catalogue, with their origin.
@@ -154,7 +153,7 @@ pub struct Profile {
     pub quirks: Quirks,
     /// What changes at an address whose host is not the vendor's own.
     #[serde(rename = "elsewhere", default, skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<Elsewhere>,
+    pub off_host: Option<OffHostOverrides>,
     /// Fields of every request body; the settings override them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
@@ -163,7 +162,7 @@ pub struct Profile {
 impl Profile {
     /// Returns whether `name` is the type or an alias of this vendor, ignoring ASCII case.
     #[must_use]
-    pub fn answers_to(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         let name = name.trim();
         self.vendor.eq_ignore_ascii_case(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
@@ -178,16 +177,15 @@ impl Profile {
     }
 
     /// Returns the wire and the compatibility options at an address: the profile's own, or the
-    /// overrides
-    /// if the host is not the vendor's.
+    /// overrides if the host is not the vendor's.
     #[must_use]
     pub fn at(&self, base_url: &str) -> (Wire, Quirks) {
-        let home = self.base_url.as_deref().and_then(host);
-        let away = home.is_some() && host(base_url) != home;
-        match &self.elsewhere {
-            Some(elsewhere) if away => (
-                elsewhere.wire.unwrap_or(self.wire),
-                elsewhere.quirks.clone().unwrap_or_else(|| self.quirks.clone()),
+        let own_host = self.base_url.as_deref().and_then(host);
+        let is_off_host = own_host.is_some() && host(base_url) != own_host;
+        match &self.off_host {
+            Some(off_host) if is_off_host => (
+                off_host.wire.unwrap_or(self.wire),
+                off_host.quirks.clone().unwrap_or_else(|| self.quirks.clone()),
             ),
             _ => (self.wire, self.quirks.clone()),
         }

@@ -2,13 +2,12 @@
 //!
 //! Tools describe their arguments in plain JSON Schema. Services accept less. Each function here
 //! returns the closest schema that its services accept, and never one that rejects arguments that
-//! the
-//! tool accepts.
+//! the tool accepts.
 
 use serde_json::{Map, Value, json};
 
 /// Deeper schemas are cut off: schemas come from outside and must not cause deep recursion.
-const DEEPEST: usize = 48;
+const MAX_DEPTH: usize = 48;
 
 /// Returns plain JSON Schema with an object at the root, for Anthropic Messages and the OpenAI
 /// wires.
@@ -52,26 +51,28 @@ fn flatten_root(fields: &mut Map<String, Value>) {
                     into.entry(name.clone()).or_insert_with(|| schema.clone());
                 }
             }
-            let wanted = branch.get("required").and_then(Value::as_array).cloned();
-            let wanted = wanted.unwrap_or_default();
+            let branch_required = branch.get("required").and_then(Value::as_array).cloned();
+            let branch_required = branch_required.unwrap_or_default();
             required = Some(match required {
-                None => wanted,
-                Some(mut before) if all => {
-                    before.extend(wanted);
-                    before
+                None => branch_required,
+                Some(mut so_far) if all => {
+                    so_far.extend(branch_required);
+                    so_far
                 }
-                Some(before) => before.into_iter().filter(|one| wanted.contains(one)).collect(),
+                Some(so_far) => {
+                    so_far.into_iter().filter(|one| branch_required.contains(one)).collect()
+                }
             });
         }
         let own = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut together = own;
+        let mut combined = own;
         for name in required.unwrap_or_default() {
-            if !together.contains(&name) {
-                together.push(name);
+            if !combined.contains(&name) {
+                combined.push(name);
             }
         }
-        if !together.is_empty() {
-            fields.insert("required".to_owned(), Value::Array(together));
+        if !combined.is_empty() {
+            fields.insert("required".to_owned(), Value::Array(combined));
         }
     }
 }
@@ -81,7 +82,7 @@ fn flatten_root(fields: &mut Map<String, Value>) {
 /// Optional properties are not made nullable, because tools would receive nulls they do not expect.
 pub(crate) fn strict(schema: &Value) -> Option<Value> {
     let mut schema = plain(schema);
-    close(&mut schema, 0).then_some(schema)
+    make_strict(&mut schema, 0).then_some(schema)
 }
 
 const NOT_STRICT: &[&str] = &[
@@ -113,7 +114,7 @@ const NOT_STRICT: &[&str] = &[
     "uniqueItems",
 ];
 
-fn close(schema: &mut Value, depth: usize) -> bool {
+fn make_strict(schema: &mut Value, depth: usize) -> bool {
     let Value::Object(fields) = schema else { return false };
     if depth > 8 || NOT_STRICT.iter().any(|key| fields.contains_key(*key)) {
         return false;
@@ -126,39 +127,40 @@ fn close(schema: &mut Value, depth: usize) -> bool {
         let required = required.unwrap_or_default();
         let Some(Value::Object(properties)) = fields.get_mut("properties") else { return false };
         let all = properties.keys().all(|name| required.iter().any(|one| one == name.as_str()));
-        if !all || !properties.values_mut().all(|schema| close(schema, depth + 1)) {
+        if !all || !properties.values_mut().all(|schema| make_strict(schema, depth + 1)) {
             return false;
         }
         fields.insert("required".to_owned(), Value::Array(required));
         fields.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     if let Some(items) = fields.get_mut("items")
-        && !close(items, depth + 1)
+        && !make_strict(items, depth + 1)
     {
         return false;
     }
     match fields.get_mut("anyOf") {
         None => true,
-        Some(Value::Array(branches)) => branches.iter_mut().all(|branch| close(branch, depth + 1)),
+        Some(Value::Array(branches)) => {
+            branches.iter_mut().all(|branch| make_strict(branch, depth + 1))
+        }
         Some(_) => false,
     }
 }
 
 /// Returns the OpenAPI subset that Gemini's `parameters` accept: references resolved, null as
 /// `nullable`, alternatives as `anyOf`, enums of text only. Returns `None` if there are no
-/// arguments,
-/// because Gemini rejects an empty object schema.
+/// arguments, because Gemini rejects an empty object schema.
 pub(crate) fn open_api(schema: &Value) -> Option<Value> {
     let root = plain(schema);
     let has_any =
         root.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-    has_any.then(|| Value::Object(subset(&root, &root, &mut Vec::new(), 0)))
+    has_any.then(|| Value::Object(open_api_subset(&root, &root, &mut Vec::new(), 0)))
 }
 
-fn subset(
+fn open_api_subset(
     schema: &Value,
     root: &Value,
-    inside: &mut Vec<String>,
+    expanding: &mut Vec<String>,
     depth: usize,
 ) -> Map<String, Value> {
     let mut out = Map::new();
@@ -167,17 +169,17 @@ fn subset(
         out.insert("type".to_owned(), "string".into());
         return out;
     };
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         out.insert("type".to_owned(), "string".into());
         return out;
     }
     if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         return match target {
-            Some(target) if !inside.iter().any(|seen| seen == reference) => {
-                inside.push(reference.to_owned());
-                let mut resolved = subset(target, root, inside, depth + 1);
-                inside.pop();
+            Some(target) if !expanding.iter().any(|seen| seen == reference) => {
+                expanding.push(reference.to_owned());
+                let mut resolved = open_api_subset(target, root, expanding, depth + 1);
+                expanding.pop();
                 if let Some(text) = fields.get("description") {
                     resolved.insert("description".to_owned(), text.clone());
                 }
@@ -201,30 +203,30 @@ fn subset(
     }
     match (&branches, fields.get("allOf").and_then(Value::as_array)) {
         (Some(branches), _) if branches.len() == 1 => {
-            out = subset(branches[0], root, inside, depth + 1);
+            out = open_api_subset(branches[0], root, expanding, depth + 1);
         }
         (Some(branches), _) if !branches.is_empty() => {
             let any = branches
                 .iter()
-                .map(|branch| Value::Object(subset(branch, root, inside, depth + 1)));
+                .map(|branch| Value::Object(open_api_subset(branch, root, expanding, depth + 1)));
             out.insert("anyOf".to_owned(), any.collect());
         }
         (_, Some(all)) if !all.is_empty() => {
-            out = subset(&all[0], root, inside, depth + 1);
+            out = open_api_subset(&all[0], root, expanding, depth + 1);
         }
         _ => match types.as_slice() {
-            [] | [_] => scalar_or_more(
+            [] | [_] => write_typed(
                 types.first().map(String::as_str),
                 fields,
                 root,
-                inside,
+                expanding,
                 depth,
                 &mut out,
             ),
             several => {
                 let any = several.iter().map(|one| {
                     let mut branch = Map::new();
-                    scalar_or_more(Some(one), fields, root, inside, depth, &mut branch);
+                    write_typed(Some(one), fields, root, expanding, depth, &mut branch);
                     Value::Object(branch)
                 });
                 out.insert("anyOf".to_owned(), any.collect());
@@ -257,11 +259,11 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
-fn scalar_or_more(
+fn write_typed(
     kind: Option<&str>,
     fields: &Map<String, Value>,
     root: &Value,
-    inside: &mut Vec<String>,
+    expanding: &mut Vec<String>,
     depth: usize,
     out: &mut Map<String, Value>,
 ) {
@@ -277,11 +279,14 @@ fn scalar_or_more(
     match kind {
         "object" => {
             let properties = fields.get("properties").and_then(Value::as_object);
-            let written: Map<String, Value> = properties
+            let encoded: Map<String, Value> = properties
                 .into_iter()
                 .flatten()
                 .map(|(name, schema)| {
-                    (name.clone(), Value::Object(subset(schema, root, inside, depth + 1)))
+                    (
+                        name.clone(),
+                        Value::Object(open_api_subset(schema, root, expanding, depth + 1)),
+                    )
                 })
                 .collect();
             let required: Vec<Value> = fields
@@ -289,11 +294,11 @@ fn scalar_or_more(
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
-                .filter(|name| name.as_str().is_some_and(|name| written.contains_key(name)))
+                .filter(|name| name.as_str().is_some_and(|name| encoded.contains_key(name)))
                 .cloned()
                 .collect();
-            if !written.is_empty() {
-                out.insert("properties".to_owned(), Value::Object(written));
+            if !encoded.is_empty() {
+                out.insert("properties".to_owned(), Value::Object(encoded));
             }
             if !required.is_empty() {
                 out.insert("required".to_owned(), Value::Array(required));
@@ -301,8 +306,10 @@ fn scalar_or_more(
         }
         "array" => {
             let items = match fields.get("items") {
-                Some(items @ Value::Object(_)) => subset(items, root, inside, depth + 1),
-                _ => subset(&json!({"type": "string"}), root, inside, depth + 1),
+                Some(items @ Value::Object(_)) => {
+                    open_api_subset(items, root, expanding, depth + 1)
+                }
+                _ => open_api_subset(&json!({"type": "string"}), root, expanding, depth + 1),
             };
             out.insert("items".to_owned(), Value::Object(items));
             for key in ["minItems", "maxItems"] {

@@ -31,20 +31,18 @@ pub struct ProviderSettings {
     /// Fields of [`Quirks`](crate::Quirks) to override, as in a vendor's file.
     pub quirks: Map<String, Value>,
     /// Fields to add to every request body unchanged, except `effort`, which each wire encodes in
-    /// its
-    /// own way.
+    /// its own way.
     pub options: Map<String, Value>,
 }
 
 impl ProviderSettings {
     /// Reads the settings of a provider. Splits its options into those of this crate (`api`,
-    /// `auth`,
-    /// `headers`, `quirks`) and those for the service.
+    /// `auth`, `headers`, `quirks`) and those for the service.
     ///
     /// # Errors
     /// When one of this crate's options is invalid.
     pub fn from_config(config: &ProviderConfig) -> Result<Self, BuildError> {
-        let wrong = |option: &str, reason: String| BuildError::Option {
+        let invalid = |option: &str, reason: String| BuildError::Option {
             vendor: config.provider_type.clone(),
             option: option.to_owned(),
             reason,
@@ -55,14 +53,14 @@ impl ProviderSettings {
             Some(api) => {
                 let names = Wire::ALL.map(Wire::name).join(", ");
                 let wire = api.as_str().and_then(Wire::parse);
-                Some(wire.ok_or_else(|| wrong("api", format!("it must be one of {names}")))?)
+                Some(wire.ok_or_else(|| invalid("api", format!("it must be one of {names}")))?)
             }
         };
         let auth = match options.shift_remove("auth") {
             None => None,
             Some(auth) => {
                 let auth = serde_json::from_value(auth);
-                Some(auth.map_err(|error| wrong("auth", error.to_string()))?)
+                Some(auth.map_err(|error| invalid("auth", error.to_string()))?)
             }
         };
         let mut headers = Vec::new();
@@ -71,17 +69,19 @@ impl ProviderSettings {
             Some(Value::Object(all)) => {
                 for (name, value) in all {
                     let Value::String(value) = value else {
-                        return Err(wrong("headers", format!("`{name}` must be a string")));
+                        return Err(invalid("headers", format!("`{name}` must be a string")));
                     };
                     headers.push((name, Secret::new(value)));
                 }
             }
-            Some(_) => return Err(wrong("headers", "it must be an object of strings".to_owned())),
+            Some(_) => {
+                return Err(invalid("headers", "it must be an object of strings".to_owned()));
+            }
         }
         let quirks = match options.shift_remove("quirks") {
             None => Map::new(),
             Some(Value::Object(quirks)) => quirks,
-            Some(_) => return Err(wrong("quirks", "it must be an object".to_owned())),
+            Some(_) => return Err(invalid("quirks", "it must be an object".to_owned())),
         };
         Ok(Self {
             model: config.model.clone(),
@@ -107,7 +107,7 @@ impl fmt::Debug for ProviderSettings {
         f.debug_struct("ProviderSettings")
             .field("model", &self.model)
             .field("api_key", &self.api_key)
-            .field("base_url", &url.as_ref().map(crate::http::place))
+            .field("base_url", &url.as_ref().map(crate::http::display_address))
             .field("timeout", &self.timeout)
             .field("wire", &self.wire)
             .field("auth", &self.auth)

@@ -1,8 +1,7 @@
 //! The wires: how each encodes requests, decodes streams and reports failures.
 //!
 //! This module does no I/O. An encoder converts a request to bytes, and a decoder converts events
-//! to
-//! deltas.
+//! to deltas.
 
 pub(crate) mod anthropic;
 pub(crate) mod cache;
@@ -18,8 +17,8 @@ use std::sync::Arc;
 
 use robota_core::tool::ToolSpec;
 
-pub(crate) use decode::{Decode, Out};
-pub(crate) use encode::{Body, Encode, Piece, Side};
+pub(crate) use decode::{Decode, DeltaQueue};
+pub(crate) use encode::{Body, Encode, Piece, PieceRole};
 
 use crate::profile::{Quirks, Wire};
 
@@ -49,7 +48,7 @@ pub(crate) fn decoder(
     if quirks.think_marks.is_empty() && (quirks.text_calls.is_empty() || tools.is_empty()) {
         return plain;
     }
-    Box::new(crate::text_calls::Projected::new(plain, quirks, Arc::clone(tools)))
+    Box::new(crate::text_calls::TextCallDecoder::new(plain, quirks, Arc::clone(tools)))
 }
 
 /// The index that deltas of tool input use for the service's own tools, so that they cannot be
@@ -62,7 +61,7 @@ pub(crate) const MODEL_KEY: &str = "model";
 pub(crate) const WIRE_KEY: &str = "wire";
 
 /// The wire names of opaque blocks that are shown to people and never sent to a service.
-pub(crate) const ASIDE: [&str; 3] =
+pub(crate) const DISPLAY_ONLY: [&str; 3] =
     [anthropic::CITATIONS, gemini::GROUNDING, openai_responses::CITATIONS];
 
 #[cfg(test)]

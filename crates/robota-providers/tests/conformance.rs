@@ -10,6 +10,6 @@ robota_testkit::provider_suite!(provider);
 
 /// The limitations of each wire are recorded in a snapshot instead of being skipped silently.
 #[test]
-fn what_each_wire_cannot_do_is_written_down() {
+fn wire_limitations_are_recorded() {
     insta::assert_snapshot!(table());
 }

@@ -48,7 +48,7 @@ async fn mock(scenario: impl Into<Scenario>) -> MockServer {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped() {
+async fn a_broken_stream_is_retried_and_its_text_is_dropped() {
     for wire in Wire::ALL {
         for end in [Step::Drop, Step::Reset, Step::Truncate] {
             let broken = Reply::new().text("Half an ans").step(end.clone());
@@ -71,7 +71,7 @@ async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped()
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
+async fn a_broken_stream_after_a_tool_started_keeps_the_tool_result() {
     for wire in Wire::ALL {
         // On the Chat wire a call is complete only at the end of the answer, so no tool starts
         // early.
@@ -107,7 +107,7 @@ async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
 }
 
 #[tokio::test]
-async fn failures_that_pass_are_outlived() {
+async fn transient_failures_are_retried() {
     for wire in Wire::ALL {
         let slow = Failure { retry_after_ms: Some(5), ..Failure::status(429, "Slow down.") };
         let scenario = Scenario::reply(Failure::status(529, "Overloaded"))
@@ -126,7 +126,7 @@ async fn failures_that_pass_are_outlived() {
 }
 
 #[tokio::test]
-async fn failures_that_do_not_pass_end_the_turn_at_once() {
+async fn permanent_failures_end_the_turn_immediately() {
     for wire in Wire::ALL {
         let mock = mock(Failure::status(401, "The key is wrong.")).await;
         let ran = run(wire, &mock).prompt("hello").await;
@@ -140,7 +140,7 @@ async fn failures_that_do_not_pass_end_the_turn_at_once() {
 }
 
 #[tokio::test]
-async fn core_13_an_abort_in_silence_ends_the_turn_and_the_call_at_once() {
+async fn core_13_an_abort_during_silence_ends_the_turn_and_the_call_immediately() {
     for wire in Wire::ALL {
         let mock = mock(Reply::new().text("Well").gate("silence")).await;
         let run = run(wire, &mock);
@@ -160,7 +160,7 @@ async fn core_13_an_abort_in_silence_ends_the_turn_and_the_call_at_once() {
 }
 
 #[tokio::test]
-async fn core_14_a_service_that_falls_silent_is_given_up() {
+async fn core_14_a_silent_service_times_out() {
     let silent = || Reply { hold: Some(Stall::Gate("silence".to_owned())), ..Reply::new() };
     for wire in Wire::ALL {
         for reply in [silent(), Reply::new().text("Well").gate("silence")] {
@@ -208,7 +208,7 @@ async fn one_connection_serves_a_whole_turn() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_over_any_other_wire() {
+async fn a_conversation_continues_on_any_other_wire() {
     for first in Wire::ALL {
         for second in Wire::ALL {
             let scenario = Scenario::reply(
@@ -230,21 +230,28 @@ async fn a_conversation_goes_on_over_any_other_wire() {
             let body = last.json.to_string();
             assert!(body.matches("\"list\"").count() >= 2, "{first} to {second}: {body}");
             let signed = body.contains("c2ln");
-            assert!(!signed || first == second, "{first} to {second}: a signature of another service");
-            let told = ran.events.iter().filter_map(|line| match &line.event {
+            assert!(
+                !signed || first == second,
+                "{first} to {second}: a signature of another service"
+            );
+            let left_out = ran.events.iter().filter_map(|line| match &line.event {
                 Event::ContentLeftOut(data) => Some(data),
                 _ => None,
             });
-            let told: Vec<_> = told.collect();
+            let left_out: Vec<_> = left_out.collect();
             if first == Wire::OpenaiChat {
                 // Its reasoning has no signature, and a wire that never accepts reasoning reports
                 // nothing.
-                assert!(told.len() <= 1, "{first} to {second}: {told:?}");
+                assert!(left_out.len() <= 1, "{first} to {second}: {left_out:?}");
             } else if first == second {
-                assert_eq!(told.len(), 0, "{first}: its own reasoning is sent back: {told:?}");
+                assert_eq!(
+                    left_out.len(),
+                    0,
+                    "{first}: its own reasoning is sent back: {left_out:?}"
+                );
             } else {
-                assert_eq!(told.len(), 1, "{first} to {second}: once, not with every request");
-                assert!(!told[0].parts.is_empty(), "{first} to {second}: {told:?}");
+                assert_eq!(left_out.len(), 1, "{first} to {second}: once, not with every request");
+                assert!(!left_out[0].parts.is_empty(), "{first} to {second}: {left_out:?}");
             }
         }
     }

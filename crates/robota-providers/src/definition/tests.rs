@@ -25,7 +25,7 @@ fn core_05_every_vendor_has_a_definition() {
 }
 
 #[test]
-fn open_models_are_not_said_to_be_their_makers_service() {
+fn open_models_are_not_listed_for_their_makers_service() {
     let all = all();
     let openai = find_definition(&all, "openai").unwrap();
     assert!(openai.models.entries.iter().all(|model| !model.id.contains("oss")));

@@ -17,9 +17,9 @@ use crate::failure::Failure;
 #[derive(Clone)]
 pub struct Transport {
     /// A proxy for every request, for example `http://user:password@proxy:3128`.
+    pub proxy: Option<String>,
     /// Hosts, domains (`.example.com`) and networks that are reached without the proxy, separated
-    /// by
-    /// commas. Loopback addresses never use the proxy.
+    /// by commas. Loopback addresses never use the proxy.
     pub no_proxy: Option<String>,
     /// Certificates to trust in addition to those of the system, each file in PEM.
     pub certificates: Vec<Vec<u8>>,
@@ -71,13 +71,13 @@ pub(crate) struct Request {
 }
 
 /// A response whose headers have arrived and whose body has not been read yet.
-pub(crate) struct Reply {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: reqwest::Response,
 }
 
-impl Reply {
+impl Response {
     /// Returns the body as a stream of chunks.
     pub(crate) fn into_stream(
         self,
@@ -96,7 +96,7 @@ impl Reply {
                 Ok(chunk) => bytes.extend_from_slice(&chunk),
                 // A partial error body still helps to explain the failure.
                 Err(_) if !bytes.is_empty() => break,
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(network_failure(&error)),
             }
             if bytes.len() >= at_most {
                 bytes.truncate(at_most);
@@ -148,21 +148,21 @@ impl HttpClient {
     }
 
     /// Validates the transport settings, so that they fail here and not at the first request. For
-    /// an
-    /// `https:` address it also starts to load the system's certificates on a thread: that is the
-    /// slowest
-    /// step of a program's start, and the program can do other work meanwhile.
+    /// an `https:` address it also starts to load the system's certificates on a thread: that is
+    /// the slowest step of a program's start, and the program can do other work meanwhile.
     pub(crate) fn prepare(&self, url: &Url) -> Result<(), BuildError> {
         let transport = &self.clients.transport;
-        let wrong = |reason| BuildError::Transport { reason };
-        proxy(transport).map_err(wrong)?;
+        let transport_error = |reason| BuildError::Transport { reason };
+        proxy(transport).map_err(transport_error)?;
         // `http:` needs no certificates, and reading a bundle takes a millisecond.
         if self.clients.kind(url) == Kind::Secure && self.clients.secure.get().is_none() {
-            certificates(transport).map_err(wrong)?;
+            certificates(transport).map_err(transport_error)?;
             let clients = Arc::clone(&self.clients);
-            let reading = move || drop(clients.get(Kind::Secure).map(drop));
+            let load_certificates = move || drop(clients.get(Kind::Secure).map(drop));
             // If the thread cannot be spawned, the first request loads them.
-            let _ = std::thread::Builder::new().name("certificates".to_owned()).spawn(reading);
+            let _ = std::thread::Builder::new()
+                .name("certificates".to_owned())
+                .spawn(load_certificates);
         }
         Ok(())
     }
@@ -172,10 +172,10 @@ impl HttpClient {
     }
 
     /// Sends a request and waits for the headers of its response.
-    pub(crate) async fn send(&self, request: Request) -> Result<Reply, Failure> {
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, Failure> {
         let client = self
             .client(&request.url)
-            .map_err(|reason| Failure::of(FailureReason::BadRequest, reason))?;
+            .map_err(|reason| Failure::with_reason(FailureReason::BadRequest, reason))?;
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -184,8 +184,8 @@ impl HttpClient {
         if !request.body.is_empty() {
             builder = builder.body(request.body);
         }
-        let response = builder.send().await.map_err(|error| broken(&error))?;
-        Ok(Reply {
+        let response = builder.send().await.map_err(|error| network_failure(&error))?;
+        Ok(Response {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: response,
@@ -200,7 +200,7 @@ impl fmt::Debug for HttpClient {
 }
 
 /// Describes a network error. Leaves out the URL, because it may contain a key.
-pub(crate) fn broken(error: &reqwest::Error) -> Failure {
+pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() && error.is_connect() {
         "connecting timed out"
     } else if error.is_connect() {
@@ -223,7 +223,7 @@ pub(crate) fn broken(error: &reqwest::Error) -> Failure {
         None => what.to_owned(),
         Some(cause) => format!("{what}: {cause}"),
     };
-    Failure::of(FailureReason::Connection, message)
+    Failure::with_reason(FailureReason::Connection, message)
 }
 
 fn certificates(transport: &Transport) -> Result<Vec<reqwest::Certificate>, String> {
@@ -263,10 +263,10 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
         .user_agent(&transport.user_agent);
     builder = match kind {
         Kind::Plain => {
-            let nobody = rustls::ClientConfig::builder()
+            let no_roots = rustls::ClientConfig::builder()
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
-            builder.tls_backend_preconfigured(nobody)
+            builder.tls_backend_preconfigured(no_roots)
         }
         Kind::Secure if transport.only_these_certificates => {
             builder.tls_certs_only(certificates(transport)?)
@@ -276,5 +276,7 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
     if let Some(proxy) = proxy(transport)? {
         builder = builder.proxy(proxy);
     }
-    builder.build().map_err(|error| format!("cannot create the HTTP client: {}", error.without_url()))
+    builder
+        .build()
+        .map_err(|error| format!("cannot create the HTTP client: {}", error.without_url()))
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 
-/// Returns how long the service asks the client to wait: `retry-after-ms`, or `retry-after` in
-/// seconds or as a date. A date is compared with the response's `date` header if there is one, so
-/// that a wrong local clock does not matter.
-pub(crate) fn after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// Returns how long the service asks the client to wait: `retry-retry_after-ms`, or
+/// `retry-retry_after` in seconds or as a date. A date is compared with the response's `date`
+/// header if there is one, so that a wrong local clock does not matter.
+pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(millis) = get("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(millis / 1_000.0).ok();
@@ -40,7 +40,7 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     ["request-id", "x-request-id", "x-oai-request-id", "cf-ray"]
         .iter()
         .find_map(|name| headers.get(*name)?.to_str().ok())
-        .map(|id| crate::failure::cut(id, 200))
+        .map(|id| crate::failure::shorten(id, 200))
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn seconds_milliseconds_and_dates() {
         let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
-        let read = |pairs: &[(&'static str, &'static str)]| after(&headers(pairs), now);
+        let read = |pairs: &[(&'static str, &'static str)]| retry_after(&headers(pairs), now);
         assert_eq!(read(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
         assert_eq!(read(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
         assert_eq!(

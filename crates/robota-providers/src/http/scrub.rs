@@ -6,8 +6,8 @@ use std::sync::Arc;
 use url::Url;
 
 /// Shorter texts are not treated as secrets: replacing them would garble messages.
-const SHORTEST: usize = 4;
-const SHOWN: &str = "[REDACTED]";
+const MIN_SECRET_LEN: usize = 4;
+const PLACEHOLDER: &str = "[REDACTED]";
 
 /// Holds the secrets of one provider and removes them from texts.
 #[derive(Clone, Default)]
@@ -18,7 +18,7 @@ impl Scrubber {
         let mut all = Vec::new();
         for secret in secrets {
             let secret = secret.as_ref().trim();
-            if secret.len() < SHORTEST {
+            if secret.len() < MIN_SECRET_LEN {
                 continue;
             }
             let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
@@ -43,7 +43,7 @@ impl Scrubber {
         let mut text = Cow::Borrowed(text);
         for secret in self.0.iter().filter(|secret| !secret.is_empty()) {
             if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), SHOWN));
+                text = Cow::Owned(text.replace(secret.as_str(), PLACEHOLDER));
             }
         }
         text
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Scrubber {
 }
 
 /// Formats an address for people, without user, password and query, which may contain keys.
-pub(crate) fn place(url: &Url) -> String {
+pub(crate) fn display_address(url: &Url) -> String {
     let mut url = url.clone();
     // Both fail only for an address without a host, which cannot have a user or password.
     let _ = url.set_username("");

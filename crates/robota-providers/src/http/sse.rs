@@ -1,9 +1,8 @@
 //! Reads event streams (server-sent events) incrementally and within size limits.
 //!
 //! Lines end with LF, CRLF or CR. Chunks may split lines, line ends and UTF-8 characters. Input
-//! that
-//! is not an event stream (a JSON error or an HTML page with status 200, or bare JSON in the middle
-//! of a stream) is collected and returned at the end.
+//! that is not an event stream (a JSON error or an HTML page with status 200, or bare JSON in the
+//! middle of a stream) is collected and returned at the end.
 
 use std::borrow::Cow;
 
@@ -29,7 +28,7 @@ impl Default for Limits {
 }
 
 /// The most bytes to keep of input that is not an event stream.
-const BARE: usize = 256 << 10;
+const MAX_NON_SSE: usize = 256 << 10;
 
 /// Receives each event: its name (empty if it has none) and its data.
 pub(crate) type OnEvent<'a> = &'a mut dyn FnMut(&str, &str) -> Result<(), Failure>;
@@ -43,7 +42,7 @@ pub(crate) struct Sse {
     name: String,
     data: String,
     has_data: bool,
-    bare: Option<String>,
+    non_sse: Option<String>,
     total: u64,
     /// The last chunk ended with CR: an LF at the start of the next chunk belongs to it.
     after_cr: bool,
@@ -58,7 +57,7 @@ impl Sse {
             name: String::new(),
             data: String::new(),
             has_data: false,
-            bare: None,
+            non_sse: None,
             total: 0,
             after_cr: false,
             at_start: true,
@@ -66,10 +65,10 @@ impl Sse {
     }
 
     /// Reads the next chunk of bytes and reports the events that it completes.
-    pub(crate) fn push(&mut self, chunk: &[u8], on: OnEvent<'_>) -> Result<(), Failure> {
+    pub(crate) fn push(&mut self, chunk: &[u8], on_event: OnEvent<'_>) -> Result<(), Failure> {
         self.total = self.total.saturating_add(chunk.len() as u64);
         if self.total > self.limits.response {
-            return Err(self.too_much("answer", self.limits.response));
+            return Err(self.limit_exceeded("answer", self.limits.response));
         }
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
@@ -79,12 +78,12 @@ impl Sse {
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let after = &rest[end + 1..];
             if self.line.is_empty() {
-                self.line(&rest[..end], on)?;
+                self.read_line(&rest[..end], on_event)?;
             } else {
                 // Moved out so that `self.line` can borrow the buffer while it changes `self`.
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&rest[..end]);
-                let result = self.line(&line, on);
+                let result = self.read_line(&line, on_event);
                 line.clear();
                 self.line = line;
                 result?;
@@ -99,22 +98,21 @@ impl Sse {
             };
         }
         if self.line.len() + rest.len() > self.limits.line {
-            return Err(self.too_much("line", self.limits.line as u64));
+            return Err(self.limit_exceeded("line", self.limits.line as u64));
         }
         self.line.extend_from_slice(rest);
         Ok(())
     }
 
     /// Ends the stream. Reports a last event even if no blank line followed it. Returns the input
-    /// that
-    /// was not an event stream, if any.
-    pub(crate) fn finish(&mut self, on: OnEvent<'_>) -> Result<Option<String>, Failure> {
+    /// that was not an event stream, if any.
+    pub(crate) fn finish(&mut self, on_event: OnEvent<'_>) -> Result<Option<String>, Failure> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
-            self.line(&line, on)?;
+            self.read_line(&line, on_event)?;
         }
-        self.dispatch(on)?;
-        Ok(self.bare.take())
+        self.dispatch(on_event)?;
+        Ok(self.non_sse.take())
     }
 
     /// Returns whether part of an event has arrived that has not been reported yet.
@@ -122,9 +120,9 @@ impl Sse {
         !self.line.is_empty() || self.has_data
     }
 
-    fn line(&mut self, line: &[u8], on: OnEvent<'_>) -> Result<(), Failure> {
+    fn read_line(&mut self, line: &[u8], on_event: OnEvent<'_>) -> Result<(), Failure> {
         if line.len() > self.limits.line {
-            return Err(self.too_much("line", self.limits.line as u64));
+            return Err(self.limit_exceeded("line", self.limits.line as u64));
         }
         let line = if self.at_start {
             self.at_start = false;
@@ -133,21 +131,20 @@ impl Sse {
             line
         };
         // Valid UTF-8, the usual case, is checked fast and borrowed; only invalid input is copied
-        // and
-        // repaired.
+        // and repaired.
         let text = match std::str::from_utf8(line) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(line),
         };
-        if let Some(bare) = &mut self.bare {
-            if bare.len() + text.len() < BARE {
-                bare.push_str(&text);
-                bare.push('\n');
+        if let Some(non_sse) = &mut self.non_sse {
+            if non_sse.len() + text.len() < MAX_NON_SSE {
+                non_sse.push_str(&text);
+                non_sse.push('\n');
             }
             return Ok(());
         }
         if text.is_empty() {
-            return self.dispatch(on);
+            return self.dispatch(on_event);
         }
         let (field, value) = match text.split_once(':') {
             Some((field, value)) => (field, value.strip_prefix(' ').unwrap_or(value)),
@@ -156,7 +153,7 @@ impl Sse {
         match field {
             "data" => {
                 if self.data.len() + value.len() > self.limits.event {
-                    return Err(self.too_much("event", self.limits.event as u64));
+                    return Err(self.limit_exceeded("event", self.limits.event as u64));
                 }
                 if self.has_data {
                     self.data.push('\n');
@@ -170,23 +167,23 @@ impl Sse {
             }
             // A comment or an unknown field is ignored, unless it looks like JSON or HTML.
             _ if !self.has_data && text.trim_start().starts_with(['{', '[', '<']) => {
-                self.bare = Some(format!("{text}\n"));
+                self.non_sse = Some(format!("{text}\n"));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn dispatch(&mut self, on: OnEvent<'_>) -> Result<(), Failure> {
-        let result = if self.has_data { on(&self.name, &self.data) } else { Ok(()) };
+    fn dispatch(&mut self, on_event: OnEvent<'_>) -> Result<(), Failure> {
+        let result = if self.has_data { on_event(&self.name, &self.data) } else { Ok(()) };
         self.name.clear();
         self.data.clear();
         self.has_data = false;
         result
     }
 
-    fn too_much(&self, what: &str, limit: u64) -> Failure {
-        let failure = Failure::of(
+    fn limit_exceeded(&self, what: &str, limit: u64) -> Failure {
+        let failure = Failure::with_reason(
             FailureReason::Unreadable,
             format!("the service sent a {what} that is too long: more than {limit} bytes"),
         );

@@ -55,34 +55,33 @@ impl Vendors {
     }
 
     /// Adds a vendor from a settings file. The value has the fields of a [`Profile`]; only `type`
-    /// is
-    /// required. Missing fields are taken from the vendor named by `extends`, or from `custom`. A
-    /// vendor
-    /// with the same type is replaced.
+    /// is required. Missing fields are taken from the vendor named by `extends`, or from `custom`.
+    /// A vendor with the same type is replaced.
     ///
     /// # Errors
     /// When a field is unknown or invalid, or `extends` names an unknown vendor.
     pub fn with_user(mut self, vendor: &Value) -> Result<Self, BuildError> {
         let name = vendor.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let wrong = |reason: String| BuildError::Profile { name: name.clone(), reason };
+        let invalid = |reason: String| BuildError::Profile { name: name.clone(), reason };
         if name.is_empty() {
-            return Err(wrong("it has no `type`".to_owned()));
+            return Err(invalid("it has no `type`".to_owned()));
         }
-        let mut theirs = vendor.clone();
-        let base = match theirs.as_object_mut().and_then(|fields| fields.shift_remove("extends")) {
+        let mut overrides = vendor.clone();
+        let base = match overrides.as_object_mut().and_then(|fields| fields.shift_remove("extends"))
+        {
             None => CUSTOM.to_owned(),
             Some(Value::String(base)) => base,
-            Some(_) => return Err(wrong("`extends` must be the name of a vendor".to_owned())),
+            Some(_) => return Err(invalid("`extends` must be the name of a vendor".to_owned())),
         };
         let base = self.require(&base)?;
         let mut merged =
-            serde_json::to_value(base.as_ref()).map_err(|error| wrong(error.to_string()))?;
+            serde_json::to_value(base.as_ref()).map_err(|error| invalid(error.to_string()))?;
         // The names of the extended vendor are not inherited.
         merge(&mut merged, &serde_json::json!({"aliases": null, "name": name}));
-        merge(&mut merged, &theirs);
+        merge(&mut merged, &overrides);
         let profile: Profile =
-            serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))?;
-        self.profiles.retain(|known| !known.vendor.eq_ignore_ascii_case(&profile.vendor));
+            serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))?;
+        self.profiles.retain(|existing| !existing.vendor.eq_ignore_ascii_case(&profile.vendor));
         self.profiles.push(Arc::new(profile));
         Ok(self)
     }
@@ -103,7 +102,7 @@ impl Vendors {
         self.profiles
             .iter()
             .find(|profile| profile.vendor.eq_ignore_ascii_case(name.trim()))
-            .or_else(|| self.profiles.iter().find(|profile| profile.answers_to(name)))
+            .or_else(|| self.profiles.iter().find(|profile| profile.matches_name(name)))
     }
 
     /// Finds a vendor like [`Self::find`].
@@ -113,7 +112,7 @@ impl Vendors {
     pub fn require(&self, name: &str) -> Result<&Arc<Profile>, BuildError> {
         self.find(name).ok_or_else(|| BuildError::UnknownVendor {
             name: name.to_owned(),
-            known: self.supported(),
+            supported: self.supported(),
         })
     }
 
@@ -132,8 +131,7 @@ impl Vendors {
     }
 
     /// Splits `vendor/model`. Returns `None` if the part before the first slash is not a vendor, as
-    /// in
-    /// `meta-llama/llama-4`, where it is part of the model's name.
+    /// in `meta-llama/llama-4`, where it is part of the model's name.
     #[must_use]
     pub fn split_model<'a>(&self, name: &'a str) -> Option<(&Arc<Profile>, &'a str)> {
         let (vendor, model) = name.split_once('/')?;

@@ -45,8 +45,7 @@ const TOOL: &str = "ping";
 
 impl HttpProvider {
     /// Asks the model to call a tool that does nothing. This shows that the address, the key and
-    /// the
-    /// model work, and whether the model calls tools. It costs a few tokens.
+    /// the model work, and whether the model calls tools. It costs a few tokens.
     ///
     /// # Errors
     /// When the address, the key or the model does not work.

@@ -59,8 +59,7 @@ pub(super) fn token(body: &str) -> Option<Vec<Call>> {
 }
 
 /// Parses `<function=name><parameter=key>value</parameter>…</function>`. Values are text; the
-/// tool's
-/// schema determines their types.
+/// tool's schema determines their types.
 pub(super) fn xml(body: &str, tools: &[ToolSpec]) -> Option<Call> {
     let rest = body.trim_start().strip_prefix("<function=")?;
     let (name, mut rest) = rest.split_once('>')?;
@@ -104,7 +103,7 @@ fn coerce(text: &str, schema: Option<&Value>, key: &str) -> Value {
 }
 
 /// Returns whether the text is JSON of which only the end is missing.
-pub(super) fn is_cut(body: &str) -> bool {
+pub(super) fn is_incomplete_json(body: &str) -> bool {
     let body = body.trim_start();
     body.starts_with(['{', '['])
         && serde_json::from_str::<serde::de::IgnoredAny>(body).is_err_and(|error| error.is_eof())

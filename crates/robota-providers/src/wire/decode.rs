@@ -11,22 +11,21 @@ use crate::failure::Failure;
 use crate::profile::Wire;
 
 /// The queue to which a decoder appends the deltas it has read.
-pub(crate) type Out = VecDeque<Delta>;
+pub(crate) type DeltaQueue = VecDeque<Delta>;
 
 /// Decodes the events of one answer.
 pub(crate) trait Decode: Send {
     /// Decodes one event: its name, which may be empty, and its data.
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure>;
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure>;
 
     /// Ends the stream. Fails if the answer is incomplete.
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure>;
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure>;
 
     /// Returns whether the end of the answer was read; later events are ignored.
     fn is_done(&self) -> bool;
 
     /// Returns whether the model has reported its stop reason, on a wire where an answer ends only
-    /// with
-    /// the response body: usage may follow, and nothing else is worth waiting for.
+    /// with the response body: usage may follow, and nothing else is worth waiting for.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -34,28 +33,27 @@ pub(crate) trait Decode: Send {
 
 /// The tool calls of one answer: assigns indices and makes sure that ids are present and unique.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallIds {
     ids: BTreeSet<String>,
     pub(crate) count: u32,
 }
 
-impl Calls {
+impl CallIds {
     /// Returns the index of the next call.
-    pub(crate) fn number(&mut self) -> u32 {
+    pub(crate) fn next_index(&mut self) -> u32 {
         let number = self.count;
         self.count += 1;
         number
     }
 
     /// Returns whether the answer has any call.
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn has_calls(&self) -> bool {
         !self.ids.is_empty()
     }
 
     /// Returns the complete call. Generates a missing id and adds a suffix to a repeated one,
-    /// because the
-    /// conversation drops a call with a repeated id as a duplicate.
-    pub(crate) fn whole(
+    /// because the conversation drops a call with a repeated id as a duplicate.
+    pub(crate) fn tool_use(
         &mut self,
         id: &str,
         name: &str,

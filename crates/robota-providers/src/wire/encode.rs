@@ -19,7 +19,7 @@ use crate::profile::{Quirks, Wire};
 
 /// The role that a piece belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum PieceRole {
     /// The user, including tool results on wires that send them in user messages.
     User,
     /// The model.
@@ -31,7 +31,7 @@ pub(crate) enum Side {
 /// JSON elements, separated by commas: parts of a message, or whole messages.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
-    pub(crate) side: Side,
+    pub(crate) role: PieceRole,
     pub(crate) json: Vec<u8>,
     /// Whether the last element can hold a cache marker.
     pub(crate) markable: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     /// Creates a piece from elements; returns `None` if there are none.
-    pub(crate) fn new(side: Side, elements: &[Value]) -> Option<Self> {
+    pub(crate) fn new(role: PieceRole, elements: &[Value]) -> Option<Self> {
         let last = elements.last()?;
         let mut json = Vec::new();
         for (at, element) in elements.iter().enumerate() {
@@ -50,20 +50,20 @@ impl Piece {
         }
         let kind = last.get("type").and_then(Value::as_str).unwrap_or_default();
         let markable = last.is_object() && !matches!(kind, "thinking" | "redacted_thinking");
-        Some(Self { side, json, markable })
+        Some(Self { role, json, markable })
     }
 }
 
 /// Counts the parts of a conversation that could not be sent unchanged.
 #[derive(Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LeftOutCounter {
     pub(crate) reasoning: Cell<u64>,
     pub(crate) opaque: Cell<u64>,
     pub(crate) images: Cell<u64>,
     pub(crate) missing: Cell<u64>,
 }
 
-impl Lost {
+impl LeftOutCounter {
     pub(crate) fn count(cell: &Cell<u64>) {
         cell.set(cell.get() + 1);
     }
@@ -80,25 +80,25 @@ impl Lost {
 }
 
 /// Returns the metadata of a request's payload event: the counts that are not zero.
-pub(crate) fn facts(left_out: &LeftOut) -> Map<String, Value> {
+pub(crate) fn left_out_metadata(left_out: &LeftOut) -> Map<String, Value> {
     let all = [
         ("dropped_reasoning", left_out.reasoning),
         ("dropped_foreign", left_out.foreign),
         ("dropped_images", left_out.attachments),
         ("missing_blobs", left_out.missing),
     ];
-    let told = all.into_iter().filter(|(_, count)| *count > 0);
-    told.map(|(name, count)| (name.to_owned(), count.into())).collect()
+    let nonzero = all.into_iter().filter(|(_, count)| *count > 0);
+    nonzero.map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
 /// What an encoder needs in addition to a message.
-pub(crate) struct Cx<'a> {
+pub(crate) struct EncodeContext<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) wire: Wire,
     pub(crate) model: &'a str,
     pub(crate) quirks: &'a Quirks,
     pub(crate) blobs: &'a HashMap<String, Vec<u8>>,
-    pub(crate) lost: &'a Lost,
+    pub(crate) counts: &'a LeftOutCounter,
 }
 
 /// An attachment in the form in which it can be sent.
@@ -106,66 +106,66 @@ pub(crate) enum Media {
     Image(String),
     Document(String),
     /// The attachment is sent as this text: its content, or a note that replaces it.
-    Words(String),
+    Text(String),
 }
 
-impl Cx<'_> {
+impl EncodeContext<'_> {
     /// Returns whether a block was written by this wire and model, and can be sent back.
-    pub(crate) fn is_ours(&self, extra: &Map<String, Value>) -> bool {
+    pub(crate) fn same_origin(&self, extra: &Map<String, Value>) -> bool {
         extra.get(WIRE_KEY).and_then(Value::as_str) == Some(self.wire.name())
             && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(self.model)
     }
 
     /// Counts signatures on text and calls that only another model can read. Signatures of
-    /// reasoning
-    /// blocks are counted where those are encoded.
-    pub(crate) fn count_foreign_proofs(&self, message: &Message) {
+    /// reasoning blocks are counted where those are encoded.
+    pub(crate) fn count_foreign_signatures(&self, message: &Message) {
         for block in &message.content {
             let extra = match block {
                 Block::Text(text) => &text.extra,
                 Block::ToolUse(call) => &call.extra,
                 _ => continue,
             };
-            if extra.contains_key(WIRE_KEY) && !self.is_ours(extra) {
-                Lost::count(&self.lost.reasoning);
+            if extra.contains_key(WIRE_KEY) && !self.same_origin(extra) {
+                LeftOutCounter::count(&self.counts.reasoning);
             }
         }
     }
 
     /// Returns the value of an opaque block if it came from this wire, and from this model unless
     /// `any_model` is set.
-    pub(crate) fn own<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
+    pub(crate) fn own_value<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
         let model = block.extra.get(MODEL_KEY).and_then(Value::as_str);
-        let own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
-        if !own && !super::ASIDE.contains(&block.wire.as_str()) {
-            Lost::count(&self.lost.opaque);
+        let is_own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
+        if !is_own && !super::DISPLAY_ONLY.contains(&block.wire.as_str()) {
+            LeftOutCounter::count(&self.counts.opaque);
         }
-        own.then_some(&block.value)
+        is_own.then_some(&block.value)
     }
 
     /// Encodes an attachment as base64, or returns the text that replaces it.
     pub(crate) fn media(&self, image: &Image) -> Media {
         let is_image = image.media_type.starts_with("image/");
         let is_text = image.media_type.starts_with("text/");
-        let wanted = is_text || if is_image { self.quirks.images } else { self.quirks.documents };
-        if !wanted {
-            Lost::count(&self.lost.images);
+        let supported =
+            is_text || if is_image { self.quirks.images } else { self.quirks.documents };
+        if !supported {
+            LeftOutCounter::count(&self.counts.images);
             let what = if is_image { "image" } else { "document" };
-            return Media::Words(format!(
+            return Media::Text(format!(
                 "[{what} left out: this model's service does not take any ({})]",
                 image.media_type
             ));
         }
         let Some(bytes) = self.blobs.get(&image.blob.sha256) else {
-            Lost::count(&self.lost.missing);
-            return Media::Words(format!(
+            LeftOutCounter::count(&self.counts.missing);
+            return Media::Text(format!(
                 "[attachment not available ({}, {} bytes)]",
                 image.media_type, image.blob.bytes
             ));
         };
         // Every service accepts text, so text files are sent as text.
         if is_text {
-            return Media::Words(String::from_utf8_lossy(bytes).into_owned());
+            return Media::Text(String::from_utf8_lossy(bytes).into_owned());
         }
         let data = base64::engine::general_purpose::STANDARD.encode(bytes);
         if is_image { Media::Image(data) } else { Media::Document(data) }
@@ -180,7 +180,7 @@ pub(crate) struct Body {
 }
 
 /// Everything in a request apart from the encoded messages.
-pub(crate) struct Frame<'a> {
+pub(crate) struct RequestFrame<'a> {
     pub(crate) request: &'a ModelRequest,
     pub(crate) quirks: &'a Quirks,
     /// The merged options of the vendor, the settings and the request.
@@ -191,9 +191,8 @@ pub(crate) struct Frame<'a> {
     /// Whether the conversation contains tool calls.
     pub(crate) has_calls: bool,
     /// How many of the pieces are part of the conversation. The rest is for this call only and gets
-    /// no
-    /// cache marker.
-    pub(crate) lasting: usize,
+    /// no cache marker.
+    pub(crate) persistent: usize,
 }
 
 /// Encodes requests for one wire.
@@ -202,13 +201,13 @@ pub(crate) trait Encode: Send + Sync {
     fn ids(&self, quirks: &Quirks) -> IdRule;
 
     /// Encodes a message.
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece>;
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece>;
 
     /// Encodes results for calls that have none.
-    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece>;
+    fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece>;
 
     /// Encodes the whole request body.
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8>;
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8>;
 
     /// Returns the URL of a model call.
     fn call_url(&self, base: &Url, model: &str) -> Url;
@@ -252,7 +251,7 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
 }
 
 /// Appends a path to an address and keeps its query.
-pub(crate) fn below(base: &Url, path: &str) -> Url {
+pub(crate) fn join_path(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let whole = format!("{}/{}", url.path().trim_end_matches('/'), path.trim_start_matches('/'));

@@ -16,7 +16,7 @@ pub(crate) enum IdRule {
 
 impl IdRule {
     /// Returns whether an id can be sent unchanged.
-    pub(crate) fn takes(self, id: &str) -> bool {
+    pub(crate) fn accepts(self, id: &str) -> bool {
         match self {
             Self::Any => !id.is_empty(),
             Self::Plain => {
@@ -38,7 +38,7 @@ impl IdRule {
     }
 
     /// Generates an id to replace one that cannot be sent. The same call always gets the same id.
-    pub(crate) fn make(self, call: &CallId) -> String {
+    pub(crate) fn generate(self, call: &CallId) -> String {
         const LETTERS: &[u8; 62] =
             b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let length = match self {
@@ -62,13 +62,13 @@ mod tests {
     #[test]
     fn generated_ids_are_accepted_and_stable() {
         for rule in [IdRule::Any, IdRule::Plain, IdRule::Alnum9] {
-            let id = rule.make(&"0193-a".into());
-            assert!(rule.takes(&id), "{id}");
-            assert_eq!(id, rule.make(&"0193-a".into()));
-            assert_ne!(id, rule.make(&"0193-b".into()));
+            let id = rule.generate(&"0193-a".into());
+            assert!(rule.accepts(&id), "{id}");
+            assert_eq!(id, rule.generate(&"0193-a".into()));
+            assert_ne!(id, rule.generate(&"0193-b".into()));
         }
-        assert!(!IdRule::Plain.takes("call:1"));
-        assert!(!IdRule::Plain.takes(&"x".repeat(65)));
-        assert!(!IdRule::Alnum9.takes("toolu_a12"));
+        assert!(!IdRule::Plain.accepts("call:1"));
+        assert!(!IdRule::Plain.accepts(&"x".repeat(65)));
+        assert!(!IdRule::Alnum9.accepts("toolu_a12"));
     }
 }

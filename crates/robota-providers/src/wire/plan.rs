@@ -16,7 +16,7 @@ pub(crate) const NO_RESULT: &str = "[No result: this call was not run to its end
 /// One element of the conversation.
 pub(crate) enum Step<'a> {
     /// A message, and the `Arc` that the conversation holds it in, if it is part of it.
-    Message { message: &'a Message, kept: Option<&'a Arc<Message>> },
+    Message { message: &'a Message, shared: Option<&'a Arc<Message>> },
     /// Calls without a result.
     Unanswered(Vec<&'a ToolUse>),
 }
@@ -30,25 +30,25 @@ pub(crate) struct Plan<'a> {
     /// The call ids of results whose call is missing.
     orphans: HashSet<&'a str>,
     /// How many steps are part of the conversation; the rest is for this request only.
-    pub(crate) lasting: usize,
+    pub(crate) persistent: usize,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(request: &'a ModelRequest, rule: IdRule) -> Self {
         let messages = || {
-            let kept = request.messages.iter().map(|message| (message.as_ref(), Some(message)));
+            let shared = request.messages.iter().map(|message| (message.as_ref(), Some(message)));
             let own = request.instruction.iter().map(|message| (message, None));
-            kept.chain(own).filter(|(message, _)| is_sent(message))
+            shared.chain(own).filter(|(message, _)| is_sent(message))
         };
         let mut plan = Self {
             steps: Vec::with_capacity(request.messages.len() + 1),
             aliases: HashMap::new(),
             orphans: HashSet::new(),
-            lasting: 0,
+            persistent: 0,
         };
         let mut seen = HashSet::new();
         let mut open: Vec<&'a ToolUse> = Vec::new();
-        for (message, kept) in messages() {
+        for (message, shared) in messages() {
             if message.role() == Role::Tool {
                 for result in message.tool_results() {
                     match open.iter().position(|call| call.call == result.call) {
@@ -60,15 +60,15 @@ impl<'a> Plan<'a> {
                 plan.close(&mut open);
             }
             for call in message.tool_uses() {
-                let fresh = !rule.unique() || seen.insert(call.id.as_str());
-                if !(rule.takes(&call.id) && fresh) {
-                    plan.aliases.insert(call.call.as_str(), rule.make(&call.call));
+                let is_unique = !rule.unique() || seen.insert(call.id.as_str());
+                if !(rule.accepts(&call.id) && is_unique) {
+                    plan.aliases.insert(call.call.as_str(), rule.generate(&call.call));
                 }
                 open.push(call);
             }
-            plan.steps.push(Step::Message { message, kept });
-            if kept.is_some() {
-                plan.lasting = plan.steps.len();
+            plan.steps.push(Step::Message { message, shared });
+            if shared.is_some() {
+                plan.persistent = plan.steps.len();
             }
         }
         plan.close(&mut open);
@@ -92,7 +92,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Hashes everything that the encoding of a message depends on apart from the message itself.
-    pub(crate) fn print(&self, message: &Message, model: &str) -> u64 {
+    pub(crate) fn fingerprint(&self, message: &Message, model: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         model.hash(&mut hasher);
         if !self.aliases.is_empty() || !self.orphans.is_empty() {

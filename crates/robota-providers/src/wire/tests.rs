@@ -1,8 +1,8 @@
 //! Tests of the requests of all wires.
 
-mod moving;
 mod quirks;
 mod stable;
+mod wire_switch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use robota_core::provider::{ModelRequest, NativeWeb};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use super::cache::{PieceCache, Writer};
+use super::cache::{BodyWriter, PieceCache};
 use super::{Body, encoder};
 use crate::fuzzing::two_tools;
 use crate::profile::{Quirks, Wire};
@@ -43,7 +43,7 @@ impl Blobs for Attachments {
 }
 
 /// The encoder, options and cache of one provider.
-struct Bench {
+struct TestEncoder {
     wire: Wire,
     quirks: Quirks,
     cache: PieceCache,
@@ -52,7 +52,7 @@ struct Bench {
     web: NativeWeb,
 }
 
-impl Bench {
+impl TestEncoder {
     fn new(wire: Wire) -> Self {
         let quirks = Quirks {
             web_search: Some(match wire {
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     async fn body(&self, request: &ModelRequest) -> Body {
-        let writer = Writer {
+        let writer = BodyWriter {
             wire: self.wire,
             encoder: encoder(self.wire),
             quirks: &self.quirks,

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
 use crate::failure::Failure;
-use crate::json::{self, First, Num, Str};
+use crate::json::{self, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, stop, thinking};
 
 const WIRE: Wire = Wire::GeminiGenerateContent;
 
@@ -23,7 +23,7 @@ pub(crate) const GROUNDING: &str = "gemini-grounding";
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    candidates: First<Candidate<'a>>,
+    candidates: FirstElement<Candidate<'a>>,
     #[serde(default)]
     usage_metadata: Option<Counts>,
     #[serde(default)]
@@ -38,9 +38,9 @@ struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Str<'a>,
+    finish_reason: LenientStr<'a>,
     #[serde(borrow, default)]
-    finish_message: Str<'a>,
+    finish_message: LenientStr<'a>,
     #[serde(default)]
     grounding_metadata: Option<Value>,
 }
@@ -55,11 +55,11 @@ struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
     #[serde(borrow, default)]
-    text: Option<Str<'a>>,
+    text: Option<LenientStr<'a>>,
     #[serde(default)]
     thought: Option<bool>,
     #[serde(borrow, default, alias = "thought_signature")]
-    thought_signature: Str<'a>,
+    thought_signature: LenientStr<'a>,
     #[serde(borrow, default, alias = "function_call")]
     function_call: Option<Call<'a>>,
 }
@@ -67,9 +67,9 @@ struct Part<'a> {
 #[derive(Deserialize)]
 struct Call<'a> {
     #[serde(borrow, default)]
-    id: Str<'a>,
+    id: LenientStr<'a>,
     #[serde(borrow, default)]
-    name: Str<'a>,
+    name: LenientStr<'a>,
     #[serde(default)]
     args: Option<Value>,
 }
@@ -78,17 +78,17 @@ struct Call<'a> {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Counts {
-    prompt_token_count: Num,
-    candidates_token_count: Num,
-    thoughts_token_count: Num,
-    cached_content_token_count: Num,
-    tool_use_prompt_token_count: Num,
-    total_token_count: Num,
+    prompt_token_count: LenientCount,
+    candidates_token_count: LenientCount,
+    thoughts_token_count: LenientCount,
+    cached_content_token_count: LenientCount,
+    tool_use_prompt_token_count: LenientCount,
+    total_token_count: LenientCount,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CountsOut {
+struct UsageFields {
     prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
@@ -100,7 +100,7 @@ struct CountsOut {
 impl Counts {
     /// Converts the counts with the same function that all wires use.
     fn usage(self) -> Option<Usage> {
-        let value = serde_json::to_value(CountsOut {
+        let value = serde_json::to_value(UsageFields {
             prompt_token_count: self.prompt_token_count.0,
             candidates_token_count: self.candidates_token_count.0,
             thoughts_token_count: self.thoughts_token_count.0,
@@ -115,7 +115,7 @@ impl Counts {
 /// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
-    calls: Calls,
+    calls: CallIds,
     /// The reasoning since the last signature.
     thoughts: String,
     counts: Option<Counts>,
@@ -128,7 +128,7 @@ impl Decoder {
     pub(crate) fn new(model: &str) -> Self {
         Self {
             model: model.to_owned(),
-            calls: Calls::default(),
+            calls: CallIds::default(),
             thoughts: String::new(),
             counts: None,
             stop: None,
@@ -137,7 +137,7 @@ impl Decoder {
         }
     }
 
-    fn part(&mut self, part: Part<'_>, out: &mut Out) {
+    fn part(&mut self, part: Part<'_>, out: &mut DeltaQueue) {
         let signature =
             (!part.thought_signature.is_empty()).then(|| part.thought_signature.0.into_owned());
         if let Some(call) = part.function_call {
@@ -172,11 +172,11 @@ impl Decoder {
         }
     }
 
-    fn call(&mut self, call: Call<'_>, signature: Option<String>, out: &mut Out) {
+    fn call(&mut self, call: Call<'_>, signature: Option<String>, out: &mut DeltaQueue) {
         self.thoughts.clear();
         let args = call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({}));
         out.push_back(Delta::ToolInput {
-            index: self.calls.number(),
+            index: self.calls.next_index(),
             name: Some(call.name.to_string()),
             json: args.to_string(),
         });
@@ -190,10 +190,10 @@ impl Decoder {
             Value::String(text) => ToolInput::parse(&text),
             args => ToolInput::Json(args),
         };
-        out.push_back(self.calls.whole(&call.id, &call.name, input, extra));
+        out.push_back(self.calls.tool_use(&call.id, &call.name, input, extra));
     }
 
-    fn grounding(&mut self, grounding: Value, out: &mut Out) {
+    fn grounding(&mut self, grounding: Value, out: &mut DeltaQueue) {
         if let Some(queries) = grounding.get("webSearchQueries") {
             out.push_back(Delta::ToolInput {
                 index: SERVER_TOOL_INDEX + self.searches,
@@ -209,23 +209,23 @@ impl Decoder {
         out.push_back(block);
     }
 
-    fn end(&mut self, word: &str, message: &str) -> Result<(), Failure> {
-        let reason = match word {
+    fn end(&mut self, finish_reason: &str, message: &str) -> Result<(), Failure> {
+        let reason = match finish_reason {
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
             "CONTINUATION" => StopReason::Pause,
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
                 StopReason::Refusal
             }
-            word if word.starts_with("IMAGE_") => StopReason::Refusal,
+            finish_reason if finish_reason.starts_with("IMAGE_") => StopReason::Refusal,
             // The model produced invalid syntax: the same request may succeed.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
                 let more = if message.is_empty() { String::new() } else { format!(": {message}") };
-                return Err(Failure::of(
+                return Err(Failure::with_reason(
                     FailureReason::Server,
                     format!("the model's answer was malformed{more}"),
                 )
-                .code(word));
+                .code(finish_reason));
             }
             "FINISH_REASON_UNSPECIFIED" => return Ok(()),
             other => StopReason::Other(other.to_owned()),
@@ -236,15 +236,15 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         if name == "error" {
             return Err(Failure::from_body(data));
         }
-        let mut mended = None;
-        let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
+        let mut repaired = None;
+        let chunk: Chunk<'_> = match json::decode(data, &mut repaired) {
             Ok(chunk) => chunk,
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
             // An error inside a list.
@@ -252,15 +252,16 @@ impl Decode for Decoder {
             Err(failure) => return Err(failure),
         };
         if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
-            return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+            return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
         }
         if chunk.usage_metadata.is_some() {
             self.counts = chunk.usage_metadata;
         }
         let Some(candidate) = chunk.candidates.0 else {
-            let blocked = chunk.prompt_feedback.as_ref().and_then(|told| told.get("blockReason"));
+            let blocked =
+                chunk.prompt_feedback.as_ref().and_then(|metadata| metadata.get("blockReason"));
             return match blocked.and_then(Value::as_str) {
-                Some(reason) => Err(Failure::of(
+                Some(reason) => Err(Failure::with_reason(
                     FailureReason::ContentFilter,
                     format!("the prompt was blocked: {reason}"),
                 )
@@ -271,7 +272,8 @@ impl Decode for Decoder {
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, out);
         }
-        if let Some(grounding) = candidate.grounding_metadata.filter(|told| !told.is_null()) {
+        if let Some(grounding) = candidate.grounding_metadata.filter(|metadata| !metadata.is_null())
+        {
             self.grounding(grounding, out);
         }
         if !candidate.finish_reason.is_empty() {
@@ -280,13 +282,13 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         let Some(reason) = self.stop.take() else { return Err(Failure::truncated()) };
         out.extend(self.counts.and_then(Counts::usage).map(Delta::Usage));
-        out.push_back(Delta::End(stop(reason, self.calls.any())));
+        out.push_back(Delta::End(stop(reason, self.calls.has_calls())));
         self.done = true;
         Ok(())
     }

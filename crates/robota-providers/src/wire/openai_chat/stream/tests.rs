@@ -45,7 +45,7 @@ fn tools(list: Value) -> Value {
 }
 
 #[test]
-fn words_usage_and_the_end() {
+fn text_usage_and_end() {
     let events = [
         chunk(json!({"role": "assistant", "content": "", "refusal": null})),
         chunk(json!({"content": "Hi"})),
@@ -123,7 +123,7 @@ fn calls_in_pieces() {
 }
 
 #[test]
-fn core_17_ids_names_and_numbers_as_servers_send_them() {
+fn core_17_ids_names_and_indices_as_servers_send_them() {
     let read = |id: &str| call(id, "read", json!({"path": "a"}));
     let end = Delta::End(StopReason::ToolUse);
     // Id and name in every piece.
@@ -172,7 +172,7 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
 }
 
 #[test]
-fn the_end_told_twice_without_done_and_with_usage_behind() {
+fn a_repeated_finish_reason_without_done_and_usage_after_it() {
     let mut told = finish("stop");
     told["usage"] = usage()["usage"].clone();
     let text = sse(&[chunk(json!({"content": "Hi"})), finish("stop"), told, finish("length")]);
@@ -184,7 +184,7 @@ fn the_end_told_twice_without_done_and_with_usage_behind() {
 }
 
 #[test]
-fn without_its_end_an_answer_is_truncated() {
+fn an_answer_without_end_is_truncated() {
     let text = sse(&[chunk(json!({"content": "Hi"}))]);
     let (deltas, failure) = decode(text.strip_suffix("data: [DONE]\n\n").unwrap());
     assert_eq!(failure, Some(Failure::truncated()));
@@ -193,7 +193,7 @@ fn without_its_end_an_answer_is_truncated() {
 }
 
 #[test]
-fn every_reason_to_stop() {
+fn every_stop_reason() {
     let reasons = [
         ("stop", StopReason::EndTurn),
         ("length", StopReason::MaxTokens),
@@ -221,7 +221,7 @@ fn an_error_in_the_stream() {
 }
 
 #[test]
-fn comments_and_a_whole_message_are_understood() {
+fn comments_and_a_whole_message_are_accepted() {
     let text = format!(
         ": OPENROUTER PROCESSING\n\n{}",
         sse(&[json!({"choices": [{"message":

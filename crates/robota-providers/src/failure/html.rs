@@ -1,26 +1,26 @@
 //! Summarises error bodies that are not JSON: gateways return HTML pages when they cannot reach the
 //! service.
 
-use super::cut;
+use super::shorten;
 
 /// Summarises a body that is not JSON in one line.
-pub(super) fn words(body: &str) -> String {
+pub(super) fn summary(body: &str) -> String {
     let body = body.trim();
     if body.is_empty() {
         return "the service gave no reason".to_owned();
     }
     let lower = body.get(..body.len().min(1_024)).unwrap_or(body).to_ascii_lowercase();
-    let is_page = body.starts_with('<') || lower.contains("<html") || lower.contains("<!doctype");
-    if !is_page {
-        return cut(body, 500);
+    let is_html = body.starts_with('<') || lower.contains("<html") || lower.contains("<!doctype");
+    if !is_html {
+        return shorten(body, 500);
     }
-    let title = between(body, "<title", "</title>").map(text_of);
-    let words = title.filter(|title| !title.is_empty()).unwrap_or_else(|| text_of(body));
-    format!("received HTML instead of an API response: {}", cut(&words, 200))
+    let title = element_content(body, "<title", "</title>").map(strip_tags);
+    let text = title.filter(|title| !title.is_empty()).unwrap_or_else(|| strip_tags(body));
+    format!("received HTML instead of an API response: {}", shorten(&text, 200))
 }
 
 /// Returns the content of the first element whose opening tag starts with `open`.
-fn between<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str> {
+fn element_content<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str> {
     // ASCII lower-casing keeps byte offsets, so they are valid in the original text too.
     let lower = page.to_ascii_lowercase();
     let start = lower.find(open)?;
@@ -30,17 +30,17 @@ fn between<'a>(page: &'a str, open: &str, close: &str) -> Option<&'a str> {
 }
 
 /// Removes tags and collapses white space.
-fn text_of(html: &str) -> String {
+fn strip_tags(html: &str) -> String {
     let mut text = String::new();
-    let mut inside = false;
+    let mut in_tag = false;
     for letter in html.chars().take(20_000) {
         match letter {
-            '<' => inside = true,
-            '>' if inside => {
-                inside = false;
+            '<' => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
                 text.push(' ');
             }
-            _ if inside => {}
+            _ if in_tag => {}
             _ => text.push(letter),
         }
     }

@@ -47,7 +47,7 @@ fn core_05_found_by_type_or_alias_in_any_case() {
 }
 
 #[test]
-fn core_05_an_unknown_provider_is_told_which_there_are() {
+fn core_05_an_unknown_provider_error_lists_the_supported_ones() {
     let all = [definition("alpha").alias("al").alias("a"), definition("beta")];
     assert_eq!(format_supported(&all), "alpha (al, a), beta");
     let error = require_definition(&all, "gamma").unwrap_err();
@@ -62,7 +62,7 @@ fn core_05_an_unknown_provider_is_told_which_there_are() {
 }
 
 #[test]
-fn core_05_the_factory_gets_settings_with_defaults() {
+fn core_05_the_factory_receives_settings_with_defaults() {
     let mut definition = definition("alpha");
     definition.defaults = ProviderDefaults {
         model: Some("m-1".to_owned()),
@@ -85,7 +85,7 @@ fn core_05_the_factory_gets_settings_with_defaults() {
 }
 
 #[test]
-fn core_05_a_missing_key_stops_before_the_factory() {
+fn core_05_a_missing_key_fails_before_the_factory_runs() {
     let mut definition = Definition::new("alpha", "Alpha", |_| panic!("must not be reached"));
     definition.defaults.api_key_env = vec!["ALPHA_KEY".to_owned(), "OLD_KEY".to_owned()];
     definition.help_links = vec![link(HelpLinkKind::ApiKey, "keys")];
@@ -145,7 +145,7 @@ fn core_05_retired_models_are_not_offered() {
     assert_eq!(ids, ["new", "soon", "old", "ending"]);
 }
 
-fn written_down() -> ModelCatalogue {
+fn fallback_catalogue() -> ModelCatalogue {
     ModelCatalogue {
         source: "built in".to_owned(),
         status: CatalogueStatus::Generated,
@@ -160,17 +160,17 @@ async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
     let seen = Arc::new(Mutex::new(None));
     let mut definition = definition("alpha");
     definition.defaults.base_url = Some("https://alpha.test".to_owned());
-    definition.models = written_down();
+    definition.models = fallback_catalogue();
     assert_eq!(
         definition.refresh_models(&config()).await,
-        Refreshed { models: written_down(), error: None },
+        Refreshed { models: fallback_catalogue(), error: None },
         "nobody to ask"
     );
 
     let live = ModelCatalogue {
         status: CatalogueStatus::Live,
         entries: vec![ModelEntry::new("m-2")],
-        ..written_down()
+        ..fallback_catalogue()
     };
     let (answer, asked) = (live.clone(), Arc::clone(&seen));
     definition.refresh = Some(Arc::new(move |config| {
@@ -186,11 +186,11 @@ async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
 }
 
 #[tokio::test]
-async fn core_05_a_failed_refresh_falls_back_and_says_why() {
+async fn core_05_a_failed_refresh_falls_back_and_reports_the_error() {
     let failure = ErrorData::new(ErrorKind::Network, "no route");
     let error = failure.clone();
     let mut definition = definition("alpha");
-    definition.models = written_down();
+    definition.models = fallback_catalogue();
     definition.refresh = Some(Arc::new(move |_| {
         let error = error.clone();
         Box::pin(async move { Err(error) })
@@ -198,7 +198,7 @@ async fn core_05_a_failed_refresh_falls_back_and_says_why() {
     let refreshed = definition.refresh_models(&config()).await;
     assert_eq!(refreshed.error, Some(failure));
     assert_eq!(refreshed.models.status, CatalogueStatus::Fallback);
-    assert_eq!(refreshed.models.entries, written_down().entries);
+    assert_eq!(refreshed.models.entries, fallback_catalogue().entries);
 
     definition.models = ModelCatalogue::default();
     let refreshed = definition.refresh_models(&config()).await;
@@ -231,7 +231,7 @@ fn core_05_neither_key_nor_options_are_printed() {
 }
 
 #[test]
-fn core_05_only_the_key_is_asked_for_in_secret() {
+fn core_05_only_the_key_prompt_is_secret() {
     let prompt =
         |field| SetupPrompt { field, question: "?".to_owned(), default: None, required: true };
     assert!(prompt(SetupField::ApiKey).is_secret());
@@ -247,6 +247,6 @@ fn core_05_catalogues_as_json() {
         "source_url": "https://alpha.test/models",
         "entries": [{"id": "m-1", "lifecycle": "active"}]
     });
-    assert_eq!(serde_json::to_value(written_down()).unwrap(), value);
-    assert_eq!(serde_json::from_value::<ModelCatalogue>(value).unwrap(), written_down());
+    assert_eq!(serde_json::to_value(fallback_catalogue()).unwrap(), value);
+    assert_eq!(serde_json::from_value::<ModelCatalogue>(value).unwrap(), fallback_catalogue());
 }

@@ -138,14 +138,13 @@ impl<P: ?Sized> ProviderDefinition<P> {
 
     /// Returns whether `name` is the type or an alias of this provider, ignoring ASCII case.
     #[must_use]
-    pub fn answers_to(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         self.is_type(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name.trim()))
     }
 
     /// Returns the most useful link for set-up: the page for keys, otherwise the console, otherwise
-    /// the
-    /// official pages.
+    /// the official pages.
     #[must_use]
     pub fn preferred_help_link(&self) -> Option<&HelpLink> {
         HelpLinkKind::PREFERENCE
@@ -194,8 +193,7 @@ impl<P: ?Sized> ProviderDefinition<P> {
     }
 
     /// Requests the list of models. If the request fails, or the service has no list, returns the
-    /// models
-    /// that are known without a request; after a failure with the error.
+    /// models that are known without a request; after a failure with the error.
     pub async fn refresh_models(&self, config: &ProviderConfig) -> Refreshed {
         match &self.refresh {
             None => Refreshed { models: self.models.clone(), error: None },
@@ -209,12 +207,12 @@ impl<P: ?Sized> ProviderDefinition<P> {
     }
 
     fn missing_key(&self) -> ErrorData {
-        let mut ways = Vec::new();
+        let mut steps = Vec::new();
         if let Some(variable) = self.defaults.api_key_env.first() {
-            ways.push(format!("set the environment variable `{variable}`"));
+            steps.push(format!("set the environment variable `{variable}`"));
         }
-        ways.push("put `apiKey` into the provider's settings".to_owned());
-        let mut hint = ways.join(", or ");
+        steps.push("put `apiKey` into the provider's settings".to_owned());
+        let mut hint = steps.join(", or ");
         if let Some(link) = self.preferred_help_link() {
             hint.push_str(&format!("; {}: {}", link.label, link.url));
         }
@@ -267,7 +265,7 @@ pub fn find_definition<'a, P: ?Sized>(
     definitions
         .iter()
         .find(|definition| definition.is_type(name))
-        .or_else(|| definitions.iter().find(|definition| definition.answers_to(name)))
+        .or_else(|| definitions.iter().find(|definition| definition.matches_name(name)))
 }
 
 /// Finds a definition by type or alias, like [`find_definition`].
