@@ -1,4 +1,4 @@
-//! A clock that tests turn.
+//! A clock that tests control.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,8 +8,7 @@ use robota_core::clock::Clock;
 
 use crate::lock;
 
-/// A clock that stands still, or goes on by the same step at each reading. Clones are the same
-/// clock.
+/// A clock that stands still, or advances by a fixed step at each reading. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
     hands: Arc<Mutex<Hands>>,
@@ -22,16 +21,16 @@ struct Hands {
 }
 
 impl FakeClock {
-    /// Where every clock of this kind begins: 2026-01-01T00:00:00Z.
+    /// The initial time of every fake clock: 2026-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-    /// A clock that stands still.
+    /// Creates a clock that stands still.
     #[must_use]
     pub fn fixed() -> Self {
         Self::stepping(Duration::ZERO)
     }
 
-    /// A clock that goes on by `step` after each reading, the first of which is
+    /// Creates a clock that advances by `step` after each reading. The first reading is
     /// [`FakeClock::START`].
     #[must_use]
     pub fn stepping(step: Duration) -> Self {
@@ -43,7 +42,7 @@ impl FakeClock {
         lock(&self.hands).now = now;
     }
 
-    /// Goes on by that much.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         let mut hands = lock(&self.hands);
         hands.now = later(hands.now, by);
@@ -65,7 +64,7 @@ impl Clock for FakeClock {
     }
 }
 
-/// The end of time is the end of it.
+/// Adds a duration, limited to the largest timestamp.
 fn later(now: Timestamp, by: Duration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }

@@ -10,7 +10,7 @@ use robota_core::tool::ToolSpec;
 
 use crate::lock;
 
-/// Judges by the tool's name.
+/// Judges calls by the name of the tool.
 #[derive(Debug, Clone)]
 pub struct ScriptedGate {
     other: Verdict,
@@ -18,13 +18,13 @@ pub struct ScriptedGate {
 }
 
 impl ScriptedGate {
-    /// Says this of every call it was told nothing about.
+    /// Creates a gate that returns this verdict for tools that are not configured.
     #[must_use]
     pub fn new(other: Verdict) -> Self {
         Self { other, by_name: HashMap::new() }
     }
 
-    /// Says this of calls to that tool.
+    /// Sets the verdict for calls of that tool.
     #[must_use]
     pub fn on(mut self, tool: impl Into<String>, verdict: Verdict) -> Self {
         self.by_name.insert(tool.into(), verdict);
@@ -39,14 +39,14 @@ impl Gate for ScriptedGate {
         Judgement {
             verdict,
             class: tool.class,
-            reason: format!("the test says so of {}", call.name),
+            reason: format!("the test's verdict for {}", call.name),
             source: Source::Rule,
             rules: Vec::new(),
         }
     }
 }
 
-/// Keeps what another gate was asked and what it said. Clones keep it together.
+/// Records the calls that another gate judges, and its judgements. Clones share the record.
 #[derive(Debug, Clone)]
 pub struct RecordingGate<G> {
     inner: G,
@@ -54,12 +54,12 @@ pub struct RecordingGate<G> {
 }
 
 impl<G: Gate> RecordingGate<G> {
-    /// Asks that gate.
+    /// Wraps a gate.
     pub fn new(inner: G) -> Self {
         Self { inner, judged: Arc::default() }
     }
 
-    /// Every call so far with what was said of it, in order.
+    /// Returns every call so far with its judgement, in order.
     #[must_use]
     pub fn judged(&self) -> Vec<(ToolUse, Judgement)> {
         lock(&self.judged).clone()

@@ -1,15 +1,16 @@
-//! What every journal store must do. A store's tests name a way to make an empty one:
+//! The conformance tests of journal stores. A store's tests supply a function that creates an empty
+//! store:
 //!
 //! ```
 //! mod memory {
-//!     async fn make() -> robota_testkit::store_suite::Made {
-//!         robota_testkit::store_suite::Made::new(robota_core::journal::MemoryStore::new())
+//!     async fn make() -> robota_testkit::store_suite::TestStore {
+//!         robota_testkit::store_suite::TestStore::new(robota_core::journal::MemoryStore::new())
 //!     }
 //!     robota_testkit::store_suite!(make);
 //! }
 //! ```
 //!
-//! Each case is a test of its own, so that a failure says which promise is broken.
+//! Each case is a separate test, so that a failure names the violated requirement.
 #![expect(clippy::expect_used, clippy::panic, reason = "a suite of tests")]
 
 mod blobs;
@@ -36,9 +37,9 @@ pub use forks::*;
 pub use lists::*;
 pub use writers::*;
 
-/// A store made for one case, and what must live as long.
+/// A store for one case, with everything that must live as long as the store.
 pub struct Made {
-    /// The store.
+    /// The store under test.
     pub store: Arc<dyn JournalStore>,
     _keep: Box<dyn Any + Send>,
 }
@@ -49,14 +50,15 @@ impl Made {
         Self::keeping(store, ())
     }
 
-    /// A store, and what goes away with it: a folder, a server.
+    /// A store, and a value to drop after it, such as a temporary folder or a server.
     pub fn keeping(store: impl JournalStore + 'static, keep: impl Any + Send) -> Self {
         Self { store: Arc::new(store), _keep: Box::new(keep) }
     }
 }
 
-/// One test for each thing that every store must do, on what the given function makes; or, with
-/// `in one test`, one for all of them, where a store is dear to make.
+/// Defines one test for each requirement on stores, with the stores that the given function
+/// creates. With `in one test`, defines a single test for all of them, for stores that are
+/// expensive to create.
 #[macro_export]
 macro_rules! store_suite {
     ($make:path) => {
@@ -116,7 +118,7 @@ macro_rules! store_suite {
     };
 }
 
-/// An event with its place.
+/// Creates an event at a position.
 #[must_use]
 pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> {
     Arc::new(Envelope {
@@ -129,19 +131,19 @@ pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> 
     })
 }
 
-/// A small event with its place.
+/// Creates a small event with this sequence number.
 #[must_use]
 pub fn event(seq: u64) -> Arc<Envelope> {
     envelope(1, seq, Renamed { name: format!("name {seq}\n\u{1F680}") })
 }
 
-/// Small events.
+/// Creates small events with these sequence numbers.
 #[must_use]
 pub fn events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Envelope>> {
     range.map(event).collect()
 }
 
-/// The beginning of a session that works somewhere.
+/// The first event of a session with this working directory.
 fn created(session: &SessionId, cwd: &str, parent: Option<Parent>) -> Event {
     let (session, cwd) = (session.clone(), Some(cwd.to_owned()));
     SessionCreated { session, format: 0, cwd, parent, spawned_by: None }.into()
@@ -176,21 +178,21 @@ fn cursor(epoch: u32, seq: u64) -> Cursor {
     Cursor { epoch, seq }
 }
 
-/// A session with that many small events, and its writer.
+/// Creates a session with that many small events and returns its writer.
 async fn begun(store: &dyn JournalStore, session: &SessionId, last: u64) -> Box<dyn Journal> {
-    let mut journal = store.create(session).await.expect("it can be begun");
-    journal.append(&events(1..=last), Durability::Synced).await.expect("it can be appended to");
+    let mut journal = store.create(session).await.expect("create");
+    journal.append(&events(1..=last), Durability::Synced).await.expect("append");
     journal
 }
 
 async fn seqs(store: &dyn JournalStore, session: &SessionId) -> Vec<u64> {
-    let events = store.read(session, 0, usize::MAX).await.expect("it can be read");
+    let events = store.read(session, 0, usize::MAX).await.expect("read");
     events.iter().map(|event| event.seq).collect()
 }
 
 fn refused<T>(result: Result<T, JournalError>) -> JournalError {
     match result {
-        Ok(_) => panic!("this must be refused"),
+        Ok(_) => panic!("this must be rejected"),
         Err(error) => error,
     }
 }

@@ -1,4 +1,4 @@
-//! The store in memory is what the suite describes.
+//! Runs the store suite on the store in memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(feature = "store-suite")]
 

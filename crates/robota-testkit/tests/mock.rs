@@ -1,5 +1,5 @@
-//! The mock model server, byte for byte: what it streams is held against the wires' own
-//! documentation by eye, in the snapshots.
+//! Tests the output of the mock model server byte by byte. The snapshots are compared with the
+//! vendors' documentation by hand.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "mock/raw.rs"]
@@ -237,7 +237,7 @@ async fn framing_can_be_odd_and_means_the_same() {
     ] {
         let odd = said(Wire::OpenaiChat, Reply::from(text).quirks([quirk])).await;
         assert!(odd.whole);
-        // Writes are not seen from here, only what is in them.
+        // Separate writes are not visible here, only their content.
         assert_eq!(odd.chunks == plain.chunks, quirk == Quirk::WriteEach, "{quirk:?}");
         assert_eq!(lines(&odd), lines(&plain), "{quirk:?}");
     }
@@ -287,7 +287,7 @@ async fn an_answer_can_break_off_after_any_piece() {
             assert_eq!(cut.chunks, whole.chunks[..pieces], "{wire} {pieces}");
         }
         let all = said(wire, everything().quirks([Quirk::DropAt(whole.chunks.len())])).await;
-        assert!(all.whole, "{wire}: nothing is left to be broken off");
+        assert!(all.whole, "{wire}: the response is complete");
     }
 }
 
@@ -367,7 +367,7 @@ async fn answers_are_chosen_by_condition_or_in_turn() {
     assert!(ask("hello").await.contains("second"));
     assert_eq!(mock.unplayed(), 0);
     let over = ask("hello").await;
-    assert!(over.contains("the scenario is over"), "{over}");
+    assert!(over.contains("the scenario has no more answers"), "{over}");
     mock.push("one more");
     assert!(ask("hello").await.contains("one more"));
     let looped = MockServer::start(Scenario::reply("a").then("b").looped()).await.unwrap();
@@ -401,7 +401,7 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
 async fn everything_received_is_written_down_in_order() {
     let mock = MockServer::start(Scenario::reply("a").then("b").looped()).await.unwrap();
     let body = ask(Wire::Anthropic, "hello").to_string();
-    // Two requests on one connection, the first of them in chunks.
+    // Two requests on one connection, the first of them chunked.
     let chunked = format!(
         "POST /v1/messages HTTP/1.1\r\nX-Api-Key: k-1\r\ntransfer-encoding: chunked\r\n\r\n\
          {:x}\r\n{body}\r\n0\r\n\r\n",
@@ -476,6 +476,6 @@ async fn twenty_thousand_deltas_are_a_few_writes() {
             let text = String::from_utf8_lossy(chunk);
             text.contains("word ") && !text.contains("word word")
         });
-        assert_eq!(told.count(), 20_000, "{wire}: each in a chunk of its own");
+        assert_eq!(told.count(), 20_000, "{wire}: each in a separate chunk");
     }
 }

@@ -1,4 +1,4 @@
-//! The provider suite is only worth something if a wrong provider fails it.
+//! Checks that a wrong provider fails the provider suite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use robota_core::provider::{
 use robota_testkit::mock::{MockServer, Wire};
 use robota_testkit::provider_suite::{Frozen, Suite, WireSetup, cases, table};
 
-/// Speaks to nobody and says the same to everybody.
+/// A provider that calls no service and always returns the same answer.
 struct Wrong;
 
 #[async_trait::async_trait]
@@ -32,7 +32,7 @@ fn wrong(_: WireSetup) -> Arc<dyn Provider> {
     Arc::new(Wrong)
 }
 
-/// What says nothing about a wire that cannot do it.
+/// Returns whether a case checks nothing on a wire that lacks the feature.
 fn is_left_out(case: &str, wire: Wire) -> bool {
     match case {
         "hidden_blocks_go_back" => wire != Wire::Anthropic,
@@ -54,7 +54,8 @@ async fn a_provider_that_does_nothing_right_fails_every_case() {
     for wire in Wire::ALL {
         for (name, case) in &cases {
             let suite = Suite { wire, make: wrong };
-            // What waits for a call that never comes has failed too; time runs ahead by itself.
+            // Waiting for a call that never arrives is a failure too; paused time advances by
+            // itself.
             let case = tokio::time::timeout(Duration::from_secs(3600), case(suite));
             let failed =
                 !matches!(std::panic::AssertUnwindSafe(case).catch_unwind().await, Ok(Ok(())));
@@ -72,7 +73,7 @@ async fn time_stands_still_while_sockets_work() {
     let mock = MockServer::start("hello").await.unwrap();
     let frozen = Frozen::time();
     let slept = tokio::spawn(tokio::time::sleep(Duration::from_millis(1)));
-    // Everybody waits for a socket, several times over.
+    // All tasks wait for a socket, several times.
     for _ in 0..5 {
         let address = mock.origin().strip_prefix("http://").unwrap().to_owned();
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();

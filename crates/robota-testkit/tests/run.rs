@@ -1,4 +1,4 @@
-//! Whole runs, through the real driver.
+//! Whole runs through the real driver.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -63,12 +63,12 @@ async fn a_whole_run_is_a_five_line_test() {
 async fn the_log_of_a_run_reads_like_one() {
     let ran =
         Run::script(TWO_ROUNDS).system("Be kind.").tool(echo(Class::Inspect)).prompt("hi").await;
-    // How many tokens that is belongs to other tests.
+    // The token counts are checked by other tests.
     let log = render(&without(&without_chunks(&ran.events), &["context_measured"]));
     assert_eq!(log, TWO_ROUNDS_LOG, "\n{log}");
 }
 
-/// With time paused, how long calls took is the same every time too.
+/// With paused time, the durations of calls are always equal too.
 #[tokio::test(start_paused = true)]
 async fn the_same_run_gives_the_same_log_every_time() {
     let run = || async {
@@ -163,7 +163,7 @@ async fn an_approver_can_allow_or_be_silent() {
         cancel.cancel();
     });
     assert_eq!(ran.report.end, TurnEnd::Interrupted);
-    assert_eq!(tool.inputs().len(), 1, "what was not answered did not run");
+    assert_eq!(tool.inputs().len(), 1, "the unanswered call did not run");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_session_goes_on_where_it_stopped() {
     let ran = ran.then("more").await;
     assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Yes."));
     assert_eq!(ran.requests.len(), 2);
-    assert_eq!(ran.requests[1].messages.len(), 3, "hi, what there was of an answer, more");
+    assert_eq!(ran.requests[1].messages.len(), 3, "hi, the partial answer, more");
 }
 
 #[tokio::test]
@@ -250,7 +250,7 @@ async fn whichever_append_fails_the_run_ends_and_says_so() {
             .await;
         assert_eq!(ran.report.end, TurnEnd::StoreFailed, "append {nth}");
         let started = ran.events.iter().filter(|one| one.event.kind() == "tool_started").count();
-        assert_eq!(tool.inputs().len(), started, "append {nth}: nothing runs that is not written");
+        assert_eq!(tool.inputs().len(), started, "append {nth}: no tool runs before its event is written");
         State::fold(ran.events.iter().map(AsRef::as_ref)).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The turn machine, told anything in any order.
+//! Fuzzes the turn machine with inputs in any order.
 
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ use robota_core::turn::{
 };
 use robota_core::usage::Usage;
 
-/// The tools of the turn, sorted; the model also asks for one that does not exist.
+/// The tools of the turn, sorted; the model also calls one that does not exist.
 const TOOLS: [&str; 2] = ["act", "look"];
 
-/// A turn, and what it is told: honest answers to what it asked for, and nonsense (answers
-/// about calls that do not exist, deltas after the end, appends nobody asked for), in any order.
-/// It ends with one report and with a result for every call.
+/// Runs a turn with valid responses to its effects mixed with invalid inputs (results for unknown
+/// calls, deltas after the end, unrequested append confirmations), in any order. The turn must end
+/// with one report and a result for every call.
 pub fn turns(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let ((rules, facts), input) = (config(&mut bytes), start(&mut bytes));
@@ -45,7 +45,7 @@ pub fn turns(data: &[u8]) {
             6 if byte < 128 => world.pass(Duration::from_secs(u64::from(byte))),
             6 => world.accept(bytes.text(), blocks(&mut bytes)),
             _ if byte < 64 => world.fail_next_append(),
-            // Rarely: it takes longer than everything else.
+            // Rarely, because it takes longer than everything else.
             _ if byte >= 240 => world.write_down_and_read_back(),
             _ => world.pass(Duration::from_millis(1)),
         }
@@ -90,7 +90,7 @@ fn start(bytes: &mut Bytes<'_>) -> TurnInput {
     }
 }
 
-/// What a model streams.
+/// Returns a delta of the model.
 pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
     match bytes.pick(9) {
         0 => Delta::Text(bytes.text()),
@@ -144,7 +144,7 @@ fn blocks(bytes: &mut Bytes<'_>) -> Vec<Block> {
     (0..bytes.pick(3)).map(|_| block(bytes)).collect()
 }
 
-/// Something that may have nothing to do with what the turn asked for.
+/// Returns an input that may be unrelated to what the turn requested.
 fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
     let call = world.some_call(bytes);
     match bytes.pick(10) {
@@ -256,8 +256,8 @@ pub(super) fn outcome(bytes: &mut Bytes<'_>) -> ToolOutcome {
     ToolOutcome { ran, ok: bytes.flag(), ..ToolOutcome::ok("r".repeat(length)) }
 }
 
-/// A summary that keeps nothing, or what follows a user's message: only there may a
-/// conversation begin.
+/// Returns a summary that keeps no message, or those from a user message on: a conversation may
+/// only start with a user message.
 pub(super) fn compaction(bytes: &mut Bytes<'_>, world: &World) -> Result<Compaction, ErrorData> {
     if !bytes.flag() {
         return Err(ErrorData::new(ErrorKind::Provider, "no summary"));

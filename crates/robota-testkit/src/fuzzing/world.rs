@@ -1,4 +1,4 @@
-//! The world around a turn, as far as the machine can tell: a driver that does nothing.
+//! A driver that performs no effects, for fuzzing the turn machine.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use robota_core::provider::{Delta, StopReason};
 use robota_core::state::State;
 use robota_core::turn::{Effect, Env, Input, Target, Turn, TurnFacts, TurnInput, TurnRules};
 
-/// More steps than a turn that ends can take once nobody talks nonsense.
+/// More steps than a turn can take to end once it gets only valid inputs.
 const PATIENCE: usize = 20_000;
 
 pub(super) struct World {
@@ -23,9 +23,9 @@ pub(super) struct World {
     state: State,
     ids: CountingIds,
     elapsed: Duration,
-    /// What the driver itself has to say, in order.
+    /// Inputs that the driver itself produced, in order.
     inputs: VecDeque<Input>,
-    /// What was started and has not ended.
+    /// Effects that have started and not ended.
     open: Vec<Open>,
     seen: Vec<CallId>,
     fail: bool,
@@ -33,7 +33,7 @@ pub(super) struct World {
     reports: u32,
 }
 
-/// Something that was started.
+/// An effect that has started.
 #[derive(Debug, Clone, PartialEq)]
 enum Open {
     Model,
@@ -78,10 +78,10 @@ impl World {
         self.fail = true;
     }
 
-    /// A call that was asked for, or one that never was.
+    /// Returns a call that was requested, or an unknown one.
     pub(super) fn some_call(&self, bytes: &mut Bytes<'_>) -> CallId {
         let at = bytes.pick(self.seen.len() + 1);
-        self.seen.get(at).cloned().unwrap_or_else(|| CallId::from("nobody's"))
+        self.seen.get(at).cloned().unwrap_or_else(|| CallId::from("unknown"))
     }
 
     pub(super) fn some_user_message(&self, bytes: &mut Bytes<'_>) -> Option<MessageId> {
@@ -90,7 +90,7 @@ impl World {
         (message.role() == Role::User).then(|| message.id.clone())
     }
 
-    /// An input is sent for the next round.
+    /// Accepts an input for the next round.
     pub(super) fn accept(&mut self, input: String, content: Vec<Block>) {
         if !self.turn.is_finished() {
             let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
@@ -103,19 +103,20 @@ impl World {
         let env = Env { state: &self.state, ids: &self.ids, elapsed: self.elapsed };
         let was_finished = self.turn.is_finished();
         let effects = self.turn.on(input, &env);
-        assert!(!was_finished || effects.is_empty(), "nothing follows the end: {effects:?}");
+        assert!(!was_finished || effects.is_empty(), "no effects after the end: {effects:?}");
         self.perform(effects);
     }
 
-    /// The machine is plain data.
+    /// Serialises and deserialises the machine, which is plain data.
     pub(super) fn write_down_and_read_back(&mut self) {
-        let written = serde_json::to_value(&self.turn).expect("a turn can be written");
-        self.turn = serde_json::from_value(written.clone()).expect("a turn can be read");
-        let again = serde_json::to_value(&self.turn).expect("a turn can be written");
+        let written = serde_json::to_value(&self.turn).expect("a turn can be serialised");
+        self.turn = serde_json::from_value(written.clone()).expect("a turn can be deserialised");
+        let again = serde_json::to_value(&self.turn).expect("a turn can be serialised");
         assert_eq!(again, written);
     }
 
-    /// What was started ends, or goes on: the driver's own word first, as in the driver.
+    /// Ends or advances a started effect. The driver's own inputs come first, as in the real
+    /// driver.
     pub(super) fn answer(&mut self, bytes: &mut Bytes<'_>) {
         let input = match self.inputs.pop_front() {
             Some(input) => input,
@@ -150,7 +151,7 @@ impl World {
         }
     }
 
-    /// From here on everybody is honest, the model says it is done, and hooks say nothing.
+    /// Sends only valid inputs from here on; the model ends its answer, and hooks change nothing.
     pub(super) fn run_to_the_end(&mut self) {
         for _ in 0..PATIENCE {
             if self.turn.is_finished() {
@@ -168,17 +169,17 @@ impl World {
             };
             self.tell(input);
         }
-        assert!(self.turn.is_finished(), "the turn waits for nothing: {:?}", self.turn);
+        assert!(self.turn.is_finished(), "the turn waits without a pending effect: {:?}", self.turn);
     }
 
-    /// What holds at the end, whatever was said.
+    /// Checks what must hold at the end of every turn.
     pub(super) fn check(&self) {
         assert_eq!(self.reports, 1, "one report");
-        assert_eq!(self.state.turn, None, "the journal says that it is over");
+        assert_eq!(self.state.turn, None, "the journal records the end of the turn");
         let mut owed: Vec<&CallId> = Vec::new();
         for message in self.state.view.messages.iter() {
             let results: Vec<_> = message.tool_results().map(|result| &result.call).collect();
-            assert_eq!(results, owed, "one result for each call, in order, right after it");
+            assert_eq!(results, owed, "one result for each call, in order, directly after it");
             owed = message.tool_uses().map(|tool_use| &tool_use.call).collect();
         }
         assert!(owed.is_empty(), "no result for {owed:?}");
@@ -234,7 +235,7 @@ impl World {
             | (Target::Wait, Open::Wait) => false,
             (Target::Question(call), Open::Question(of)) => call != of,
             (Target::Hook(call), Open::Hook(of)) => call != of,
-            // A tool that is told to stop still says how it ended.
+            // A cancelled tool still reports its outcome.
             _ => true,
         });
     }

@@ -8,7 +8,7 @@ fn envelope(seq: u64) -> Arc<Envelope> {
     Arc::new(Envelope { seq, epoch: 1, ts: FakeClock::START, turn: None, event, min_reader: None })
 }
 
-/// Which of five appends fail. An event that could not be appended is tried again.
+/// Returns which of five appends fail. A failed event is appended again.
 async fn failures(journal: &FailingJournal) -> Vec<u64> {
     let mut failed = Vec::new();
     let mut seq = 1;

@@ -1,5 +1,5 @@
-//! A reply as the bytes of a response. Everything is encoded before anything is sent, so that
-//! sending twenty thousand events costs a few writes.
+//! Encodes a reply into the bytes of a response. Everything is encoded before anything is sent, so
+//! that twenty thousand events need only a few writes.
 
 mod anthropic;
 mod chat;
@@ -19,10 +19,10 @@ use super::scenario::{Call, Reply, Search, Stall, Step, Tokens};
 use super::{Failure, Wire};
 use sse::Sse;
 
-/// Neighbouring events share writes of about this size.
+/// Adjacent events share writes of about this size, in bytes.
 const WRITE: usize = 16 * 1024;
 
-/// One thing the connection does.
+/// One action of a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Out {
     Bytes(Vec<u8>),
@@ -33,15 +33,15 @@ pub(super) enum Out {
     Reset,
 }
 
-/// What the encoders know about the call besides the reply.
+/// What the encoders know about the call in addition to the reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Context {
     pub(super) wire: Wire,
     pub(super) model: String,
-    /// Tells answers apart in ids.
+    /// Makes ids differ between answers.
     pub(super) serial: usize,
     pub(super) stream: bool,
-    /// Whether the request asks for usage in the stream, as Chat wants it.
+    /// Whether the request asks for usage in the stream, as on the Chat wire.
     pub(super) usage_wanted: bool,
 }
 
@@ -63,14 +63,14 @@ impl Context {
     }
 }
 
-/// How a wire says things. One per answer.
+/// Encodes one answer for a wire.
 trait Encoder {
     fn begin(&mut self, sse: &mut Sse);
     fn text(&mut self, sse: &mut Sse, piece: &str);
     fn thinking(&mut self, sse: &mut Sse, piece: &str);
-    /// A thought is over.
+    /// Ends a reasoning block.
     fn thought(&mut self, sse: &mut Sse, signature: Option<&str>);
-    /// Calls that follow each other.
+    /// Encodes consecutive calls.
     fn calls(&mut self, sse: &mut Sse, calls: &[Call]);
     fn search(&mut self, sse: &mut Sse, search: &Search);
     fn activity(&mut self, sse: &mut Sse);
@@ -79,7 +79,7 @@ trait Encoder {
     fn stop(&mut self, sse: &mut Sse, reason: &StopReason);
 }
 
-/// An answer without its timing, for responses that do not stream.
+/// An answer without its timing, for responses that are not streamed.
 #[derive(Debug, Default)]
 struct Gathered {
     parts: Vec<Part>,
@@ -130,7 +130,7 @@ impl Gathered {
     }
 }
 
-/// The bytes and pauses of a whole response, its head included.
+/// Encodes a whole response, including its head, into bytes and pauses.
 pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
     match reply.steps.first() {
         Some(Step::Close) => return vec![Out::Close],
@@ -168,7 +168,7 @@ fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> 
     Out::Bytes(bytes)
 }
 
-/// A response that is one piece of JSON.
+/// Encodes a response with a JSON body.
 pub(super) fn json(status: u16, body: &Value) -> Vec<Out> {
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     vec![with_length(status, headers, body.to_string().as_bytes())]
@@ -209,13 +209,13 @@ fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
     out
 }
 
-/// Puts events into chunks, and chunks into writes.
+/// Splits events into HTTP chunks and groups the chunks into writes.
 struct Writer {
     out: Vec<Out>,
     buffer: Vec<u8>,
     piece: Option<NonZeroUsize>,
     each: bool,
-    /// How many pieces may still be sent.
+    /// How many more pieces may be sent before the connection closes.
     left: Option<usize>,
     broken: bool,
 }
@@ -244,7 +244,7 @@ impl Writer {
         }
     }
 
-    /// Nothing comes any more.
+    /// Closes the connection and ignores everything after it.
     fn break_off(&mut self) {
         if !self.broken {
             self.then(Out::Close);
@@ -266,7 +266,7 @@ impl Writer {
         }
     }
 
-    /// The end of a complete answer.
+    /// Ends a complete answer.
     fn complete(mut self, quirks: &Quirks) -> Vec<Out> {
         if quirks.has(Quirk::NeverEnds) {
             self.then(Out::Stall(Stall::Forever));
@@ -275,7 +275,7 @@ impl Writer {
         self.end()
     }
 
-    /// The end of the body as HTTP wants it.
+    /// Ends the chunked body.
     fn end(mut self) -> Vec<Out> {
         self.buffer.extend_from_slice(b"0\r\n\r\n");
         self.flush();
@@ -303,7 +303,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         Wire::OpenaiResponses => Box::new(responses::Responses::new(context.clone(), tokens)),
         Wire::Gemini => Box::new(gemini::Gemini::new(context.clone(), tokens)),
     };
-    // A reply that is nothing but bytes is those bytes.
+    // A reply that starts with raw bytes gets no wire events around them.
     let bare = matches!(reply.steps.first(), Some(Step::Bytes(_)));
     if !bare {
         encoder.begin(&mut sse);
@@ -358,7 +358,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
                 writer.events(sse.take());
                 return writer.complete(quirks);
             }
-            // Told where the wire tells it; tools are told above.
+            // The encoder sends usage where the wire has it; tool calls were collected above.
             Step::Usage(_) | Step::Tool(_) => {}
         }
         writer.events(sse.take());
@@ -372,7 +372,7 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
     writer.complete(quirks)
 }
 
-/// Tells the calls that have come together; says whether the service knows of any.
+/// Encodes the collected calls. Returns whether they are structured calls, not text.
 fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) -> bool {
     let calls = std::mem::take(calls);
     let Some(first) = calls.first() else { return false };
@@ -389,7 +389,7 @@ fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) 
     }
 }
 
-/// Text in pieces of that many characters; whole without a size, nothing if it is empty.
+/// Splits text into pieces of that many characters; without a size, returns it whole.
 fn cut(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

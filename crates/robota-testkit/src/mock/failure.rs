@@ -1,4 +1,4 @@
-//! How a service says that it failed.
+//! Error responses of a service.
 
 use robota_core::error::ErrorKind;
 use serde::{Deserialize, Serialize};
@@ -6,56 +6,56 @@ use serde_json::{Value, json};
 
 use super::Wire;
 
-/// A failure. Before anything else in an answer it is an HTTP status; later it is told inside
-/// the stream.
+/// A failure. As the first step of a reply it is an HTTP error; later it is an error event in the
+/// stream.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Failure {
-    /// In the service's words.
+    /// The service's error message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The HTTP status; else it follows from `kind`, else it is 500.
+    /// The HTTP status; derived from `kind` if absent, otherwise 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// As scripts say it: stands for a status.
+    /// The error kind of scripts, from which the status is derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
-    /// The service's own code; else the usual one of the status.
+    /// The service's error code; if absent, the usual one for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The `retry-after` header, word for word: seconds or a date.
+    /// The value of the `retry-after` header: seconds or a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<String>,
-    /// How long to wait, the way the wire says it most exactly: `retry-after-ms`, or Gemini's
+    /// The delay in milliseconds, in the wire's most exact form: `retry-after-ms`, or Gemini's
     /// `RetryInfo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// The `x-should-retry` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// How it looks.
-    #[serde(skip_serializing_if = "Looks::is_native")]
-    pub looks: Looks,
+    /// The form of the error response.
+    #[serde(rename = "looks", skip_serializing_if = "FailureFormat::is_native")]
+    pub format: FailureFormat,
 }
 
-/// How a failure looks.
+/// The form of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Looks {
-    /// As the wire's vendor writes it.
+    /// The form of the wire's vendor.
     #[default]
     Native,
-    /// As OpenAI writes it, whatever the wire: local servers do that.
+    /// The OpenAI form on every wire, as local servers send it.
     Openai,
-    /// A page for people, from a proxy.
+    /// An HTML page, as a proxy sends it.
     Html,
-    /// A line of text.
+    /// One line of plain text.
     Plain,
-    /// Nothing.
+    /// An empty body.
     Empty,
-    /// As the vendor writes it, with status 200.
+    /// The form of the vendor, with status 200.
     Ok,
-    /// Inside a list of one (Gemini).
+    /// The form of the vendor, inside a list with one element (Gemini).
     List,
 }
 
@@ -67,33 +67,33 @@ impl Looks {
 }
 
 impl Failure {
-    /// That status, in those words.
+    /// Creates a failure with that status and message.
     pub fn status(status: u16, message: impl Into<String>) -> Self {
         Self { status: Some(status), message: message.into(), ..Self::default() }
     }
 
-    /// The same with the service's own code.
+    /// Sets the service's error code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// The same with a `retry-after` header.
+    /// Sets the `retry-after` header.
     #[must_use]
     pub fn retry_after(mut self, value: impl Into<String>) -> Self {
         self.retry_after = Some(value.into());
         self
     }
 
-    /// The same, looking like that.
+    /// Sets the form of the error response.
     #[must_use]
-    pub fn looks(mut self, looks: Looks) -> Self {
-        self.looks = looks;
-        self
+    pub fn format(mut self, format: FailureFormat) -> Self {
+    self.format = format;
+    self
     }
 
-    /// The status it stands for.
+    /// Returns the status that the failure stands for.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         self.status.unwrap_or(match self.kind {
@@ -113,7 +113,7 @@ impl Failure {
         })
     }
 
-    /// The status line it has: some failures hide behind a good one.
+    /// Returns the status that is sent: with [`FailureFormat::Ok`] it is 200.
     pub(super) fn shown_status(&self) -> u16 {
         if self.looks == Looks::Ok { 200 } else { self.http_status() }
     }
@@ -133,7 +133,7 @@ impl Failure {
         headers
     }
 
-    /// Content type and body of the response.
+    /// Returns the content type and body of the response.
     pub(super) fn response(&self, wire: Wire, request_id: &str) -> (&'static str, String) {
         const JSON: &str = "application/json";
         let status = self.http_status();
@@ -154,7 +154,7 @@ impl Failure {
         }
     }
 
-    /// The error as the wire writes it, in a response or in a stream.
+    /// Encodes the error as the wire does, for a response or a stream event.
     pub(super) fn body(&self, wire: Wire, request_id: &str) -> Value {
         let status = self.http_status();
         let code = self.code.clone().unwrap_or_else(|| usual_code(wire, status).to_owned());
@@ -186,7 +186,7 @@ impl Failure {
     }
 }
 
-/// What the vendor calls a failure with that status.
+/// Returns the vendor's usual code for that status.
 pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
     match wire {
         Wire::Anthropic => match status {

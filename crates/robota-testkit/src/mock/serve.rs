@@ -1,4 +1,4 @@
-//! One connection: read a request, find its answer, say it, again.
+//! Serves one connection: reads a request, selects its response, sends it, and repeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::wire::Route;
 use super::{Failure, http, lists};
 
 pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usize) {
-    // Else the kernel holds small writes back, and a gate would hold more than it should.
+    // Otherwise the kernel delays small writes, and bytes before a gate could arrive after it.
     let _ = socket.set_nodelay(true);
     let (reader, mut writer) = socket.into_split();
     let mut reader = BufReader::new(reader);
@@ -50,14 +50,14 @@ pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usi
     let _ = writer.shutdown().await;
 }
 
-/// Closes so that the peer's next read fails instead of ending.
+/// Closes the socket so that the peer's next read fails instead of returning the end.
 fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
     if let Ok(socket) = reader.into_inner().reunite(writer) {
         let _ = socket.set_zero_linger();
     }
 }
 
-/// Writes down what came, in the order in which it came.
+/// Records a request in order of arrival.
 fn note(state: &State, request: http::Request, connection: usize) -> Arc<Received> {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
@@ -75,7 +75,7 @@ fn note(state: &State, request: http::Request, connection: usize) -> Arc<Receive
         body: request.body,
         ended: watch::channel(None).0,
     };
-    // The place is taken and written in one step; the watchers hear of it after.
+    // The number is assigned and recorded in one step; watchers are notified afterwards.
     state.note(|number, calls| {
         received.number = number;
         received.nth_call = received.wire().map(|_| calls + 1);
@@ -103,7 +103,7 @@ fn respond(state: &State, received: &Received) -> Said {
         Route::OllamaVersion => now(encode::json(200, &lists::ollama_version())),
         Route::Health => now(encode::json(200, &lists::health())),
         Route::Model(..) | Route::Unknown => {
-            let failure = Failure::status(404, format!("there is no {}", received.path));
+            let failure = Failure::status(404, format!("unknown path {}", received.path));
             let wire = lists::wire_of(received);
             now(encode::json(404, &failure.body(wire, "req_404")))
         }
@@ -148,7 +148,7 @@ async fn say(
     Outcome::Whole
 }
 
-/// Waits; false when the client went away meanwhile.
+/// Waits. Returns false if the client disconnected meanwhile.
 async fn stalled(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadHalf>) -> bool {
     let wait = async {
         match stall {
@@ -162,7 +162,7 @@ async fn stalled(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadH
         biased;
         read = reader.fill_buf() => match read {
             Ok([]) | Err(_) => false,
-            // The next request is there already; its sender is not gone.
+            // The next request has arrived already, so the client is still connected.
             Ok(_) => {
                 wait.await;
                 true

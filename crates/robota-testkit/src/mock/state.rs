@@ -1,4 +1,4 @@
-//! What all connections of a mock share.
+//! The state that all connections of a mock server share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -15,7 +15,7 @@ use super::scenario::{Expect, Reply, Scenario, Stall, When};
 use super::wire::Wire;
 use crate::lock;
 
-/// What a connection does for one request: wait, then say this.
+/// The response to one request: an optional pause, then these actions.
 pub(super) type Said = (Option<Stall>, Arc<Vec<Out>>);
 
 pub(super) struct State {
@@ -29,13 +29,13 @@ pub(super) struct State {
     pub(super) tokens: u64,
 }
 
-/// The part of a scenario that moves on.
+/// The part of a scenario that changes as it is played.
 struct Live {
     answers: Vec<Arc<Reply>>,
     quirks: Vec<Quirk>,
     looped: bool,
     next: usize,
-    /// Answers as bytes: a call that gets the same answer gets the same bytes.
+    /// Cached encodings: a call that gets the same answer gets the same bytes.
     encoded: HashMap<Context, Arc<Vec<Out>>>,
 }
 
@@ -63,10 +63,9 @@ impl State {
         }
     }
 
-    /// Writes a request down at its place: `make` gets the number of requests and of model
-    /// calls so far.
+    /// Records a request: `make` receives the number of requests and of model calls so far.
     pub(super) fn note(&self, make: impl FnOnce(usize, usize) -> Arc<Received>) -> Arc<Received> {
-        // One at a time: the number a request gets is the place it has.
+        // Under a lock, so that the number of a request is its index in the list.
         let _one = lock(&self.noting);
         let (all, calls) = {
             let all = self.received.borrow();
@@ -87,7 +86,7 @@ impl State {
         plain.saturating_sub(live.next)
     }
 
-    /// The answer to a model call.
+    /// Returns the response to a model call.
     pub(super) fn answer(&self, received: &Received, wire: Wire) -> Said {
         let mut live = lock(&self.live);
         let stream = received.wants_stream();
@@ -102,10 +101,10 @@ impl State {
             (None, Arc::new(encode::compile(&reply, &Quirks::default(), &context)))
         };
         let Some((_, reply)) = picked else {
-            return refuse(format!("the scenario is over: it has {} answers", live.answers.len()));
+            return refuse(format!("the scenario has no more answers: it has {}", live.answers.len()));
         };
         if let Some(what) = unexpected(&reply.expect, received) {
-            return refuse(format!("the scenario expects another request: {what}"));
+            return refuse(format!("the request does not match the scenario: {what}"));
         }
         let hold = reply.hold.clone();
         if let Some(outs) = live.encoded.get(&context) {
@@ -119,7 +118,7 @@ impl State {
 }
 
 impl Live {
-    /// The first answer whose condition holds, else the next without one.
+    /// Selects the first answer whose condition holds, otherwise the next one without a condition.
     fn pick(&mut self, received: &Received, wire: Wire) -> Option<(usize, Arc<Reply>)> {
         let fits = |(_, reply): &(usize, &Arc<Reply>)| {
             !reply.when.is_always() && holds(&reply.when, received, wire)

@@ -1,4 +1,4 @@
-//! The cases, by what they are about. To add one, write it and name it in
+//! The cases, by topic. To add one, write it and list it in
 //! [`for_each_provider_case`](crate::for_each_provider_case).
 
 pub mod answers;
@@ -14,16 +14,16 @@ use futures::future::BoxFuture;
 
 use super::Suite;
 
-/// A very small picture.
+/// A very small image.
 const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n not really";
-/// The same as it is sent.
+/// The same image in base64.
 const PICTURE_BASE64: &str = "iVBORw0KGgogbm90IHJlYWxseQ==";
 
 fn size(size: usize) -> NonZeroUsize {
     NonZeroUsize::new(size).unwrap()
 }
 
-/// Every case once.
+/// Calls a macro for every case.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! for_each_provider_case {
@@ -53,10 +53,10 @@ macro_rules! for_each_provider_case {
     };
 }
 
-/// A case: fails by panicking.
+/// A case. It fails by panicking.
 pub type Case = fn(Suite) -> BoxFuture<'static, ()>;
 
-/// Every case with its name, for whoever runs them without the macro.
+/// Returns every case with its name, for running them without the macro.
 #[must_use]
 pub fn all() -> Vec<(&'static str, Case)> {
     let mut all: Vec<(&'static str, Case)> = Vec::new();

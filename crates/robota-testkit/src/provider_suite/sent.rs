@@ -1,10 +1,10 @@
-//! What requests say, read the same way on every wire.
+//! Reads requests in the same way on every wire.
 
 use serde_json::Value;
 
 use crate::mock::{Received, Wire};
 
-/// A call as it was sent back.
+/// A call as it was sent back to the service.
 #[derive(Debug, PartialEq)]
 pub(super) struct SentCall {
     pub(super) id: String,
@@ -12,16 +12,16 @@ pub(super) struct SentCall {
     pub(super) arguments: Value,
 }
 
-/// A result as it was sent.
+/// A result as it was sent to the service.
 #[derive(Debug, PartialEq)]
 pub(super) struct SentResult {
     pub(super) id: String,
     pub(super) text: String,
-    /// Whether it says that the tool failed, where the wire can say it.
+    /// Whether it reports that the tool failed, if the wire can report it.
     pub(super) failed: Option<bool>,
 }
 
-/// The conversation of a request.
+/// Returns the conversation of a request.
 pub(super) fn messages(received: &Received) -> Vec<Value> {
     let key = match received.wire().unwrap() {
         Wire::Anthropic | Wire::OpenaiChat => "messages",
@@ -39,7 +39,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The calls of earlier answers.
+/// Returns the calls of earlier answers.
 pub(super) fn calls(received: &Received) -> Vec<SentCall> {
     let messages = messages(received);
     let parsed = |value: &Value| serde_json::from_str(value.as_str().unwrap_or("null")).unwrap();
@@ -83,7 +83,7 @@ pub(super) fn calls(received: &Received) -> Vec<SentCall> {
     }
 }
 
-/// The results of calls.
+/// Returns the results of calls.
 pub(super) fn results(received: &Received) -> Vec<SentResult> {
     let messages = messages(received);
     match received.wire().unwrap() {
@@ -137,7 +137,7 @@ fn blocks<'a>(
         .filter(move |block| block["type"] == kind)
 }
 
-/// All words below a value, in order, without keys.
+/// Concatenates all text below a value, in order, without keys.
 pub(super) fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -148,7 +148,7 @@ pub(super) fn words(value: &Value) -> String {
     }
 }
 
-/// Whether any string below a value contains that one.
+/// Returns whether any string below a value contains that text.
 pub(super) fn contains(value: &Value, needle: &str) -> bool {
     match value {
         Value::String(text) => text.contains(needle),
@@ -158,7 +158,7 @@ pub(super) fn contains(value: &Value, needle: &str) -> bool {
     }
 }
 
-/// The same without marks for caches, which move from request to request.
+/// Removes cache markers, which move from request to request.
 pub(super) fn without_cache_marks(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_cache_marks).collect(),

@@ -1,4 +1,4 @@
-//! Values in few words, by their shape: a new event needs nothing here to be readable.
+//! Short forms of values, chosen by their shape, so that new events are readable without changes.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::Names;
 /// The most characters of a text that are shown.
 const SHOWN: usize = 80;
 
-/// One field of an event; none when there is nothing to see.
+/// Renders one field of an event; returns `None` if it is empty.
 pub(super) fn field(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String> {
     if key == "duration_ms" || is_nothing(value) {
         return None;
@@ -36,13 +36,13 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Ids are told by the key they stand under.
+/// Renders ids, which are recognised by their key.
 fn ids(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String> {
     let what = match key {
         "call" | "calls" | "sealed" => "call",
         "message" | "keep_from" => "msg",
         "session" | "child" => "session",
-        // There it is the arguments of a call.
+        // In these two events, `input` holds the arguments of a call.
         "input" if kind != "hook_finished" && kind != "tool_started" => "input",
         _ => return None,
     };
@@ -71,7 +71,7 @@ fn value_text(value: &Value, names: &mut Names) -> String {
     }
 }
 
-/// Objects that have a shorter form than JSON.
+/// Renders objects that have a shorter form than JSON.
 fn known(object: &Map<String, Value>, names: &mut Names) -> Option<String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let has = |keys: &[&str]| keys.iter().all(|key| object.contains_key(*key));
@@ -143,7 +143,7 @@ fn outcome(object: &Map<String, Value>, names: &mut Names) -> String {
     out
 }
 
-/// One block needs no brackets.
+/// Renders content blocks; a single block has no brackets.
 fn contents(content: &Value, names: &mut Names) -> String {
     match content.as_array().map(Vec::as_slice) {
         Some([only]) => value_text(only, names),

@@ -6,7 +6,7 @@ use robota_core::message::BlobRef;
 
 use super::{begun, cursor, envelope, id, refused};
 
-/// Bytes come back by their hash.
+/// Blobs are stored and read by their hash.
 pub async fn sess_13_blobs_are_kept_by_their_hash(store: &dyn JournalStore) {
     let writer = begun(store, &id("s"), 1).await;
     let blobs = store.blobs(&id("s"));

@@ -1,4 +1,4 @@
-//! Events go in and come out.
+//! Appending and reading events.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::{
     begun, created, cursor, envelope, event, events, id, refused, said, seqs, turn_finished,
 };
 
-/// Events come back as they were, from any place, in any number.
+/// Events are read back unchanged, from any position and with any limit.
 pub async fn kode_12_what_is_appended_is_read_back(store: &dyn JournalStore) {
     let session = id("agent:dev/session:main");
     let mut journal = store.create(&session).await.expect("create");
     journal.append(&events(1..=1), Durability::Synced).await.expect("append");
     journal.append(&events(2..=5), Durability::Written).await.expect("append");
-    journal.append(&[], Durability::Synced).await.expect("nothing can be appended");
+    journal.append(&[], Durability::Synced).await.expect("an empty append succeeds");
     drop(journal);
     let mut journal = store.open(&session).await.expect("open");
     let next = envelope(2, 6, Renamed { name: "later".to_owned() });
@@ -34,7 +34,7 @@ pub async fn kode_12_what_is_appended_is_read_back(store: &dyn JournalStore) {
     }
 }
 
-/// What does not follow is refused, and leaves nothing behind.
+/// A batch that does not follow the last event is rejected and leaves nothing behind.
 pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = begun(store, &session, 2).await;
@@ -52,28 +52,28 @@ pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalSt
         assert!(matches!(error, JournalError::OutOfOrder { .. }), "{error}");
         assert_eq!(seqs(store, &session).await, [1, 2]);
     }
-    journal.append(&events(3..=3), Durability::Synced).await.expect("the right one");
+    journal.append(&events(3..=3), Durability::Synced).await.expect("the next event");
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
 }
 
-/// Events that are stored are skipped when they are appended again, and refused when they differ.
+/// Stored events are skipped when they are appended again, and rejected when they differ.
 pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = begun(store, &session, 3).await;
     let durabilities = [Durability::Written, Durability::Synced];
     for durability in durabilities {
         for again in [1..=3, 2..=3, 3..=3, 1..=1, 2..=2] {
-            journal.append(&events(again), durability).await.expect("all of it is there");
+            journal.append(&events(again), durability).await.expect("all are stored");
         }
     }
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
-    // Followed by more.
-    journal.append(&events(2..=5), Durability::Written).await.expect("two are there");
-    journal.append(&events(5..=6), Durability::Synced).await.expect("one is there");
+    // Stored events followed by new ones.
+    journal.append(&events(2..=5), Durability::Written).await.expect("two are stored");
+    journal.append(&events(5..=6), Durability::Synced).await.expect("one is stored");
     assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
     let head = store.head(&session).await.expect("head");
     assert_eq!(head.last, cursor(1, 6));
-    // Something else with a number that is stored, alone or among others.
+    // A different event with a stored sequence number, alone or among others.
     let other = |epoch, seq| envelope(epoch, seq, Renamed { name: "another".to_owned() });
     let mut redated = (*event(6)).clone();
     redated.ts = super::at(7);
@@ -89,32 +89,32 @@ pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
         assert_eq!(error, JournalError::OutOfOrder { session: session.clone(), found, last });
         assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
     }
-    // In a fork, beyond the events that it has of its own.
+    // In a fork, also for events that it shares with its parent.
     drop(journal);
     let child = id("child");
     let mut fork = store.fork(&session, cursor(1, 4), &child, &[other(2, 5)]).await.expect("fork");
     let again = [event(3), event(4), other(2, 5), other(2, 6)];
-    fork.append(&again, Durability::Synced).await.expect("three are there");
+    fork.append(&again, Durability::Synced).await.expect("three are stored");
     let error = refused(fork.append(&events(5..=5), Durability::Synced).await);
     let (found, last) = (cursor(1, 5), cursor(2, 6));
     assert_eq!(error, JournalError::OutOfOrder { session: child.clone(), found, last });
     assert_eq!(seqs(store, &child).await, [1, 2, 3, 4, 5, 6]);
     drop(fork);
     let mut journal = store.open(&session).await.expect("open");
-    journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer may, too");
+    journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer can repeat too");
     assert_eq!(seqs(store, &session).await.len(), 7);
 }
 
-/// The last number of all could never be followed.
+/// The largest sequence number is rejected, because no event could follow it.
 pub async fn kode_12_the_last_number_cannot_be_followed(store: &dyn JournalStore) {
     let mut journal = store.create(&id("s")).await.expect("create");
     refused(journal.append(&[event(u64::MAX)], Durability::Synced).await);
     refused(journal.append(&[event(0)], Durability::Synced).await);
-    journal.append(&events(41..=42), Durability::Synced).await.expect("any first number");
+    journal.append(&events(41..=42), Durability::Synced).await.expect("any first sequence number");
     assert_eq!(seqs(store, &id("s")).await, [41, 42]);
 }
 
-/// Nothing but an event makes a session.
+/// A session exists only once it has an event.
 pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalStore) {
     let session = id("s");
     let missing = JournalError::NotFound(session.clone());
@@ -125,9 +125,9 @@ pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalSt
         assert_eq!(refused(store.pick(&session, &[1]).await), missing);
         assert_eq!(refused(store.head(&session).await), missing);
         assert_eq!(refused(store.bytes(&session).await), missing);
-        assert!(!store.delete(&session).await.expect("nothing to delete is no error"));
+        assert!(!store.delete(&session).await.expect("deleting an absent session is no error"));
         assert_eq!(listed().await, 0);
-        // Begun, and given up.
+        // Created and dropped without an event.
         drop(store.create(&session).await.expect("create"));
     }
     drop(begun(store, &session, 1).await);
@@ -136,7 +136,7 @@ pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalSt
     assert_eq!(listed().await, 1);
 }
 
-/// Types nobody knows here are kept as they are.
+/// Events of unknown types are kept unchanged.
 pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalStore) {
     let body = r#"{"seq":1,"epoch":1,"ts":"2026-01-01T00:00:00Z","type":"from_the_future","data":{"b":1.50,"a":[null]}"#;
     let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
@@ -148,7 +148,7 @@ pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalSto
     assert_eq!(read.first().map(Envelope::to_line), Some(line));
 }
 
-/// Picked events come in the order they are asked for.
+/// Picked events are returned in the requested order.
 pub async fn kode_12_picked_events_come_as_asked(store: &dyn JournalStore) {
     let session = id("s");
     drop(begun(store, &session, 300).await);
@@ -163,7 +163,7 @@ pub async fn kode_12_picked_events_come_as_asked(store: &dyn JournalStore) {
     }
 }
 
-/// A journal longer than any buffer is read piece by piece, and opened again.
+/// A journal longer than any buffer can be read page by page and opened again.
 pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) {
     let session = id("s");
     let long = "x".repeat(3000);
@@ -193,7 +193,7 @@ pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) 
     assert_eq!(store.head(&session).await.expect("head").last, cursor(1, 3001));
 }
 
-/// The last of many turns takes as much room as the first.
+/// The last of many turns takes as much space as the first.
 pub async fn kode_12_a_journal_grows_by_what_is_said(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = store.create(&session).await.expect("create");
@@ -210,7 +210,7 @@ pub async fn kode_12_a_journal_grows_by_what_is_said(store: &dyn JournalStore) {
     }
     let grown: Vec<_> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (least, most) = (grown.iter().min(), grown.iter().max());
-    // Numbers get longer and databases grow by pages.
+    // Sequence numbers get longer, and databases grow by pages.
     assert!(
         least.zip(most).is_some_and(|(least, most)| *most <= least * 3 / 2 + 16 * 1024),
         "bytes per 100 turns: {grown:?}"

@@ -7,7 +7,7 @@ use super::{
     begun, created, cursor, envelope, event, events, id, refused, said, seqs, turn_finished,
 };
 
-/// A fork has what its parent had, and each goes on without the other.
+/// A fork has the events of its parent up to the fork, and both continue independently.
 pub async fn kode_04_a_fork_goes_its_own_way(store: &dyn JournalStore) {
     let (parent, child) = (id("agent:a/session:p"), id("agent:a/session:p/fork:c"));
     let mut writer = store.create(&parent).await.expect("create");
@@ -49,7 +49,7 @@ pub async fn kode_04_a_fork_goes_its_own_way(store: &dyn JournalStore) {
     assert_eq!((theirs.turns, theirs.name.as_deref()), (3, Some("the parent")));
     assert!(theirs.parent.is_none());
 
-    // The one who forked has it open.
+    // The caller of `fork` holds the writer.
     assert!(matches!(refused(store.open(&child).await), JournalError::Locked { .. }));
     drop(fork);
     let mut fork = store.open(&child).await.expect("open");
@@ -57,7 +57,7 @@ pub async fn kode_04_a_fork_goes_its_own_way(store: &dyn JournalStore) {
     assert_eq!(seqs(store, &child).await, [1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Nobody needs an ancestor that is deleted.
+/// A fork does not need its ancestors: they can be deleted.
 pub async fn kode_04_a_fork_of_a_fork_outlives_both(store: &dyn JournalStore) {
     let (one, two, three) = (id("one"), id("two"), id("three"));
     drop(begun(store, &one, 10).await);
@@ -65,7 +65,7 @@ pub async fn kode_04_a_fork_of_a_fork_outlives_both(store: &dyn JournalStore) {
     let mut fork = store.fork(&one, cursor(1, 8), &two, &next(2, 9)).await.expect("fork");
     fork.append(&next(2, 10), Durability::Synced).await.expect("append");
     drop(fork);
-    // From its own part, and from the part it shares.
+    // From its own events, and from those that it shares.
     drop(store.fork(&two, cursor(2, 9), &three, &next(3, 10)).await.expect("fork"));
     drop(store.fork(&two, cursor(1, 5), &id("four"), &next(4, 6)).await.expect("fork"));
     for parent in [&one, &two] {
@@ -81,13 +81,13 @@ pub async fn kode_04_a_fork_of_a_fork_outlives_both(store: &dyn JournalStore) {
     let mut writer = store.open(&three).await.expect("open");
     writer.append(&next(4, 11), Durability::Synced).await.expect("append");
     assert_eq!(seqs(store, &three).await.len(), 11);
-    // An id that is free again is a new session.
+    // A freed id can be used for a new session.
     drop(begun(store, &one, 2).await);
     assert_eq!(seqs(store, &one).await, [1, 2]);
     assert_eq!(epochs(three).await.len(), 11);
 }
 
-/// A fork begins at an event there is, under an id that is free, or not at all.
+/// A fork starts at an existing event, under an unused id.
 pub async fn kode_04_a_fork_needs_a_place_and_a_name(store: &dyn JournalStore) {
     let (parent, child) = (id("parent"), id("child"));
     drop(begun(store, &parent, 5).await);
@@ -106,7 +106,7 @@ pub async fn kode_04_a_fork_needs_a_place_and_a_name(store: &dyn JournalStore) {
     assert_eq!(error, JournalError::Exists(child.clone()));
     let error = refused(store.fork(&parent, cursor(1, 3), &parent, &[event(4)]).await);
     assert_eq!(error, JournalError::Exists(parent.clone()));
-    // Without a first event of its own it has the same end.
+    // A fork without a first event of its own ends where its parent did.
     let bare = id("bare");
     let mut fork = store.fork(&parent, cursor(1, 5), &bare, &[]).await.expect("fork");
     fork.append(&events(6..=6), Durability::Synced).await.expect("append");

@@ -1,4 +1,4 @@
-//! What is known without reading journals.
+//! Session heads, lists, deletion and retention.
 
 use jiff::SignedDuration;
 use robota_core::event::{Durability, Renamed, StateSnapshot};
@@ -19,7 +19,7 @@ fn snapshot() -> StateSnapshot {
     serde_json::from_value(value).expect("a snapshot")
 }
 
-/// A head is the fold of all events, however it was come by.
+/// The head is the fold of all events after every append.
 pub async fn sess_11_the_head_says_what_happened(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = store.create(&session).await.expect("create");
@@ -72,7 +72,7 @@ async fn listed(store: &dyn JournalStore, filter: &SessionFilter) -> Vec<String>
     page.sessions.iter().map(|head| head.session.to_string()).collect()
 }
 
-/// The newest first; what is listed is what the head says.
+/// Sessions are listed newest first, with the same heads as `head` returns.
 pub async fn sess_11_sessions_are_listed_newest_first(store: &dyn JournalStore) {
     assert!(listed(store, &SessionFilter::default()).await.is_empty());
     for (name, when) in [("b", 200), ("a", 100), ("d", 300), ("c", 300)] {
@@ -89,7 +89,7 @@ pub async fn sess_11_sessions_are_listed_newest_first(store: &dyn JournalStore) 
     assert_eq!(listed(store, &SessionFilter::default()).await, ["a", "c", "d", "b"]);
 }
 
-/// Filters hold together; pages follow on each other.
+/// Filters are combined, and pages follow each other.
 pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     for (name, cwd, text, when) in [
         ("org:x/agent:a/session:1", "/one", "Fix the Übung", 100),
@@ -134,7 +134,7 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     assert_eq!((page.sessions.len(), page.next), (1, None));
 }
 
-/// A deleted session is gone, and nothing else.
+/// Deleting a session removes it and nothing else.
 pub async fn sess_11_deleted_sessions_are_gone(store: &dyn JournalStore) {
     drop(begun(store, &id("a"), 3).await);
     drop(begun(store, &id("b"), 2).await);
@@ -147,7 +147,7 @@ pub async fn sess_11_deleted_sessions_are_gone(store: &dyn JournalStore) {
     assert_eq!(seqs(store, &id("b")).await, [1, 2]);
 }
 
-/// Retention deletes what it says it would delete, and never what is open.
+/// Retention deletes what a dry run reports, and never an open session.
 pub async fn sess_11_retention_deletes_what_the_policy_does_not_keep(store: &dyn JournalStore) {
     for (name, when) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
         session_of(store, &id(name), "/w", "hello", when).await;

@@ -1,4 +1,4 @@
-//! Who may write.
+//! Locking, concurrent writers and followers.
 
 use std::task::{Context, Waker};
 
@@ -7,7 +7,7 @@ use robota_core::journal::{JournalError, JournalStore};
 
 use super::{begun, envelope, events, id, refused, seqs};
 
-/// A second writer is told who the first is; readers are not hindered.
+/// The error for a second writer names the owner of the lock; readers are not blocked.
 pub async fn kode_12_one_writer_at_a_time(store: &dyn JournalStore) {
     let session = id("s");
     let mut first = begun(store, &session, 1).await;
@@ -23,35 +23,35 @@ pub async fn kode_12_one_writer_at_a_time(store: &dyn JournalStore) {
         assert_eq!(owner.pid, Some(std::process::id()));
     }
     assert_eq!(seqs(store, &session).await, [1]);
-    first.append(&events(2..=2), Durability::Synced).await.expect("the first goes on");
+    first.append(&events(2..=2), Durability::Synced).await.expect("the first writer continues");
     assert!(!first.lost().is_cancelled());
     drop(first);
-    let mut second = store.open(&session).await.expect("free again");
+    let mut second = store.open(&session).await.expect("unlocked");
     let next = envelope(2, 3, robota_core::event::Renamed { name: "second".to_owned() });
     second.append(&[next], Durability::Synced).await.expect("append");
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
 }
 
-/// An append whose caller went away is there whole or not at all, and the writer goes on.
+/// An append whose future was dropped is stored completely or not at all, and the writer continues.
 pub async fn kode_12_a_forgotten_append_ends_whole(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = begun(store, &session, 1).await;
     {
         let batch = events(2..=4);
         let mut append = journal.append(&batch, Durability::Synced);
-        // Polled once, so that it has begun, and then forgotten.
+        // Polled once, so that it has started, and then dropped.
         let _ = append.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     }
-    // The beginning of it again, which is there or not.
+    // Repeats the start of the batch, which may be stored or not.
     journal.append(&events(2..=2), Durability::Synced).await.expect("append");
     let there = seqs(store, &session).await.len();
     assert!(there == 2 || there == 4, "half of a batch: {there}");
-    // All of it again, with more.
+    // Repeats the whole batch, with more events.
     journal.append(&events(2..=5), Durability::Synced).await.expect("append");
     assert_eq!(seqs(store, &session).await, (1..=5).collect::<Vec<_>>());
 }
 
-/// Sessions are written at the same time.
+/// Several sessions can be written at the same time.
 pub async fn kode_12_sessions_do_not_hinder_each_other(store: &dyn JournalStore) {
     let sessions: Vec<_> = (0..8).map(|number| id(&format!("session-{number}"))).collect();
     let write = async |session| {
@@ -66,17 +66,17 @@ pub async fn kode_12_sessions_do_not_hinder_each_other(store: &dyn JournalStore)
     }
 }
 
-/// A reader gets the events that another appends, and notices when the session is deleted.
+/// A reader receives the events that another task appends, and notices that the session is deleted.
 pub async fn kode_12_a_session_can_be_followed(store: &dyn JournalStore) {
     let session = id("s");
     let error = refused(store.wait_past(&session, 0).await);
     assert_eq!(error, JournalError::NotFound(session.clone()));
     let mut journal = begun(store, &session, 2).await;
-    store.wait_past(&session, 1).await.expect("there is one already");
+    store.wait_past(&session, 1).await.expect("an event is stored already");
     let follow = async {
         let mut seen = 0;
         while seen < 12 {
-            store.wait_past(&session, seen).await.expect("it is there");
+            store.wait_past(&session, seen).await.expect("the session exists");
             let events = store.read(&session, seen, usize::MAX).await.expect("read");
             seen = events.last().map_or(seen, |event| event.seq);
         }
@@ -97,8 +97,8 @@ pub async fn kode_12_a_session_can_be_followed(store: &dyn JournalStore) {
     assert_eq!(refused(error), JournalError::NotFound(session));
 }
 
-/// Ids that differ are different sessions, whatever the disk thinks; those that lead elsewhere are
-/// no ids.
+/// Different ids are different sessions, whatever the file system does with case or length. Ids
+/// that could escape the store's folder are rejected.
 pub async fn kode_11_ids_are_told_apart_and_hostile_ones_refused(store: &dyn JournalStore) {
     let long = format!("agent:a/session:b{}", "/fork:cccccccccccccccccccc".repeat(30));
     let ids =

@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! Encodes answers for Anthropic Messages.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
 
-/// What the open block is.
+/// The kind of the open block.
 #[derive(Clone, Copy, PartialEq)]
 enum Open {
     Text,
@@ -22,7 +22,7 @@ pub(super) struct Anthropic {
     blocks: usize,
     calls: usize,
     open: Option<Open>,
-    /// Blocks whose end is put off.
+    /// Blocks whose end is delayed.
     owed: Vec<usize>,
 }
 
@@ -162,7 +162,7 @@ impl Encoder for Anthropic {
     }
 
     fn event(&mut self, sse: &mut Sse, event: &Value) {
-        // A block that is told by hand takes its place among the others.
+        // A block that the scenario sends as a raw event counts like the others.
         if event["type"] == "content_block_start" {
             self.close(sse);
             self.blocks += 1;

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, and those who copy it.
+//! Encodes answers for OpenAI Chat Completions and compatible services.
 
 use robota_core::provider::StopReason;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ pub(super) struct Chat {
     context: Context,
     tokens: Option<Tokens>,
     calls: usize,
-    /// Inside `<think>`.
+    /// Whether the text is inside `<think>`.
     in_think: bool,
 }
 
@@ -41,7 +41,7 @@ impl Chat {
         sse.data(&self.chunk(choices));
     }
 
-    /// A call's entry in a delta: where, who, and what of its arguments.
+    /// Encodes the entry of a call in a delta: index, id and name, and a piece of its arguments.
     fn entry(
         quirks: &Quirks,
         index: usize,

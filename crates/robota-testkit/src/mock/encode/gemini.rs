@@ -1,4 +1,4 @@
-//! Gemini generateContent. Every event is a whole response of its own.
+//! Encodes answers for Gemini generateContent. Every event is a complete response object.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(super) struct Gemini {
     context: Context,
     tokens: Option<Tokens>,
     calls: usize,
-    /// A signature that waits for the part it sits on.
+    /// A signature that waits for the part that carries it.
     signature: Option<String>,
     grounding: Option<Value>,
 }
@@ -60,7 +60,7 @@ impl Encoder for Gemini {
             let id = self.context.call_id(self.calls, call, sse.quirks());
             self.calls += 1;
             let mut part = json!({ "functionCall": function_call(id, call) });
-            // Only the first of parallel calls has one.
+            // Only the first of parallel calls has a signature.
             if let Some(signature) = self.signature.take() {
                 part["thoughtSignature"] = json!(signature);
             }

@@ -1,4 +1,4 @@
-//! OpenAI Responses.
+//! Encodes answers for OpenAI Responses.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
 
-/// The item that is being told.
+/// The item that is being streamed.
 enum Open {
     Message { id: String, text: String },
     Reasoning { id: String, text: String },
@@ -29,7 +29,7 @@ impl Responses {
         Self { context, tokens, sequence: 0, calls: 0, open: None, output: Vec::new() }
     }
 
-    /// An event: its type and number come first, as the service has it.
+    /// Sends an event. The type and the sequence number come first, as the service sends them.
     fn send(&mut self, sse: &mut Sse, kind: &str, fields: Value) {
         let mut event = json!({"type": kind, "sequence_number": self.sequence});
         self.sequence += 1;
@@ -188,7 +188,7 @@ impl Encoder for Responses {
 
     fn thought(&mut self, sse: &mut Sse, signature: Option<&str>) {
         if !matches!(self.open, Some(Open::Reasoning { .. })) {
-            // A thought without words is an item without a summary.
+            // Reasoning without text is an item without a summary.
             self.close(sse, None);
             let id = self.item_id("rs");
             self.added(sse, &json!({"type": "reasoning", "id": id, "summary": []}));

@@ -1,4 +1,4 @@
-//! Events as bytes, with the oddities that lie in the framing.
+//! Encodes events as bytes, with the deviations that concern framing.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::mock::quirk::{Quirk, Quirks};
 
-/// Collects the bytes of a stream, one piece per event.
+/// Collects the bytes of a stream, one element per event.
 pub(super) struct Sse {
     events: Vec<Vec<u8>>,
     crlf: bool,
@@ -24,23 +24,23 @@ impl Sse {
         &self.quirks
     }
 
-    /// An event with a name, where names are told.
+    /// Adds an event with a name, unless names are omitted.
     pub(super) fn named(&mut self, name: &str, data: &Value) {
         let name = (!self.quirks.has(Quirk::NoEventNames)).then_some(name);
         self.push(name, &data.to_string());
     }
 
-    /// An event that is data alone.
+    /// Adds an event without a name.
     pub(super) fn data(&mut self, data: &Value) {
         self.push(None, &data.to_string());
     }
 
-    /// The word at the end.
+    /// Adds an event that is plain text, such as `[DONE]`.
     pub(super) fn word(&mut self, word: &str) {
         self.push(None, word);
     }
 
-    /// A line that says nothing.
+    /// Adds a comment.
     pub(super) fn comment(&mut self, comment: &str) {
         let text = format!(": {comment}\n\n");
         self.raw(self.ended(text).into_bytes());
@@ -50,7 +50,7 @@ impl Sse {
         self.events.push(bytes);
     }
 
-    /// What has come together since the last time.
+    /// Takes the events that were added since the last call.
     pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.events)
     }
@@ -76,8 +76,9 @@ impl Sse {
         self.raw(self.ended(text).into_bytes());
         if self.quirks.has(Quirk::UnknownEvents) && data.starts_with('{') {
             let text = "event: brand_new\ndata: {\"type\":\"brand_new\",\"news\":[1,2]}\n\n";
-            // Without a name of its own it would be an object of an unknown type to wires that
-            // know no names; they skip it by its type.
+            // Clients of wires without event names skip an event by its type, but an event without
+            // a name would reach them as an object of an unknown type, so they get a comment
+            // instead.
             let named = name.is_some();
             let text = if named { text } else { ": brand new\n\n" };
             self.raw(self.ended(text.to_owned()).into_bytes());

@@ -1,4 +1,4 @@
-//! How scenarios are written: the short forms, and which keys go together.
+//! The file format of scenarios: short forms, and which keys can be combined.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::{Call, Expect, Reply, Scenario, Search, Stall, Step, Tokens, When};
 use crate::mock::{Failure, Quirk};
 
-// Short forms are spelled out before they are read: a list of answers is a scenario, a text is
-// an answer, a word is a step.
+// Short forms are expanded before parsing: a list of answers is a scenario, a string is an answer,
+// a word is a step.
 
 impl<'de> Deserialize<'de> for Scenario {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -137,7 +137,7 @@ impl ReplyIn {
     }
 }
 
-/// Whether nothing can follow a step.
+/// Returns whether no step can follow this one.
 fn ends(step: &Step) -> bool {
     match step {
         Step::Error(_)
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for FailureIn {
     }
 }
 
-/// A tool call of the short form: its name, or a mapping.
+/// A tool call in the short form: its name, or a mapping.
 struct ToolIn(StepIn);
 
 impl<'de> Deserialize<'de> for ToolIn {
@@ -206,12 +206,12 @@ impl ToolIn {
     fn compile(self) -> Result<Step, String> {
         match Step::try_from(self.0)? {
             step @ Step::Tool(_) => Ok(step),
-            _ => Err("`tools` has tool calls only".to_owned()),
+            _ => Err("`tools` can contain tool calls only".to_owned()),
         }
     }
 }
 
-/// A step: one main key, and what belongs to it.
+/// A step: one main key and its options.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(super) struct StepIn {
@@ -247,7 +247,7 @@ pub(super) struct StepIn {
     bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<StopReason>,
-    /// A step that is a word.
+    /// A step that is a single word.
     #[serde(skip_serializing_if = "Option::is_none")]
     word: Option<Word>,
 }

@@ -2,7 +2,7 @@ use robota_core::scripted::Script;
 
 use super::*;
 
-/// The script of the docs, which has every key that scripts have.
+/// The script in the documentation, which has every key of scripts.
 const SCRIPTED: &str = include_str!("../../../../../docs/scripted.md");
 
 fn documented() -> &'static str {
@@ -18,7 +18,7 @@ fn every_script_is_a_scenario_and_means_the_same() {
         scenario.answers.iter().zip(Scenario::from(script).answers).enumerate()
     {
         let mut read = read.clone();
-        // A message alone has no kind here; for scripts the kind of such an error is `provider`.
+        // A message alone has no kind here; in scripts the kind of such an error is `provider`.
         for step in &mut read.steps {
             if let Step::Error(failure) = step {
                 failure.kind.get_or_insert(robota_core::error::ErrorKind::Provider);

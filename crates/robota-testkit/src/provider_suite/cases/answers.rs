@@ -1,4 +1,4 @@
-//! What a model says.
+//! The content of answers.
 
 use robota_core::message::Block;
 use robota_core::provider::{Delta, StopReason};
@@ -10,7 +10,7 @@ use super::super::{Feature, Suite};
 use super::size;
 use crate::mock::{Quirk, Reply, Search, Step, Tokens, Wire};
 
-/// Text comes in order, piece by piece, and the request asks for it as it should.
+/// Text is emitted in order, piece by piece, and the request is correct.
 pub async fn text(suite: Suite) {
     let bench = suite.bench(Reply::new().pieces(["Hel", "lo, ", "world. 🦀"])).await;
     let answered = bench.hello().await.unwrap();
@@ -24,9 +24,9 @@ pub async fn text(suite: Suite) {
             _ => None,
         })
         .collect();
-    assert_eq!(pieces, ["Hel", "lo, ", "world. 🦀"], "each piece is told when it comes");
+    assert_eq!(pieces, ["Hel", "lo, ", "world. 🦀"], "each piece is a delta");
     let sent = bench.sent(1);
-    assert_eq!(sent.wire(), Some(suite.wire), "it calls the wire's address");
+    assert_eq!(sent.wire(), Some(suite.wire), "it calls the wire's URL");
     assert_eq!(sent.model(), super::super::MODEL);
     assert!(sent.wants_stream());
     assert_eq!(sent.system(), "You are a test.");
@@ -46,7 +46,7 @@ pub async fn nothing(suite: Suite) {
     assert_eq!(answered.stop, StopReason::EndTurn);
 }
 
-/// Reasoning is told as such.
+/// Reasoning is emitted as reasoning.
 pub async fn thinking(suite: Suite) {
     let reply = Reply::new().thinking("Add them.", Some("c2ln")).text("5").chunked(size(3));
     let bench = suite.bench(reply).await;
@@ -61,12 +61,12 @@ pub async fn thinking(suite: Suite) {
             _ => None,
         })
         .collect();
-    assert_eq!(streamed, "Add them.", "watchers see it come");
+    assert_eq!(streamed, "Add them.", "it is streamed");
     let first = answered.message.content.first();
     assert!(matches!(first, Some(Block::Thinking(_))), "it comes first: {first:?}");
 }
 
-/// Reasoning that was signed goes back with its signature, before what it led to.
+/// Signed reasoning is sent back with its signature, before the call it led to.
 pub async fn thinking_goes_back(suite: Suite) {
     let reply = Reply::new().thinking("Look first.", Some("c2lnbmVk")).tool("list", json!({}));
     let bench = suite.bench(reply).await;
@@ -87,7 +87,7 @@ pub async fn thinking_goes_back(suite: Suite) {
     }
 }
 
-/// Reasoning whose words are hidden goes back too.
+/// Reasoning with hidden text is sent back too.
 pub async fn hidden_thinking_goes_back(suite: Suite) {
     let reply = Reply::new().thinking("", Some("c2lnbmVk")).tool("list", json!({}));
     let bench = suite.bench(reply).await;
@@ -100,7 +100,7 @@ pub async fn hidden_thinking_goes_back(suite: Suite) {
     assert_eq!(sent::contains(&body, "c2lnbmVk"), Feature::SignedThinking.on(suite.wire), "{body}");
 }
 
-/// Usage is counted in one way, whatever the wire's way.
+/// Usage has the same meaning on every wire.
 pub async fn usage(suite: Suite) {
     let tokens = Tokens { input: 100, output: 20, cache_read: 60, cache_write: 10, reasoning: 12 };
     let bench = suite.bench(Reply::new().text("x").usage(tokens)).await;
@@ -116,7 +116,7 @@ pub async fn usage(suite: Suite) {
     assert_eq!(answered.usage, Some(expected));
 }
 
-/// A service that counts nothing is believed.
+/// A service that reports no usage is accepted.
 pub async fn no_usage(suite: Suite) {
     let bench = suite.bench(Reply::from("x").quirks([Quirk::NoUsage])).await;
     let answered = bench.hello().await.unwrap();
@@ -124,7 +124,7 @@ pub async fn no_usage(suite: Suite) {
     assert!(answered.usage.is_none_or(Usage::is_zero), "{:?}", answered.usage);
 }
 
-/// Every reason to stop, as far as the wire tells them apart.
+/// Every stop reason that the wire can report.
 pub async fn stop_reasons(suite: Suite) {
     let reasons = [
         (StopReason::EndTurn, None),
@@ -145,17 +145,17 @@ pub async fn stop_reasons(suite: Suite) {
     let bench = suite.bench(Reply::new().text("x").stop(odd)).await;
     let answered = bench.hello().await.unwrap();
     let StopReason::Other(word) = &answered.stop else { panic!("{:?}", answered.stop) };
-    assert!(word.contains("brand_new"), "in the service's word: {word}");
+    assert!(word.contains("brand_new"), "the service's name is kept: {word}");
 }
 
-/// Calls decide, not the word at the end.
+/// An answer with calls stops for tool use, whatever the service reports.
 pub async fn calls_decide_the_stop(suite: Suite) {
     let reply = Reply::new().tool("list", json!({})).quirks([Quirk::StopWithCalls]);
     let answered = suite.bench(reply).await.hello().await.unwrap();
     assert_eq!(answered.stop, StopReason::ToolUse);
 }
 
-/// Bytes that say nothing are told, so that nobody takes a slow service for a dead one.
+/// Bytes without content are reported as activity, so that a slow service is not considered dead.
 pub async fn activity(suite: Suite) {
     use futures::StreamExt as _;
     use robota_core::call::CallContext;
@@ -171,7 +171,7 @@ pub async fn activity(suite: Suite) {
     }
     bench.mock.reached("before").await;
     bench.mock.release("before");
-    // The service says nothing more until the second gate opens: what comes now is the activity.
+    // Nothing more arrives until the second gate opens, so the next delta is the activity.
     let next = stream.next().await.unwrap().unwrap();
     assert_eq!(next, Delta::Activity);
     bench.mock.release("after");
@@ -184,10 +184,10 @@ pub async fn activity(suite: Suite) {
     assert_eq!(rest, ", yes");
 }
 
-/// Blocks that only the service can read go back as they came.
+/// Blocks that only the service understands are sent back unchanged.
 pub async fn hidden_blocks_go_back(suite: Suite) {
     if suite.wire != Wire::Anthropic {
-        // The other wires hide what they hide inside of reasoning.
+        // On the other wires, such content is part of the reasoning.
         return;
     }
     let block = json!({"type": "redacted_thinking", "data": "aGlkZGVu"});
@@ -205,7 +205,7 @@ pub async fn hidden_blocks_go_back(suite: Suite) {
     assert_eq!(bench.sent(2).json["messages"][1]["content"][0], block);
 }
 
-/// The service's own search is asked for, its answer is an answer, and what it found goes back.
+/// The service's own search is requested, its answer is an answer, and its results are sent back.
 pub async fn web_search(suite: Suite) {
     use robota_core::provider::WebSupport;
 
@@ -218,7 +218,7 @@ pub async fn web_search(suite: Suite) {
     bench.mock.push("Sideways.");
     let can = bench.provider.capabilities().web_search != WebSupport::Unsupported;
     if !can {
-        assert!(!Feature::WebSearch.on(suite.wire), "the wire could search");
+        assert!(!Feature::WebSearch.on(suite.wire), "the wire supports search");
         return;
     }
     let user = bench.user("hello");
@@ -226,7 +226,7 @@ pub async fn web_search(suite: Suite) {
     request.native_web.search = true;
     let first = bench.send(request).await.unwrap();
     assert_eq!(first.text(), "They walk.");
-    assert!(first.calls().is_empty(), "it is not ours to run: {:?}", first.calls());
+    assert!(first.calls().is_empty(), "the client must not run it: {:?}", first.calls());
     let tools = bench.sent(1).json["tools"].to_string().to_lowercase();
     assert!(tools.contains("search"), "{tools}");
     let view = vec![user, first.message.clone(), bench.user("how?")];
@@ -235,7 +235,7 @@ pub async fn web_search(suite: Suite) {
     let found = match suite.wire {
         Wire::Anthropic => Some("https://e.test/crabs"),
         Wire::OpenaiResponses => Some("crabs"),
-        // What was found is told beside the answer, not in it.
+        // The results come next to the answer, not in it.
         Wire::OpenaiChat | Wire::Gemini => None,
     };
     if let Some(found) = found {

@@ -1,4 +1,4 @@
-//! How bytes arrive must not change what they say.
+//! The framing of bytes must not change the answer.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ fn reply() -> Reply {
         .chunked(size(4))
 }
 
-/// Every way of framing gives the same answer.
+/// Every framing gives the same answer.
 pub async fn odd_framing(suite: Suite) {
     let plain = suite.bench(reply()).await.hello().await.unwrap();
     assert_eq!(plain.text(), "Grüße, 世界 🦀\n\ndata: not an event\n");
@@ -45,14 +45,14 @@ pub async fn odd_framing(suite: Suite) {
     }
 }
 
-/// Half a character is replaced, and the rest of the answer is kept.
+/// A lone surrogate is replaced, and the rest of the answer is kept.
 pub async fn lone_surrogates(suite: Suite) {
     let reply = Reply::from("a\u{e000}b").quirks([Quirk::LoneSurrogate]);
     let answered = suite.bench(reply).await.hello().await.unwrap();
     assert_eq!(answered.text(), "a\u{fffd}b");
 }
 
-/// Reasoning has several names in Chat.
+/// Reasoning has several field names on the Chat wire.
 pub async fn reasoning_has_many_names(suite: Suite) {
     if suite.wire != Wire::OpenaiChat {
         return;
@@ -66,12 +66,12 @@ pub async fn reasoning_has_many_names(suite: Suite) {
     assert_eq!((answered.thinking().as_str(), answered.text().trim()), ("Add.", "5"));
 }
 
-/// An event without an end is not collected without an end.
+/// An endless line is not buffered without limit.
 pub async fn an_endless_line_is_cut_off(suite: Suite) {
-    // Larger than any event has reason to be, and small enough for a test.
+    // Larger than any real event, and small enough for a test.
     let line = format!("data: {}", " ".repeat(48 * 1024 * 1024));
     let bench = suite.bench(Reply::new().step(Step::Bytes(line))).await;
-    let Err(error) = bench.hello().await else { panic!("it was read to its end") };
-    assert!(error.to_string().len() < 10_000, "and it is not repeated");
+    let Err(error) = bench.hello().await else { panic!("the whole line was read") };
+    assert!(error.to_string().len() < 10_000, "the error does not repeat it");
     assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "the rest is not read");
 }

@@ -1,4 +1,4 @@
-//! Connections: kept, ended, shared.
+//! Reusing, ending and sharing connections.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::super::{Frozen, Suite};
 use crate::mock::{Ended, Failure, Quirk, Reply, Scenario, Stall, Step};
 
-/// One connection serves all rounds, those after a failure included.
+/// One connection serves all rounds, also after a failure.
 pub async fn the_connection_is_kept(suite: Suite) {
     let scenario = Scenario::reply(Reply::new().tool("list", json!({})))
         .then(Failure::status(529, "Overloaded"))
@@ -40,7 +40,7 @@ pub async fn the_connection_is_kept(suite: Suite) {
     assert_eq!(bench.mock.connections(), 1, "{:?}", bench.mock.calls());
 }
 
-/// Dropping a silent stream ends the call at once: no timer is waited for.
+/// Dropping a silent stream ends the call immediately, without waiting for a timer.
 pub async fn abort_while_silent(suite: Suite) {
     let reply = Reply::new().text("Well").gate("silence").text("never");
     let bench = suite.bench(reply).await;
@@ -58,7 +58,7 @@ pub async fn abort_while_silent(suite: Suite) {
     assert_eq!(received.ended().await, Ended::HungUp);
 }
 
-/// The same while the service has not even begun to answer.
+/// Dropping the call ends it immediately also before the service has started to answer.
 pub async fn abort_before_headers(suite: Suite) {
     let silent = Reply { hold: Some(Stall::Forever), ..Reply::new() };
     let bench = suite.bench(silent).await;
@@ -75,7 +75,7 @@ pub async fn abort_before_headers(suite: Suite) {
     assert_eq!(received.ended().await, Ended::HungUp);
 }
 
-/// Two calls at once do not get in each other's way.
+/// Concurrent calls do not disturb each other.
 pub async fn two_at_once(suite: Suite) {
     let scenario = Scenario::reply(Reply::new().text("a1 ").gate("first").text("a2"))
         .then(Reply::new().text("b1 ").gate("second").text("b2"));
@@ -99,7 +99,7 @@ pub async fn two_at_once(suite: Suite) {
     );
 }
 
-/// What arrives is told when it arrives, not when the stream is over.
+/// Deltas are emitted when they arrive, not at the end of the stream.
 pub async fn nothing_is_held_back(suite: Suite) {
     let reply = Reply::new()
         .text("first")
@@ -129,15 +129,15 @@ pub async fn nothing_is_held_back(suite: Suite) {
     assert!(matches!(last, Some(Delta::End(_))), "{last:?}");
 }
 
-/// An answer is over with its terminal record, even if the service keeps the connection and
-/// says nothing more. Where more may follow until the body ends, that is waited for a moment.
+/// An answer ends with its terminal event, even if the service keeps the connection open. On wires
+/// where more may follow until the body ends, the provider waits only briefly.
 pub async fn a_body_without_an_end(suite: Suite) {
     for quirks in [&[Quirk::NeverEnds][..], &[Quirk::NeverEnds, Quirk::NoDone]] {
         let reply = Reply::from("All said.").quirks(quirks.iter().copied());
         let bench = suite.bench(reply).await;
         let request = bench.request(vec![bench.user("hello")]);
         let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
-        // What waits for a time gets it; what waits for a socket has to see its bytes first.
+        // Advances time for timers, but only after the bytes of the socket were read.
         let frozen = Frozen::time();
         let mut deltas = Vec::new();
         loop {
@@ -161,6 +161,6 @@ pub async fn a_body_without_an_end(suite: Suite) {
         assert_eq!(words, "All said.");
         assert_eq!(deltas.last(), Some(&Delta::End(StopReason::EndTurn)), "{deltas:?}");
         drop(stream);
-        assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "it is not waited for");
+        assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "the end of the body is not awaited");
     }
 }

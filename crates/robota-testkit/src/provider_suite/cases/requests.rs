@@ -1,4 +1,4 @@
-//! What a service is sent.
+//! The content of requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use super::super::Suite;
 use super::super::sent;
 use crate::mock::{Reply, Scenario, Wire};
 
-/// The longest answer is limited.
+/// The limit of output tokens is sent.
 pub async fn limits_are_sent(suite: Suite) {
     let bench = suite.bench("x").await;
     bench.hello().await.unwrap();
@@ -37,11 +37,11 @@ pub async fn no_tools(suite: Suite) {
     bench.hello().await.unwrap();
     let sent = bench.sent(1);
     assert!(sent.tools().is_empty());
-    assert!(sent.json.get("tools").is_none(), "services refuse empty lists: {}", sent.json);
+    assert!(sent.json.get("tools").is_none(), "services reject empty lists: {}", sent.json);
     assert!(sent.json.get("tool_choice").is_none(), "{}", sent.json);
 }
 
-/// A message for this call alone is the last one.
+/// An instruction for this call only is the last message.
 pub async fn an_instruction_comes_last(suite: Suite) {
     let bench = suite.bench("x").await;
     let mut request = bench.request(vec![bench.user("hello")]);
@@ -52,7 +52,7 @@ pub async fn an_instruction_comes_last(suite: Suite) {
     assert!(sent::contains(&sent.json, "hello"));
 }
 
-/// Services refuse texts that are empty, so none is sent.
+/// No empty text is sent, because services reject it.
 pub async fn nothing_empty_is_sent(suite: Suite) {
     let bench = suite.bench("x").await;
     let call = ToolUse::new(CallId::from("c-1"), "call_1", "list", ToolInput::Json(json!({})));
@@ -79,10 +79,10 @@ pub async fn nothing_empty_is_sent(suite: Suite) {
         }
         assert_ne!(parts, &json!([]), "{message}");
     }
-    assert_eq!(sent::results(&sent).len(), 1, "a result without words is still a result");
+    assert_eq!(sent::results(&sent).len(), 1, "an empty result is still a result");
 }
 
-/// A conversation from elsewhere goes on: ids are made to fit, and calls keep their results.
+/// A conversation from another wire continues: ids are converted, and calls keep their results.
 pub async fn foreign_ids_are_made_to_fit(suite: Suite) {
     let bench = suite.bench("x").await;
     let ids = ["call/1 ü#", "call_1", "", &"very-long-".repeat(20)];
@@ -126,7 +126,7 @@ pub async fn foreign_ids_are_made_to_fit(suite: Suite) {
     assert!(suite.wire == Wire::Gemini || distinct.len() == 4, "{distinct:?}");
 }
 
-/// Whoever wants to see what went over the wire does: the request, then what came back.
+/// The payload tap receives the request, then the response.
 pub async fn payloads_are_reported(suite: Suite) {
     let bench = suite.bench(Reply::new().pieces(["a", "b"])).await;
     let seen: Arc<Mutex<Vec<(PayloadKind, u64, Value)>>> = Arc::default();
@@ -143,12 +143,12 @@ pub async fn payloads_are_reported(suite: Suite) {
     assert_eq!(*kind, PayloadKind::Request);
     assert!(sent::contains(payload, "hello"), "{payload}");
     let back: Vec<_> = seen.iter().filter(|(kind, ..)| *kind != PayloadKind::Request).collect();
-    assert!(!back.is_empty(), "what came back is reported too");
+    assert!(!back.is_empty(), "the response is reported too");
     let numbers: Vec<_> = seen.iter().map(|(_, number, _)| *number).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
 }
 
-/// The same request is the same bytes.
+/// The same request is encoded to the same bytes.
 pub async fn requests_are_stable(suite: Suite) {
     let bench = suite.bench(Scenario::reply("a").then("b")).await;
     let view = vec![bench.user("hello")];

@@ -1,4 +1,4 @@
-//! What a model asks for.
+//! Tool calls and their results.
 
 use robota_core::message::{Block, Image, ResultBlock, ToolInput, ToolResult};
 use robota_core::provider::{Delta, StopReason};
@@ -9,7 +9,8 @@ use super::super::{Bench, Feature, Suite};
 use super::{PICTURE, PICTURE_BASE64, size};
 use crate::mock::{Call, Quirk, Reply, Step, TextCalls, Wire};
 
-/// One call: whole, with the service's id, its arguments told in pieces where the wire does.
+/// One call is emitted whole, with the service's id. Its arguments are also streamed, if the wire
+/// can do that.
 pub async fn one_tool(suite: Suite) {
     let reply =
         Reply::new().text("I look.").tool("read", json!({"path": "a ü 🦀.txt"})).chunked(size(4));
@@ -29,7 +30,7 @@ pub async fn one_tool(suite: Suite) {
     }
     if Feature::StreamedArguments.on(suite.wire) {
         let pieces: serde_json::Value = serde_json::from_str(&pieces).unwrap();
-        assert_eq!(pieces, json!({"path": "a ü 🦀.txt"}), "watchers see the arguments come");
+        assert_eq!(pieces, json!({"path": "a ü 🦀.txt"}), "the arguments are streamed");
         assert_eq!(name.as_deref(), Some("read"));
     }
     let sent = bench.sent(1);
@@ -37,7 +38,7 @@ pub async fn one_tool(suite: Suite) {
     assert!(sent::contains(&sent.json["tools"], "read, for a test"));
 }
 
-/// Several calls at once keep their order, their ids and their arguments.
+/// Parallel calls keep their order, their ids and their arguments.
 pub async fn parallel_tools(suite: Suite) {
     let reply = Reply::new()
         .tool("read", json!({"path": "a.txt"}))
@@ -65,10 +66,10 @@ fn distinct_ids(answered: &super::super::Answered) {
     assert!(ids.iter().all(|id| !id.is_empty()), "every call has an id: {ids:?}");
     ids.sort_unstable();
     ids.dedup();
-    assert_eq!(ids.len(), calls.len(), "and one of its own: {calls:?}");
+    assert_eq!(ids.len(), calls.len(), "ids are unique: {calls:?}");
 }
 
-/// Two rounds of calls: what the model asked for and what it got go back as they were.
+/// Over two rounds, the calls and their results are sent back unchanged.
 pub async fn results_go_back(suite: Suite) {
     let bench = suite
         .bench(
@@ -117,7 +118,7 @@ pub async fn results_go_back(suite: Suite) {
             Wire::OpenaiChat | Wire::OpenaiResponses => ["call_0_0", "call_0_1", "call_1_0"],
             Wire::Gemini => ["fc-0-0", "fc-0-1", "fc-1-0"],
         };
-        assert_eq!(ids(&calls), given, "the service's ids go back as they came");
+        assert_eq!(ids(&calls), given, "the service's ids are sent back unchanged");
     }
     for (result, (words, failed)) in
         results.iter().zip([("contents", false), ("no such folder", true), ("contents", false)])
@@ -132,7 +133,7 @@ pub async fn results_go_back(suite: Suite) {
     prefix_is_kept(&bench, &first, &last);
 }
 
-/// What was sent before is sent again, word for word, and more after it.
+/// Checks that the earlier request is a prefix of the later one.
 fn prefix_is_kept(bench: &Bench, first: &crate::mock::Received, last: &crate::mock::Received) {
     let (before, after) = (sent::messages(first), sent::messages(last));
     assert!(before.len() < after.len());
@@ -140,7 +141,7 @@ fn prefix_is_kept(bench: &Bench, first: &crate::mock::Received, last: &crate::mo
         assert_eq!(
             sent::without_cache_marks(before).to_string(),
             sent::without_cache_marks(after).to_string(),
-            "the beginning of a request is stable on {}",
+            "the start of a request is stable on {}",
             bench.wire
         );
     }
@@ -151,7 +152,7 @@ fn prefix_is_kept(bench: &Bench, first: &crate::mock::Received, last: &crate::mo
     }
 }
 
-/// Results of one answer go back before anything else is said.
+/// The results for one answer are sent before any other message.
 pub async fn results_come_first(suite: Suite) {
     let bench =
         suite.bench(Reply::new().tool("list", json!({})).tool("read", json!({"path": "a"}))).await;
@@ -169,10 +170,10 @@ pub async fn results_come_first(suite: Suite) {
     assert!(body.rfind("fine").unwrap() < body.find("and be quick").unwrap(), "{body}");
 }
 
-/// Arguments that are no JSON are declared unreadable, and the conversation can go on.
+/// Arguments that are not JSON are marked as unparsed, and the conversation can continue.
 pub async fn unreadable_arguments(suite: Suite) {
     if suite.wire == Wire::Gemini {
-        // Arguments are JSON by nature there: nothing can be unreadable.
+        // On this wire, arguments are always JSON.
         return;
     }
     let input = ToolInput::parse("{\"path\": \"a.t");
@@ -190,7 +191,7 @@ pub async fn unreadable_arguments(suite: Suite) {
     assert_eq!(sent::results(&bench.sent(2)).len(), 1);
 }
 
-/// Arguments that were cut off because the answer was full are never taken for whole ones.
+/// Arguments that were truncated by the output limit are never treated as complete.
 pub async fn arguments_cut_by_the_limit(suite: Suite) {
     if suite.wire == Wire::Gemini {
         return;
@@ -205,7 +206,7 @@ pub async fn arguments_cut_by_the_limit(suite: Suite) {
     assert!(answered.calls().iter().all(unreadable), "{:?}", answered.calls());
 }
 
-/// Pictures of users and of tools reach the service.
+/// Images of users and of tools are sent to the service.
 pub async fn images(suite: Suite) {
     use robota_core::blob::Blobs as _;
 
@@ -230,7 +231,7 @@ pub async fn images(suite: Suite) {
     assert_eq!(body.to_string().matches(PICTURE_BASE64).count(), 2, "{body}");
 }
 
-/// Calls told in odd ways are the same calls.
+/// Calls in an unusual form are decoded to the same calls.
 pub async fn odd_calls(suite: Suite) {
     let quirks = [
         Quirk::NoIds,
@@ -249,8 +250,8 @@ pub async fn odd_calls(suite: Suite) {
         Quirk::NoEventNames,
     ];
     for quirk in quirks {
-        // Without ids and without indexes nothing tells two calls of one name apart, so that
-        // pair is not tried.
+        // Without ids and indices, two calls of the same tool cannot be distinguished, so that
+        // combination is not tested.
         let reply = Reply::new()
             .tool("read", json!({"path": "a.txt"}))
             .tool("list", json!({}))
@@ -265,7 +266,7 @@ pub async fn odd_calls(suite: Suite) {
     }
 }
 
-/// Calls whose ids had to be made up go back with the same ids as their results.
+/// Calls with generated ids are sent back with the same ids as their results.
 pub async fn made_up_ids_go_back(suite: Suite) {
     for quirk in [Quirk::NoIds, Quirk::DuplicateIds] {
         let reply = Reply::new()
@@ -294,7 +295,7 @@ pub async fn made_up_ids_go_back(suite: Suite) {
     }
 }
 
-/// Some services give the same ids in every answer; each result still finds its call.
+/// Some services use the same ids in every answer; each result still belongs to its call.
 pub async fn core_17_ids_may_repeat_across_turns(suite: Suite) {
     let call = |path: &str| {
         let input = ToolInput::Json(json!({ "path": path }));
@@ -307,7 +308,7 @@ pub async fn core_17_ids_may_repeat_across_turns(suite: Suite) {
     let mut view = vec![bench.user("hello")];
     for contents in ["of a", "of b"] {
         let answered = bench.ask(view.clone()).await.unwrap();
-        assert_eq!(answered.calls()[0].id, "call_0", "it is kept as it came");
+        assert_eq!(answered.calls()[0].id, "call_0", "the id is kept");
         let result = ToolResult::text(&answered.calls()[0], contents, false);
         view.extend([answered.message.clone(), bench.results(vec![result])]);
     }
@@ -320,17 +321,17 @@ pub async fn core_17_ids_may_repeat_across_turns(suite: Suite) {
     assert_eq!(calls.len(), 2);
     assert!(results[0].text.contains("of a") && results[1].text.contains("of b"), "{results:?}");
     if suite.wire == Wire::Anthropic {
-        assert_ne!(calls[0], calls[1], "an id that comes twice is refused there");
+        assert_ne!(calls[0], calls[1], "this wire rejects repeated ids");
     }
 }
 
-/// Calls that a local model wrote into its text are calls, for providers that are told so.
+/// Calls that a local model wrote into its text are decoded, if the provider is configured for it.
 pub async fn calls_written_as_text(suite: Suite) {
     if suite.wire != Wire::OpenaiChat {
-        // The other wires' services parse what their models write.
+        // On the other wires, the services parse the model's output themselves.
         return;
     }
-    // Llama's form is bare JSON, which an answer may well be: no provider must guess.
+    // Llama's form is bare JSON, which may be a normal answer: a provider must not guess.
     for form in TextCalls::ALL.into_iter().filter(|form| *form != TextCalls::Llama) {
         let reply = Reply::new()
             .tool("read", json!({"path": "a.txt"}))
@@ -341,7 +342,7 @@ pub async fn calls_written_as_text(suite: Suite) {
         let called = answered.called();
         assert_eq!(called, [("read".to_owned(), json!({"path": "a.txt"}))], "{form:?}");
         assert_eq!(answered.stop, StopReason::ToolUse, "{form:?}");
-        assert_eq!(answered.text().trim(), "", "{form:?}: the text is not shown as well");
+        assert_eq!(answered.text().trim(), "", "{form:?}: the call is not also shown as text");
     }
     let plain = suite.local_bench("Use <tool_ or {\"name\": 1} as you like.").await;
     let answered = plain.hello().await.unwrap();
