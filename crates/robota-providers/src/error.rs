@@ -4,6 +4,7 @@ use robota_core::error::{Diagnose, ErrorKind};
 
 /// The error of building a provider or reading a vendor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// No vendor has this name or alias.
     #[error("unknown provider `{name}`")]

@@ -67,6 +67,7 @@ impl Wire {
 /// How requests carry the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Auth {
     /// `authorization: Bearer KEY`.
     #[default]

@@ -11,8 +11,8 @@ use robota_core::event::{Event, TurnEnd};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::provider::RetryPolicy;
-use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
-use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
+use robota_testkit::mock::{Failure, MockServer, Reply, ResponseEnd, Scenario, Stall, Step, Wire};
+use robota_testkit::provider_suite::{FrozenTime, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -148,13 +148,13 @@ async fn core_13_an_abort_during_silence_ends_the_turn_and_the_call_immediately(
         let running = run.prompt("hello");
         let aborting = async {
             mock.reached("silence").await;
-            let frozen = Frozen::time();
+            let frozen = FrozenTime::start();
             cancel.cancel();
             frozen
         };
         let (ran, frozen) = tokio::join!(running, aborting);
         assert!(ran.report.interrupted(), "{wire}: {:?}", ran.report);
-        assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+        assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Disconnected, "{wire}");
         drop(frozen);
     }
 }
@@ -175,7 +175,7 @@ async fn core_14_a_silent_service_times_out() {
                 () = mock.reached("silence") => {}
                 ran = &mut running => panic!("{wire}: it ended before the idle timeout: {ran:?}"),
             }
-            let _frozen = Frozen::time();
+            let _frozen = FrozenTime::start();
             // Bytes sent before the silence may still arrive and restart the idle timer.
             let ran = loop {
                 tokio::select! {
@@ -187,7 +187,7 @@ async fn core_14_a_silent_service_times_out() {
             assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
             let error = ran.report.error.clone().unwrap();
             assert!(error.message.contains("30 s"), "{wire}: {error}");
-            assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+            assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Disconnected, "{wire}");
         }
     }
 }

@@ -61,26 +61,26 @@ impl Approver for ScriptedApprover {
 #[derive(Debug, Clone)]
 pub struct RecordingApprover<A> {
     inner: A,
-    asked: Arc<Mutex<Vec<Question>>>,
+    questions: Arc<Mutex<Vec<Question>>>,
 }
 
 impl<A: Approver> RecordingApprover<A> {
     /// Wraps an approver.
     pub fn new(inner: A) -> Self {
-        Self { inner, asked: Arc::default() }
+        Self { inner, questions: Arc::default() }
     }
 
     /// Returns every question so far, in order, including unanswered ones.
     #[must_use]
-    pub fn asked(&self) -> Vec<Question> {
-        lock(&self.asked).clone()
+    pub fn questions(&self) -> Vec<Question> {
+        lock(&self.questions).clone()
     }
 }
 
 #[async_trait::async_trait]
 impl<A: Approver> Approver for RecordingApprover<A> {
     async fn ask(&self, question: Question) -> Answer {
-        lock(&self.asked).push(question.clone());
+        lock(&self.questions).push(question.clone());
         self.inner.ask(question).await
     }
 }

@@ -11,11 +11,11 @@ use crate::lock;
 /// A clock that stands still, or advances by a fixed step at each reading. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
-    hands: Arc<Mutex<Hands>>,
+    state: Arc<Mutex<ClockState>>,
 }
 
 #[derive(Debug)]
-struct Hands {
+struct ClockState {
     now: Timestamp,
     step: Duration,
 }
@@ -34,18 +34,18 @@ impl FakeClock {
     /// [`FakeClock::START`].
     #[must_use]
     pub fn stepping(step: Duration) -> Self {
-        Self { hands: Arc::new(Mutex::new(Hands { now: Self::START, step })) }
+        Self { state: Arc::new(Mutex::new(ClockState { now: Self::START, step })) }
     }
 
     /// Sets the time, forwards or backwards.
     pub fn set(&self, now: Timestamp) {
-        lock(&self.hands).now = now;
+        lock(&self.state).now = now;
     }
 
     /// Advances the time.
     pub fn advance(&self, by: Duration) {
-        let mut hands = lock(&self.hands);
-        hands.now = later(hands.now, by);
+        let mut state = lock(&self.state);
+        state.now = add_saturating(state.now, by);
     }
 }
 
@@ -57,15 +57,15 @@ impl Default for FakeClock {
 
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {
-        let mut hands = lock(&self.hands);
-        let now = hands.now;
-        hands.now = later(now, hands.step);
+        let mut state = lock(&self.state);
+        let now = state.now;
+        state.now = add_saturating(now, state.step);
         now
     }
 }
 
 /// Adds a duration, limited to the largest timestamp.
-fn later(now: Timestamp, by: Duration) -> Timestamp {
+fn add_saturating(now: Timestamp, by: Duration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 

@@ -4,12 +4,12 @@
 
 mod bytes;
 mod events;
+mod fake_driver;
 mod hook_outputs;
 mod messages;
 mod schemas;
 mod scripts;
 mod turns;
-mod world;
 
 pub use events::events;
 pub use hook_outputs::hook_outputs;

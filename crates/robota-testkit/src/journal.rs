@@ -66,7 +66,7 @@ impl FailingJournal {
 
     /// Wraps an existing journal.
     #[must_use]
-    pub fn around(inner: MemoryJournal) -> Self {
+    pub fn wrapping(inner: MemoryJournal) -> Self {
         Self { inner, ..Self::default() }
     }
 
@@ -105,7 +105,7 @@ impl FailingJournal {
     }
 
     /// Records the append. Returns its number if it must fail.
-    fn note(&self, events: &[Arc<Envelope>], durability: Durability) -> Option<usize> {
+    fn record(&self, events: &[Arc<Envelope>], durability: Durability) -> Option<usize> {
         let mut shared = lock(&self.shared);
         let nth = shared.appends.len() + 1;
         let failed = match shared.failing {
@@ -125,7 +125,7 @@ impl Journal for FailingJournal {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
-        match self.note(events, durability) {
+        match self.record(events, durability) {
             Some(nth) => Err(JournalError::Io {
                 action: "append to",
                 place: "the test journal".to_owned(),

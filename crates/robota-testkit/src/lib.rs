@@ -69,7 +69,7 @@ pub use journal::{Appended, FailingJournal};
 pub use render::{kinds, render, without, without_chunks};
 pub use robota_core::ids::CountingIds;
 pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
-pub use run::{Ran, Run};
+pub use run::{Run, RunResult};
 pub use tool::{
     FnTool, HeldTool, IntoOutcome, PanickingTool, blocking_tool, fn_tool, panicking_tool,
     stubborn_tool,

@@ -56,9 +56,9 @@ use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-pub use failure::{Failure, Looks};
+pub use failure::{Failure, FailureFormat};
 pub use quirk::{Quirk, TextCalls};
-pub use received::{Ended, Received};
+pub use received::{ReceivedRequest, ResponseEnd};
 pub use scenario::{
     Call, Expect, Reply, Scenario, ScenarioError, Search, Stall, Step, Tokens, When,
 };
@@ -137,19 +137,19 @@ impl MockServer {
 
     /// Returns every request so far, in order of arrival.
     #[must_use]
-    pub fn received(&self) -> Vec<Arc<Received>> {
+    pub fn received(&self) -> Vec<Arc<ReceivedRequest>> {
         self.state.received.borrow().clone()
     }
 
     /// Returns every model call so far.
     #[must_use]
-    pub fn calls(&self) -> Vec<Arc<Received>> {
+    pub fn calls(&self) -> Vec<Arc<ReceivedRequest>> {
         let received = self.state.received.borrow();
         received.iter().filter(|received| received.nth_call.is_some()).cloned().collect()
     }
 
     /// Waits for the n-th model call, counted from one.
-    pub async fn call(&self, nth: usize) -> Arc<Received> {
+    pub async fn call(&self, nth: usize) -> Arc<ReceivedRequest> {
         let mut all = self.state.received.subscribe();
         loop {
             let found =

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-pub use proxy::{Cut, Proxy};
+pub use proxy::{CutPoint, Proxy};
 
 /// A PostgreSQL server that is stopped when the test ends, even if the test crashes.
 pub struct PostgresServer {
@@ -29,7 +29,7 @@ struct Running {
     log: std::thread::JoinHandle<()>,
     /// The watcher stops the server when this pipe closes. The kernel closes it if the test
     /// crashes.
-    _leash: ChildStdin,
+    _stdin: ChildStdin,
 }
 
 /// Runs as long as the server, and stops it immediately when our end of its standard input closes.
@@ -39,10 +39,10 @@ exec 3<&0
 "$0" "$@" 0</dev/null 3<&- &
 server=$!
 { cat <&3; kill -QUIT $server; } >/dev/null 2>&1 &
-leash=$!
+stdin=$!
 exec 2>/dev/null
 wait $server
-kill $leash
+kill $stdin
 "#;
 
 impl PostgresServer {
@@ -92,7 +92,10 @@ impl PostgresServer {
     }
 
     fn command(&self, program: &Path, args: &[&str]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "the only place that starts the test database")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the only place that starts the test database"
+        )]
         let mut command = Command::new(program);
         command.args(args).current_dir(self.folder.path()).env_clear().env("LC_ALL", "C.UTF-8");
         command.env("PATH", "/usr/bin:/bin");
@@ -139,26 +142,26 @@ impl PostgresServer {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("cannot start the server: {error}"))?;
-        let (Some(leash), Some(log)) = (watcher.stdin.take(), watcher.stderr.take()) else {
+        let (Some(stdin), Some(log)) = (watcher.stdin.take(), watcher.stderr.take()) else {
             return Err("the server has no pipes".to_owned());
         };
         let mut log = BufReader::new(log);
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
             let mut line = String::new();
             if log.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
-                drop(leash);
+                drop(stdin);
                 let _ = watcher.wait();
-                return Err(format!("the server did not start: {said}"));
+                return Err(format!("the server did not start: {output}"));
             }
             if line.contains("ready to accept connections") {
                 break;
             }
-            said.push_str(&line);
+            output.push_str(&line);
         }
         // The log must be drained, otherwise the server blocks on a full pipe.
         let log = std::thread::spawn(move || drop(std::io::copy(&mut log, &mut std::io::sink())));
-        self.running = Some(Running { watcher, log, _leash: leash });
+        self.running = Some(Running { watcher, log, _stdin: stdin });
         Ok(())
     }
 
@@ -209,9 +212,9 @@ impl PostgresServer {
     }
 
     fn end(&mut self) {
-        if let Some(Running { mut watcher, log, mut _leash }) = self.running.take() {
-            let _ = _leash.flush();
-            drop(_leash);
+        if let Some(Running { mut watcher, log, mut _stdin }) = self.running.take() {
+            let _ = _stdin.flush();
+            drop(_stdin);
             let _ = watcher.wait();
             // A server refuses to start while a process of the previous one is alive.
             let _ = log.join();
@@ -243,7 +246,7 @@ fn programs() -> Option<PathBuf> {
 
 /// Returns the process ids of the children of a process.
 fn children(parent: &str) -> Vec<String> {
-    let of = |pid: &str| {
+    let parent_of = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // After the name, which may contain any character: the state, then the parent.
         let (_, fields) = stat.rsplit_once(')')?;
@@ -252,15 +255,15 @@ fn children(parent: &str) -> Vec<String> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|pid| of(pid).as_deref() == Some(parent))
+        .filter(|pid| parent_of(pid).as_deref() == Some(parent))
         .collect()
 }
 
 /// Returns whether this process is root, which is shown by the owner of a new folder.
 fn is_root(folder: &Path) -> Result<bool, String> {
     use std::os::unix::fs::MetadataExt as _;
-    let found = std::fs::metadata(folder).map_err(|error| error.to_string())?;
-    Ok(found.uid() == 0)
+    let metadata = std::fs::metadata(folder).map_err(|error| error.to_string())?;
+    Ok(metadata.uid() == 0)
 }
 
 /// Returns the user and group ids of the user that the server's packages create.

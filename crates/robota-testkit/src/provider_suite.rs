@@ -12,8 +12,8 @@
 //! [`Feature::support`] lists what a wire cannot do, with the reason. The cases query it and check
 //! what happens instead; nothing is skipped silently. [`table`] prints the list.
 
-mod bench;
 pub mod cases;
+mod fixture;
 mod sent;
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use robota_core::blob::Blobs;
 use robota_core::provider::Provider;
 
-pub use bench::{Answered, Bench, Frozen, MODEL, SuiteBlobs, within_a_minute};
+pub use fixture::{Answer, Fixture, FrozenTime, MODEL, SuiteBlobs, within_a_minute};
 
 use crate::mock::Wire;
 
@@ -45,7 +45,7 @@ pub struct WireSetup {
 }
 
 /// Builds the provider under test.
-pub type Make = fn(WireSetup) -> Arc<dyn Provider>;
+pub type BuildProvider = fn(WireSetup) -> Arc<dyn Provider>;
 
 /// One wire of the provider under test.
 #[derive(Clone, Copy)]
@@ -53,7 +53,7 @@ pub struct Suite {
     /// The wire to test.
     pub wire: Wire,
     /// Builds the provider.
-    pub make: Make,
+    pub build: BuildProvider,
 }
 
 /// A feature in which wires differ.
@@ -90,7 +90,7 @@ pub enum Feature {
     /// The service can search the web itself.
     WebSearch,
     /// The answer has a terminal event before the end of the body.
-    TerminalRecord,
+    TerminalEvent,
 }
 
 impl Feature {
@@ -111,7 +111,7 @@ impl Feature {
         Self::RetryAfterHeader,
         Self::CallIds,
         Self::WebSearch,
-        Self::TerminalRecord,
+        Self::TerminalEvent,
     ];
 
     /// Returns whether a wire has the feature.
@@ -129,12 +129,14 @@ impl Feature {
             (Self::StopSequence, OpenaiResponses) => Err("there are no stop sequences"),
             (Self::StopSequence, Gemini) => Err("reported as the end of the answer"),
             (Self::Pause, OpenaiChat | OpenaiResponses | Gemini) => Err("answers never pause"),
-            (Self::CacheWrites, OpenaiChat | Gemini) => Err("caching is automatic and not reported"),
+            (Self::CacheWrites, OpenaiChat | Gemini) => {
+                Err("caching is automatic and not reported")
+            }
             (Self::StreamedArguments, Gemini) => Err("arguments are never split"),
             (Self::RequestId, Gemini) => Err("no header is known for it"),
             (Self::RetryAfterHeader, Gemini) => Err("the delay is in the error's details"),
             (Self::CallIds, Gemini) => Err("older models send none"),
-            (Self::TerminalRecord, Gemini) => Err("the answer ends with the body"),
+            (Self::TerminalEvent, Gemini) => Err("the answer ends with the body"),
             (Self::WebSearch, OpenaiChat) => Err("only search models can search"),
             (_, Anthropic) => Ok(()),
             (
@@ -151,7 +153,7 @@ impl Feature {
                 | Self::RetryAfterHeader
                 | Self::CallIds
                 | Self::WebSearch
-                | Self::TerminalRecord,
+                | Self::TerminalEvent,
                 OpenaiChat | OpenaiResponses | Gemini,
             ) => Ok(()),
         }
@@ -209,7 +211,7 @@ macro_rules! provider_case {
         #[tokio::test]
         async fn $case() {
             let wire = $crate::mock::Wire::$wire;
-            let suite = $crate::provider_suite::Suite { wire, make: super::$make };
+            let suite = $crate::provider_suite::Suite { wire, build: super::$make };
             let case = Box::pin($crate::provider_suite::cases::$area::$case(suite));
             $crate::provider_suite::within_a_minute(case).await;
         }

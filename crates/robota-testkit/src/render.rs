@@ -4,7 +4,7 @@
 //! short form of its content, then `key=value`. What differs from run to run (sequence numbers,
 //! times, durations) is omitted, so that logs can be compared directly.
 
-mod shape;
+mod short_form;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn line(envelope: &Envelope, names: &mut Names, log: &mut String) {
     let line: Value = serde_json::from_str(&envelope.to_line()).unwrap_or_default();
     let Some(Value::Object(data)) = line.get("data") else { return };
     for (key, value) in data {
-        if let Some(text) = shape::field(kind, key, value, names) {
+        if let Some(text) = short_form::field(kind, key, value, names) {
             log.push(' ');
             log.push_str(&text);
         }

@@ -183,7 +183,7 @@ impl Run {
     /// # Panics
     /// When two tools have the same name: the test is wrong.
     #[expect(clippy::panic, reason = "a test with two tools of the same name must fail")]
-    pub async fn prompt(mut self, prompt: impl Into<Content>) -> Ran {
+    pub async fn prompt(mut self, prompt: impl Into<Content>) -> RunResult {
         self.ports.tools = match ToolSet::new(std::mem::take(&mut self.tools)) {
             Ok(tools) => tools,
             Err(error) => panic!("{error}"),
@@ -195,7 +195,7 @@ impl Run {
     }
 }
 
-async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
+async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> RunResult {
     let report = match accept(&run, &mut recorder, content).await {
         Ok(input) => {
             let (ports, config) = (run.ports.clone(), run.config.clone());
@@ -203,7 +203,7 @@ async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
         }
         Err(error) => TurnReport::not_started(error.to_data()),
     };
-    Ran {
+    RunResult {
         text: report.text.clone(),
         report,
         events: run.journal.events(),
@@ -240,7 +240,7 @@ async fn accept(
 }
 
 /// The result of a run.
-pub struct Ran {
+pub struct RunResult {
     /// The answer of the model.
     pub text: String,
     /// How the turn ended.
@@ -257,7 +257,7 @@ pub struct Ran {
     recorder: Recorder,
 }
 
-impl Ran {
+impl RunResult {
     /// Renders the events, without chunks, as text.
     #[must_use]
     pub fn log(&self) -> String {
@@ -281,7 +281,7 @@ impl Ran {
     }
 }
 
-impl std::fmt::Debug for Ran {
+impl std::fmt::Debug for RunResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ran").field("report", &self.report).field("log", &self.log()).finish()
     }

@@ -3,10 +3,10 @@
 #![cfg(feature = "store-suite")]
 
 use robota_core::journal::MemoryStore;
-use robota_testkit::store_suite::Made;
+use robota_testkit::store_suite::TestStore;
 
-async fn make() -> Made {
-    Made::new(MemoryStore::new())
+async fn make() -> TestStore {
+    TestStore::new(MemoryStore::new())
 }
 
 robota_testkit::store_suite!(make);

@@ -10,13 +10,13 @@ use robota_core::provider::{
     Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
 };
 use robota_testkit::mock::{MockServer, Wire};
-use robota_testkit::provider_suite::{Frozen, Suite, WireSetup, cases, table};
+use robota_testkit::provider_suite::{FrozenTime, Suite, WireSetup, cases, table};
 
 /// A provider that calls no service and always returns the same answer.
-struct Wrong;
+struct WrongProvider;
 
 #[async_trait::async_trait]
-impl Provider for Wrong {
+impl Provider for WrongProvider {
     fn name(&self) -> &'static str {
         "wrong"
     }
@@ -29,16 +29,16 @@ impl Provider for Wrong {
 }
 
 fn wrong(_: WireSetup) -> Arc<dyn Provider> {
-    Arc::new(Wrong)
+    Arc::new(WrongProvider)
 }
 
 /// Returns whether a case checks nothing on a wire that lacks the feature.
-fn is_left_out(case: &str, wire: Wire) -> bool {
+fn checks_nothing(case: &str, wire: Wire) -> bool {
     match case {
-        "hidden_blocks_go_back" => wire != Wire::Anthropic,
-        "calls_written_as_text" | "reasoning_has_many_names" => wire != Wire::OpenaiChat,
+        "opaque_blocks_are_sent_back" => wire != Wire::Anthropic,
+        "calls_written_as_text" | "reasoning_field_names" => wire != Wire::OpenaiChat,
         "web_search" => wire == Wire::OpenaiChat,
-        "unreadable_arguments" | "arguments_cut_by_the_limit" | "request_id" => {
+        "unreadable_arguments" | "arguments_truncated_by_the_limit" | "request_id" => {
             wire == Wire::Gemini
         }
         _ => false,
@@ -46,20 +46,20 @@ fn is_left_out(case: &str, wire: Wire) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_does_nothing_right_fails_every_case() {
+async fn a_wrong_provider_fails_every_case() {
     let cases = cases::all();
     assert!(cases.len() > 45, "{}", cases.len());
     std::panic::set_hook(Box::new(|_| {}));
     let mut passed = Vec::new();
     for wire in Wire::ALL {
         for (name, case) in &cases {
-            let suite = Suite { wire, make: wrong };
+            let suite = Suite { wire, build: wrong };
             // Waiting for a call that never arrives is a failure too; paused time advances by
             // itself.
             let case = tokio::time::timeout(Duration::from_secs(3600), case(suite));
             let failed =
                 !matches!(std::panic::AssertUnwindSafe(case).catch_unwind().await, Ok(Ok(())));
-            if failed == is_left_out(name, wire) {
+            if failed == checks_nothing(name, wire) {
                 passed.push(format!("{wire} {name}"));
             }
         }
@@ -69,9 +69,9 @@ async fn a_provider_that_does_nothing_right_fails_every_case() {
 }
 
 #[tokio::test]
-async fn time_stands_still_while_sockets_work() {
+async fn frozen_time_does_not_stop_sockets() {
     let mock = MockServer::start("hello").await.unwrap();
-    let frozen = Frozen::time();
+    let frozen = FrozenTime::start();
     let slept = tokio::spawn(tokio::time::sleep(Duration::from_millis(1)));
     // All tasks wait for a socket, several times.
     for _ in 0..5 {
@@ -90,7 +90,7 @@ async fn time_stands_still_while_sockets_work() {
 }
 
 #[test]
-fn every_wire_has_a_column_and_every_feature_a_row() {
+fn the_table_has_all_wires_and_features() {
     let table = table();
     assert!(table.lines().all(|line| line.matches('|').count() == 6), "{table}");
     assert!(table.contains("no: answers never pause"));

@@ -84,6 +84,7 @@ macro_rules! choices {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
         pub enum $name { $( $(#[$vdoc])* $variant, )* }
     )* };
 }

@@ -12,7 +12,7 @@ pub fn events(data: &[u8]) -> Vec<Envelope> {
     for line in data.split(|byte| *byte == b'\n') {
         decoded.extend(read(line));
         // Random bytes never have a valid checksum, so the line is also tried with a correct one.
-        decoded.extend(read(&sealed(line)));
+        decoded.extend(read(&with_checksum(line)));
     }
     fold(&decoded);
     for (seq, envelope) in (1..).zip(&mut decoded) {
@@ -27,20 +27,20 @@ pub fn events(data: &[u8]) -> Vec<Envelope> {
 /// Decodes a line and checks that the event can be encoded again.
 fn read(line: &[u8]) -> Option<Envelope> {
     let envelope = Envelope::decode(line).ok()?;
-    let mut written = Vec::new();
-    envelope.encode(&mut written).expect("a decoded event can be encoded");
-    assert_eq!(written.last(), Some(&b'\n'));
-    let body = written.strip_suffix(b"\n").unwrap_or_default();
+    let mut encoded = Vec::new();
+    envelope.encode(&mut encoded).expect("a decoded event can be encoded");
+    assert_eq!(encoded.last(), Some(&b'\n'));
+    let body = encoded.strip_suffix(b"\n").unwrap_or_default();
     assert!(!body.contains(&b'\n'), "a line is one line");
-    let again = Envelope::decode(&written).expect("an encoded event can be decoded");
-    assert_eq!(again, envelope);
+    let decoded_again = Envelope::decode(&encoded).expect("an encoded event can be decoded");
+    assert_eq!(decoded_again, envelope);
     let cursor: Cursor = envelope.cursor().to_string().parse().expect("a cursor can be parsed");
     assert_eq!(cursor, envelope.cursor());
     Some(envelope)
 }
 
 /// Replaces or adds the checksum of a line.
-fn sealed(line: &[u8]) -> Vec<u8> {
+fn with_checksum(line: &[u8]) -> Vec<u8> {
     let open = line.strip_suffix(b"}").unwrap_or(line);
     let crc = b",\"crc\":\"";
     let body = open
@@ -67,10 +67,10 @@ fn fold(envelopes: &[Envelope]) -> State {
     }
     let _ = history(envelopes);
     let _ = state.context(1000);
-    let written = serde_json::to_string(&state).expect("a state can be serialised");
+    let encoded = serde_json::to_string(&state).expect("a state can be serialised");
     // A state that is nested too deeply for the parser is skipped.
-    if let Ok(again) = serde_json::from_str::<State>(&written) {
-        assert_eq!(again, state);
+    if let Ok(decoded_again) = serde_json::from_str::<State>(&encoded) {
+        assert_eq!(decoded_again, state);
     }
     state
 }

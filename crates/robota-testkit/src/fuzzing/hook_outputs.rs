@@ -6,8 +6,8 @@ use robota_core::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput
 /// an output is deterministic and bounded, a failed hook blocks at a gate, and the merged outputs
 /// are never more permissive than either of them.
 pub fn hook_outputs(data: &[u8]) {
-    let (end, said) = data.split_first().map_or((&0, data), |(end, said)| (end, said));
-    let mut halves = said.splitn(2, |byte| *byte == 0);
+    let (end, output) = data.split_first().map_or((&0, data), |(end, output)| (end, output));
+    let mut halves = output.splitn(2, |byte| *byte == 0);
     let exits: Vec<_> = halves.by_ref().map(|stdout| exit(*end, stdout)).collect();
     let hook = HookDefinition::unusable(serde_json::Value::Null, "fuzzed".to_owned());
     for event in HookEvent::ALL {

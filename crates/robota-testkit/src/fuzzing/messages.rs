@@ -22,34 +22,34 @@ pub fn messages(data: &[u8]) {
     let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
     let Ok(message) = serde_json::from_value::<Message>(value.clone()) else { return };
     check(&message);
-    let written = serde_json::to_value(&message).expect("a message can be serialised");
-    assert_eq!(plain(written), plain(value), "no part of a message is lost");
+    let encoded = serde_json::to_value(&message).expect("a message can be serialised");
+    assert_eq!(normalised(encoded), normalised(value), "no part of a message is lost");
 }
 
 fn check(message: &Message) {
-    let written = serde_json::to_value(message).expect("a message can be serialised");
-    let again: Message = serde_json::from_value(written).expect("a message can be parsed");
-    assert_eq!(again, *message);
+    let encoded = serde_json::to_value(message).expect("a message can be serialised");
+    let decoded: Message = serde_json::from_value(encoded).expect("a message can be parsed");
+    assert_eq!(decoded, *message);
     let text = message.text();
-    let told = message.for_api();
+    let sent = message.for_api();
     match message.state() {
-        MessageState::Complete => assert_eq!(told.as_ref(), message),
+        MessageState::Complete => assert_eq!(sent.as_ref(), message),
         MessageState::Interrupted(_) => {
             assert_eq!(message.role(), Role::Assistant);
             let note = message.interruption_note().expect("an interrupted message has a note");
-            assert!(told.text().starts_with(&text), "no text is lost");
-            assert!(told.text().contains(note), "the model sees the note");
+            assert!(sent.text().starts_with(&text), "no text is lost");
+            assert!(sent.text().contains(note), "the model sees the note");
         }
     }
-    assert_eq!(told.tool_uses().count(), message.tool_uses().count());
+    assert_eq!(sent.tool_uses().count(), message.tool_uses().count());
 }
 
 fn arguments(text: &str) {
     let input = ToolInput::parse(text);
-    let written = serde_json::to_value(&input).expect("arguments can be serialised");
-    let again: ToolInput = serde_json::from_value(written).expect("arguments can be parsed");
-    assert_eq!(again.json().is_some(), input.json().is_some(), "parsed, or marked as unparsed");
-    assert_eq!(again, input);
+    let encoded = serde_json::to_value(&input).expect("arguments can be serialised");
+    let decoded: ToolInput = serde_json::from_value(encoded).expect("arguments can be parsed");
+    assert_eq!(decoded.json().is_some(), input.json().is_some(), "parsed, or marked as unparsed");
+    assert_eq!(decoded, input);
     let tool_use = ToolUse::new("call".into(), "id", "name", input);
     let message = Message::assistant(
         &CountingIds::default(),
@@ -71,7 +71,7 @@ fn arguments(text: &str) {
 
 /// Normalises the JSON of a message: removes values that are equivalent to their absence, and the
 /// unknown fields of the parts that do not keep them: usage and blob references.
-fn plain(mut value: Value) -> Value {
+fn normalised(mut value: Value) -> Value {
     let Some(message) = value.as_object_mut() else { return value };
     if message.get("state").is_none_or(|state| state == "complete") {
         message.shift_remove("state");
@@ -89,12 +89,12 @@ fn plain(mut value: Value) -> Value {
     }
     drop_if(message, "metadata", |value| value == &Value::Object(Map::new()));
     if let Some(Value::Array(blocks)) = message.get_mut("content") {
-        blocks.iter_mut().filter_map(Value::as_object_mut).for_each(plain_block);
+        blocks.iter_mut().filter_map(Value::as_object_mut).for_each(normalise_block);
     }
     value
 }
 
-fn plain_block(block: &mut Map<String, Value>) {
+fn normalise_block(block: &mut Map<String, Value>) {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => drop_if(block, "signature", Value::is_null),
         Some("tool_use") => {
@@ -109,7 +109,7 @@ fn plain_block(block: &mut Map<String, Value>) {
             drop_if(block, "is_error", |value| value == &Value::Bool(false));
             drop_if(block, "metadata", |value| value == &Value::Object(Map::new()));
             let parts = block.get_mut("content").and_then(Value::as_array_mut);
-            parts.into_iter().flatten().filter_map(Value::as_object_mut).for_each(plain_block);
+            parts.into_iter().flatten().filter_map(Value::as_object_mut).for_each(normalise_block);
         }
         _ => {}
     }

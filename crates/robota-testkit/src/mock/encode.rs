@@ -20,11 +20,11 @@ use super::{Failure, Wire};
 use sse::Sse;
 
 /// Adjacent events share writes of about this size, in bytes.
-const WRITE: usize = 16 * 1024;
+const WRITE_SIZE: usize = 16 * 1024;
 
 /// One action of a connection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Out {
+pub(super) enum Action {
     Bytes(Vec<u8>),
     Stall(Stall),
     /// Closes the socket.
@@ -69,7 +69,7 @@ trait Encoder {
     fn text(&mut self, sse: &mut Sse, piece: &str);
     fn thinking(&mut self, sse: &mut Sse, piece: &str);
     /// Ends a reasoning block.
-    fn thought(&mut self, sse: &mut Sse, signature: Option<&str>);
+    fn end_thinking(&mut self, sse: &mut Sse, signature: Option<&str>);
     /// Encodes consecutive calls.
     fn calls(&mut self, sse: &mut Sse, calls: &[Call]);
     fn search(&mut self, sse: &mut Sse, search: &Search);
@@ -81,7 +81,7 @@ trait Encoder {
 
 /// An answer without its timing, for responses that are not streamed.
 #[derive(Debug, Default)]
-struct Gathered {
+struct CompleteAnswer {
     parts: Vec<Part>,
     stop: Option<StopReason>,
 }
@@ -94,8 +94,8 @@ enum Part {
     Search(Search),
 }
 
-impl Gathered {
-    fn of(reply: &Reply) -> Self {
+impl CompleteAnswer {
+    fn from_reply(reply: &Reply) -> Self {
         let mut all = Self::default();
         for step in &reply.steps {
             match step {
@@ -125,16 +125,16 @@ impl Gathered {
 
     fn stop(&self) -> StopReason {
         let calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
-        let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        self.stop.clone().unwrap_or(natural)
+        let default_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        self.stop.clone().unwrap_or(default_reason)
     }
 }
 
 /// Encodes a whole response, including its head, into bytes and pauses.
-pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     match reply.steps.first() {
-        Some(Step::Close) => return vec![Out::Close],
-        Some(Step::Reset) => return vec![Out::Reset],
+        Some(Step::Close) => return vec![Action::Close],
+        Some(Step::Reset) => return vec![Action::Reset],
         Some(Step::Error(failure)) => return refusal(reply, failure, context),
         _ => {}
     }
@@ -154,36 +154,36 @@ fn headers(reply: &Reply, context: &Context, content_type: &str) -> Vec<(String,
     headers
 }
 
-fn refusal(reply: &Reply, failure: &Failure, context: &Context) -> Vec<Out> {
+fn refusal(reply: &Reply, failure: &Failure, context: &Context) -> Vec<Action> {
     let (content_type, body) = failure.response(context.wire, &context.request_id());
     let mut headers = headers(reply, context, content_type);
     headers.extend(failure.headers(context.wire));
-    vec![with_length(failure.shown_status(), headers, body.as_bytes())]
+    vec![with_length(failure.sent_status(), headers, body.as_bytes())]
 }
 
-fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> Out {
+fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> Action {
     headers.push(("content-length".to_owned(), body.len().to_string()));
     let mut bytes = http::head(status, &headers);
     bytes.extend_from_slice(body);
-    Out::Bytes(bytes)
+    Action::Bytes(bytes)
 }
 
 /// Encodes a response with a JSON body.
-pub(super) fn json(status: u16, body: &Value) -> Vec<Out> {
+pub(super) fn json(status: u16, body: &Value) -> Vec<Action> {
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     vec![with_length(status, headers, body.to_string().as_bytes())]
 }
 
 fn tokens(reply: &Reply) -> Tokens {
-    let told = reply.steps.iter().rev().find_map(|step| match step {
+    let usage = reply.steps.iter().rev().find_map(|step| match step {
         Step::Usage(tokens) => Some(*tokens),
         _ => None,
     });
-    told.unwrap_or(Tokens { input: 10, output: 5, ..Tokens::default() })
+    usage.unwrap_or(Tokens { input: 10, output: 5, ..Tokens::default() })
 }
 
-fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
-    let all = Gathered::of(reply);
+fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
+    let all = CompleteAnswer::from_reply(reply);
     let tokens = (!quirks.has(Quirk::NoUsage)).then(|| tokens(reply));
     let body = match context.wire {
         Wire::Anthropic => anthropic::whole(&all, tokens, quirks, context),
@@ -193,17 +193,17 @@ fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
     };
     let headers = headers(reply, context, "application/json");
     let stalls = reply.steps.iter().filter_map(|step| match step {
-        Step::Stall(stall) => Some(Out::Stall(stall.clone())),
+        Step::Stall(stall) => Some(Action::Stall(stall.clone())),
         _ => None,
     });
-    let mut out: Vec<Out> = stalls.collect();
+    let mut out: Vec<Action> = stalls.collect();
     let response = with_length(200, headers, body.to_string().as_bytes());
     match (reply.steps.last(), response) {
-        (Some(Step::Drop | Step::Truncate), Out::Bytes(mut bytes)) => {
+        (Some(Step::Drop | Step::Truncate), Action::Bytes(mut bytes)) => {
             bytes.truncate(bytes.len() - body.to_string().len() / 2);
-            out.extend([Out::Bytes(bytes), Out::Close]);
+            out.extend([Action::Bytes(bytes), Action::Close]);
         }
-        (Some(Step::Reset), _) => out.push(Out::Reset),
+        (Some(Step::Reset), _) => out.push(Action::Reset),
         (_, response) => out.push(response),
     }
     out
@@ -211,12 +211,12 @@ fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
 
 /// Splits events into HTTP chunks and groups the chunks into writes.
 struct Writer {
-    out: Vec<Out>,
+    out: Vec<Action>,
     buffer: Vec<u8>,
     piece: Option<NonZeroUsize>,
-    each: bool,
+    write_each: bool,
     /// How many more pieces may be sent before the connection closes.
-    left: Option<usize>,
+    pieces_left: Option<usize>,
     broken: bool,
 }
 
@@ -227,18 +227,18 @@ impl Writer {
             for piece in event.chunks(size) {
                 self.piece(piece);
             }
-            if self.each || self.buffer.len() >= WRITE {
+            if self.write_each || self.buffer.len() >= WRITE_SIZE {
                 self.flush();
             }
         }
     }
 
     fn piece(&mut self, piece: &[u8]) {
-        match &mut self.left {
+        match &mut self.pieces_left {
             None => http::chunk(piece, &mut self.buffer),
             Some(0) => self.break_off(),
-            Some(left) => {
-                *left -= 1;
+            Some(pieces_left) => {
+                *pieces_left -= 1;
                 http::chunk(piece, &mut self.buffer);
             }
         }
@@ -247,7 +247,7 @@ impl Writer {
     /// Closes the connection and ignores everything after it.
     fn break_off(&mut self) {
         if !self.broken {
-            self.then(Out::Close);
+            self.then(Action::Close);
             self.broken = true;
         }
     }
@@ -255,11 +255,11 @@ impl Writer {
     fn flush(&mut self) {
         let bytes = std::mem::take(&mut self.buffer);
         if !bytes.is_empty() && !self.broken {
-            self.out.push(Out::Bytes(bytes));
+            self.out.push(Action::Bytes(bytes));
         }
     }
 
-    fn then(&mut self, out: Out) {
+    fn then(&mut self, out: Action) {
         self.flush();
         if !self.broken {
             self.out.push(out);
@@ -267,23 +267,23 @@ impl Writer {
     }
 
     /// Ends a complete answer.
-    fn complete(mut self, quirks: &Quirks) -> Vec<Out> {
+    fn complete(mut self, quirks: &Quirks) -> Vec<Action> {
         if quirks.has(Quirk::NeverEnds) {
-            self.then(Out::Stall(Stall::Forever));
+            self.then(Action::Stall(Stall::Forever));
             return self.out;
         }
         self.end()
     }
 
     /// Ends the chunked body.
-    fn end(mut self) -> Vec<Out> {
+    fn end(mut self) -> Vec<Action> {
         self.buffer.extend_from_slice(b"0\r\n\r\n");
         self.flush();
         self.out
     }
 }
 
-fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     let mut headers = headers(reply, context, "text/event-stream; charset=utf-8");
     headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
@@ -291,8 +291,8 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         out: Vec::new(),
         buffer: http::head(200, &headers),
         piece: quirks.bytes(),
-        each: quirks.has(Quirk::WriteEach),
-        left: quirks.drop_at(),
+        write_each: quirks.has(Quirk::WriteEach),
+        pieces_left: quirks.drop_at(),
         broken: false,
     };
     let mut sse = Sse::new(quirks.clone(), context.wire == Wire::Gemini);
@@ -304,27 +304,27 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         Wire::Gemini => Box::new(gemini::Gemini::new(context.clone(), tokens)),
     };
     // A reply that starts with raw bytes gets no wire events around them.
-    let bare = matches!(reply.steps.first(), Some(Step::Bytes(_)));
-    if !bare {
+    let raw_bytes = matches!(reply.steps.first(), Some(Step::Bytes(_)));
+    if !raw_bytes {
         encoder.begin(&mut sse);
     }
     let mut calls: Vec<Call> = Vec::new();
-    let mut called = false;
+    let mut has_calls = false;
     for step in &reply.steps {
         if let Step::Tool(call) = step {
             calls.push(call.clone());
             continue;
         }
-        called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+        has_calls |= flush_calls(&mut *encoder, &mut sse, &mut calls);
         match step {
             Step::Text { pieces, chunk, times } => {
                 for piece in std::iter::repeat_n(pieces, *times).flatten() {
-                    cut(piece, *chunk).for_each(|piece| encoder.text(&mut sse, piece));
+                    split_chars(piece, *chunk).for_each(|piece| encoder.text(&mut sse, piece));
                 }
             }
             Step::Thinking { thinking, signature, chunk } => {
-                cut(thinking, *chunk).for_each(|piece| encoder.thinking(&mut sse, piece));
-                encoder.thought(&mut sse, signature.as_deref());
+                split_chars(thinking, *chunk).for_each(|piece| encoder.thinking(&mut sse, piece));
+                encoder.end_thinking(&mut sse, signature.as_deref());
             }
             Step::Search(search) => encoder.search(&mut sse, search),
             Step::Activity => encoder.activity(&mut sse),
@@ -337,16 +337,16 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
             }
             Step::Stall(stall) => {
                 writer.events(sse.take());
-                writer.then(Out::Stall(stall.clone()));
+                writer.then(Action::Stall(stall.clone()));
             }
             Step::Drop | Step::Close => {
                 writer.events(sse.take());
-                writer.then(Out::Close);
+                writer.then(Action::Close);
                 return writer.out;
             }
             Step::Reset => {
                 writer.events(sse.take());
-                writer.then(Out::Reset);
+                writer.then(Action::Reset);
                 return writer.out;
             }
             Step::Truncate => {
@@ -363,10 +363,10 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         }
         writer.events(sse.take());
     }
-    called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
-    if !bare {
-        let natural = if called { StopReason::ToolUse } else { StopReason::EndTurn };
-        encoder.stop(&mut sse, &natural);
+    has_calls |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+    if !raw_bytes {
+        let default_reason = if has_calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        encoder.stop(&mut sse, &default_reason);
     }
     writer.events(sse.take());
     writer.complete(quirks)
@@ -378,8 +378,8 @@ fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) 
     let Some(first) = calls.first() else { return false };
     match sse.quirks().text_calls() {
         Some(form) => {
-            let text = text_calls::written(form, &calls);
-            cut(&text, first.chunk).for_each(|piece| encoder.text(sse, piece));
+            let text = text_calls::render(form, &calls);
+            split_chars(&text, first.chunk).for_each(|piece| encoder.text(sse, piece));
             false
         }
         None => {
@@ -390,7 +390,7 @@ fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) 
 }
 
 /// Splits text into pieces of that many characters; without a size, returns it whole.
-fn cut(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
+fn split_chars(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

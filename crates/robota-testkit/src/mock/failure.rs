@@ -41,7 +41,7 @@ pub struct Failure {
 /// The form of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Looks {
+pub enum FailureFormat {
     /// The form of the wire's vendor.
     #[default]
     Native,
@@ -59,7 +59,7 @@ pub enum Looks {
     List,
 }
 
-impl Looks {
+impl FailureFormat {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_native(&self) -> bool {
         *self == Self::Native
@@ -89,8 +89,8 @@ impl Failure {
     /// Sets the form of the error response.
     #[must_use]
     pub fn format(mut self, format: FailureFormat) -> Self {
-    self.format = format;
-    self
+        self.format = format;
+        self
     }
 
     /// Returns the status that the failure stands for.
@@ -114,8 +114,8 @@ impl Failure {
     }
 
     /// Returns the status that is sent: with [`FailureFormat::Ok`] it is 200.
-    pub(super) fn shown_status(&self) -> u16 {
-        if self.looks == Looks::Ok { 200 } else { self.http_status() }
+    pub(super) fn sent_status(&self) -> u16 {
+        if self.format == FailureFormat::Ok { 200 } else { self.http_status() }
     }
 
     pub(super) fn headers(&self, wire: Wire) -> Vec<(String, String)> {
@@ -137,13 +137,15 @@ impl Failure {
     pub(super) fn response(&self, wire: Wire, request_id: &str) -> (&'static str, String) {
         const JSON: &str = "application/json";
         let status = self.http_status();
-        match self.looks {
-            Looks::Native | Looks::Ok => (JSON, self.body(wire, request_id).to_string()),
-            Looks::Openai => (JSON, self.body(Wire::OpenaiChat, request_id).to_string()),
-            Looks::List => (JSON, json!([self.body(wire, request_id)]).to_string()),
-            Looks::Plain => ("text/plain", self.message.clone()),
-            Looks::Empty => ("text/plain", String::new()),
-            Looks::Html => (
+        match self.format {
+            FailureFormat::Native | FailureFormat::Ok => {
+                (JSON, self.body(wire, request_id).to_string())
+            }
+            FailureFormat::Openai => (JSON, self.body(Wire::OpenaiChat, request_id).to_string()),
+            FailureFormat::List => (JSON, json!([self.body(wire, request_id)]).to_string()),
+            FailureFormat::Plain => ("text/plain", self.message.clone()),
+            FailureFormat::Empty => ("text/plain", String::new()),
+            FailureFormat::Html => (
                 "text/html; charset=utf-8",
                 format!(
                     "<!DOCTYPE html>\n<html><head><title>{status} {message}</title></head>\n\
@@ -166,7 +168,7 @@ impl Failure {
                 "request_id": request_id,
             }),
             Wire::OpenaiChat | Wire::OpenaiResponses => json!({
-                "error": {"message": message, "type": kind_of_openai(status), "param": null, "code": code},
+                "error": {"message": message, "type": openai_error_type(status), "param": null, "code": code},
             }),
             Wire::Gemini => {
                 let mut error = json!({"code": status, "message": message, "status": code});
@@ -226,7 +228,7 @@ pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
     }
 }
 
-fn kind_of_openai(status: u16) -> &'static str {
+fn openai_error_type(status: u16) -> &'static str {
     match status {
         401 | 403 => "authentication_error",
         429 => "rate_limit_error",

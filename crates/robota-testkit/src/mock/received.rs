@@ -7,7 +7,7 @@ use super::wire::{Route, Wire};
 
 /// One request that the mock server received.
 #[derive(Debug)]
-pub struct Received {
+pub struct ReceivedRequest {
     /// The index among all requests, from zero.
     pub number: usize,
     /// The number among the model calls, from one; `None` for other requests.
@@ -28,21 +28,21 @@ pub struct Received {
     pub body: Vec<u8>,
     /// The body as JSON; null if it is not JSON.
     pub json: Value,
-    pub(super) ended: watch::Sender<Option<Ended>>,
+    pub(super) ended: watch::Sender<Option<ResponseEnd>>,
 }
 
 /// How a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ResponseEnd {
     /// The whole response was sent, including its end.
-    Whole,
+    Complete,
     /// The mock server aborted the response, as the scenario requires.
-    BrokenOff,
+    Aborted,
     /// The client disconnected.
-    HungUp,
+    Disconnected,
 }
 
-impl Received {
+impl ReceivedRequest {
     /// Returns the value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -165,12 +165,12 @@ impl Received {
     }
 
     /// Waits until the response has ended, and returns how.
-    pub async fn ended(&self) -> Ended {
+    pub async fn ended(&self) -> ResponseEnd {
         let mut ended = self.ended.subscribe();
         match ended.wait_for(Option::is_some).await {
-            Ok(ended) => ended.unwrap_or(Ended::BrokenOff),
+            Ok(ended) => ended.unwrap_or(ResponseEnd::Aborted),
             // Cannot happen: `self` owns the sender.
-            Err(_) => Ended::BrokenOff,
+            Err(_) => ResponseEnd::Aborted,
         }
     }
 }

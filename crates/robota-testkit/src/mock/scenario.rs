@@ -1,7 +1,7 @@
 //! The behaviour of the mock server, as data. Every script of the scripted provider is also a
 //! scenario; a scenario can express more, because the mock server controls the wire.
 
-mod shape;
+mod format;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -203,7 +203,7 @@ pub struct Expect {
 
 /// One step of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "shape::StepIn", into = "shape::StepIn")]
+#[serde(try_from = "format::StepIn", into = "format::StepIn")]
 pub enum Step {
     /// Text of the answer.
     Text {

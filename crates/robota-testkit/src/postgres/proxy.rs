@@ -17,7 +17,7 @@ const SOCKET: &str = ".s.PGSQL.5432";
 
 /// When a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
+pub enum CutPoint {
     /// Before the server receives the commit: nothing is committed.
     BeforeCommit,
     /// After the server has committed, before the client receives the answer.
@@ -29,7 +29,7 @@ pub enum Cut {
 struct Plan {
     from: u64,
     to: u64,
-    cut: Cut,
+    cut: CutPoint,
 }
 
 #[derive(Default)]
@@ -75,7 +75,7 @@ impl Proxy {
 
     /// Cuts `count` connections, one for each commit from the `nth` one on, where the next commit
     /// is number one. A write outside a transaction commits by itself and counts.
-    pub fn cut(&self, nth: u64, count: u64, cut: Cut) {
+    pub fn cut(&self, nth: u64, count: u64, cut: CutPoint) {
         let from = self.commits() + nth;
         let to = from + count.saturating_sub(1);
         self.faults.cuts.store(0, Ordering::SeqCst);
@@ -141,7 +141,7 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
             let _ = client.set_nodelay(true);
             // If the server is not running, the connection is closed.
             if let Ok(server) = UnixStream::connect(&server).await {
-                carry(client, server, &faults).await;
+                forward(client, server, &faults).await;
             }
         }));
     }
@@ -149,7 +149,7 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
 
 impl Faults {
     /// Counts a commit. Returns how its connection must be cut, if it must.
-    fn commit(&self) -> Option<Cut> {
+    fn commit(&self) -> Option<CutPoint> {
         let nth = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         let plan = (*lock(&self.plan)).filter(|plan| (plan.from..=plan.to).contains(&nth))?;
         self.cuts.fetch_add(1, Ordering::SeqCst);
@@ -184,7 +184,7 @@ struct Requests {
 
 impl Requests {
     /// Reads a message. If it ends a request, returns whether the request commits something.
-    fn see(&mut self, message: &[u8]) -> Option<bool> {
+    fn read_message(&mut self, message: &[u8]) -> Option<bool> {
         let body = message.get(5..).unwrap_or_default();
         match message.first() {
             Some(b'P') => {
@@ -226,50 +226,50 @@ impl Requests {
 }
 
 /// Forwards data in both directions until one side closes, or the connection is cut.
-async fn carry(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
+async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
     let number = faults.connections.fetch_add(1, Ordering::SeqCst);
-    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    let (mut from_client, mut from_server) = (Vec::new(), Vec::new());
     let mut requests = Requests::default();
     // Messages that wait until their request is complete, and the number of unanswered requests.
-    let (mut held, mut pending, mut begun) = (Vec::new(), 0_u64, false);
+    let (mut buffered, mut pending, mut started) = (Vec::new(), 0_u64, false);
     loop {
         tokio::select! {
-            count = client.read_buf(&mut asked) => {
+            count = client.read_buf(&mut from_client) => {
                 let Ok(1..) = count else { return };
                 if number < faults.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
-                while let Some(message) = message(&mut asked, begun) {
-                    let ends = if begun { requests.see(&message) } else { Some(false) };
-                    held.extend(message);
+                while let Some(message) = message(&mut from_client, started) {
+                    let ends = if started { requests.read_message(&message) } else { Some(false) };
+                    buffered.extend(message);
                     let Some(commits) = ends else { continue };
-                    if begun && pending == 0 {
+                    if started && pending == 0 {
                         faults.round_trips.fetch_add(1, Ordering::SeqCst);
                     }
-                    begun = true;
+                    started = true;
                     pending += 1;
                     let cut = if commits { faults.commit() } else { None };
-                    if cut == Some(Cut::BeforeCommit)
-                        || server.write_all(&std::mem::take(&mut held)).await.is_err()
+                    if cut == Some(CutPoint::BeforeCommit)
+                        || server.write_all(&std::mem::take(&mut buffered)).await.is_err()
                     {
                         return;
                     }
-                    if cut == Some(Cut::AfterCommit) {
+                    if cut == Some(CutPoint::AfterCommit) {
                         while pending > 0 {
-                            let Ok(1..) = server.read_buf(&mut said).await else { return };
-                            pending -= answers(&mut said).1;
+                            let Ok(1..) = server.read_buf(&mut from_server).await else { return };
+                            pending -= take_answers(&mut from_server).1;
                         }
                         return;
                     }
                 }
-                if begun && held.first() == Some(&b'X') {
+                if started && buffered.first() == Some(&b'X') {
                     // The client terminates the connection.
                     return;
                 }
             }
-            count = server.read_buf(&mut said) => {
+            count = server.read_buf(&mut from_server) => {
                 let Ok(1..) = count else { return };
-                let (answers, ready) = answers(&mut said);
+                let (answers, ready) = take_answers(&mut from_server);
                 pending = pending.saturating_sub(ready);
                 if client.write_all(&answers).await.is_err() {
                     return;
@@ -280,9 +280,9 @@ async fn carry(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
 }
 
 /// Takes the complete messages of the server, and counts the requests that they answer.
-fn answers(said: &mut Vec<u8>) -> (Vec<u8>, u64) {
+fn take_answers(from_server: &mut Vec<u8>) -> (Vec<u8>, u64) {
     let (mut whole, mut ready) = (Vec::new(), 0);
-    while let Some(message) = message(said, true) {
+    while let Some(message) = message(from_server, true) {
         ready += u64::from(message.first() == Some(&b'Z'));
         whole.extend(message);
     }

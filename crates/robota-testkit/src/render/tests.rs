@@ -24,7 +24,7 @@ fn finished(call: &str, outcome: ToolOutcome) -> Event {
 }
 
 #[test]
-fn ids_are_numbered_as_they_appear_and_stay_the_same() {
+fn ids_are_numbered_in_order_of_appearance() {
     let sealed = vec![CallId::from("b"), CallId::from("c"), CallId::from("a")];
     assert_eq!(
         log(vec![
@@ -41,7 +41,7 @@ fn ids_are_numbered_as_they_appear_and_stay_the_same() {
 }
 
 #[test]
-fn long_texts_are_cut_and_hashes_named() {
+fn long_texts_are_shortened_and_hashes_named() {
     let long = "word ".repeat(100);
     assert_eq!(
         log(vec![
@@ -61,7 +61,7 @@ fn long_texts_are_cut_and_hashes_named() {
 }
 
 #[test]
-fn an_event_of_another_version_is_shown_as_it_is() {
+fn an_unknown_event_is_shown_unchanged() {
     let ts = FakeClock::START;
     let known = Arc::new(Envelope {
         seq: 1,

@@ -8,7 +8,9 @@ use robota_core::journal::{
 };
 use serde_json::json;
 
-use super::{at, begun, created, cursor, envelope, id, refused, said, seqs, turn_finished};
+use super::{
+    at, create_session, created, cursor, envelope, id, input_event, rejected, seqs, turn_finished,
+};
 
 fn snapshot() -> StateSnapshot {
     let value = json!({
@@ -20,13 +22,13 @@ fn snapshot() -> StateSnapshot {
 }
 
 /// The head is the fold of all events after every append.
-pub async fn sess_11_the_head_says_what_happened(store: &dyn JournalStore) {
+pub async fn sess_11_the_head_is_the_fold_of_the_events(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = store.create(&session).await.expect("create");
     let mut expected: Option<SessionHead> = None;
     let steps = [
         (created(&session, "/work", None), Durability::Synced),
-        (said("  fix   the\ntests "), Durability::Synced),
+        (input_event("  fix   the\ntests "), Durability::Synced),
         (turn_finished(), Durability::Synced),
         (snapshot().into(), Durability::Written),
         (Renamed { name: "tests".to_owned() }.into(), Durability::Written),
@@ -62,8 +64,11 @@ async fn session_of(
         event.ts = at(when + seq);
         std::sync::Arc::new(event)
     };
-    let events =
-        [dated(1, created(session, cwd, None)), dated(2, said(text)), dated(3, turn_finished())];
+    let events = [
+        dated(1, created(session, cwd, None)),
+        dated(2, input_event(text)),
+        dated(3, turn_finished()),
+    ];
     journal.append(&events, Durability::Synced).await.expect("append");
 }
 
@@ -135,14 +140,14 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
 }
 
 /// Deleting a session removes it and nothing else.
-pub async fn sess_11_deleted_sessions_are_gone(store: &dyn JournalStore) {
-    drop(begun(store, &id("a"), 3).await);
-    drop(begun(store, &id("b"), 2).await);
+pub async fn sess_11_deleted_sessions_are_removed(store: &dyn JournalStore) {
+    drop(create_session(store, &id("a"), 3).await);
+    drop(create_session(store, &id("b"), 2).await);
     assert!(store.delete(&id("a")).await.expect("delete"));
     assert!(!store.delete(&id("a")).await.expect("no error if absent"));
-    assert!(matches!(refused(store.open(&id("a")).await), JournalError::NotFound(_)));
+    assert!(matches!(rejected(store.open(&id("a")).await), JournalError::NotFound(_)));
     assert_eq!(listed(store, &SessionFilter::default()).await, ["b"]);
-    drop(begun(store, &id("a"), 1).await);
+    drop(create_session(store, &id("a"), 1).await);
     assert_eq!(seqs(store, &id("a")).await, [1]);
     assert_eq!(seqs(store, &id("b")).await, [1, 2]);
 }

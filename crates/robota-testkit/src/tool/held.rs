@@ -13,27 +13,27 @@ use super::spec;
 #[derive(Debug, Clone)]
 pub struct HeldTool {
     spec: ToolSpec,
-    heeds_cancellation: bool,
+    stops_on_cancel: bool,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     started: watch::Sender<usize>,
-    told: watch::Sender<usize>,
+    cancelled: watch::Sender<usize>,
     released: watch::Sender<Option<String>>,
 }
 
 /// Creates a tool that runs until it is released or cancelled.
 #[must_use]
 pub fn blocking_tool(name: &str, class: Class) -> HeldTool {
-    HeldTool { spec: spec(name, class), heeds_cancellation: true, shared: Arc::default() }
+    HeldTool { spec: spec(name, class), stops_on_cancel: true, shared: Arc::default() }
 }
 
 /// Creates a tool that runs until it is released and ignores cancellation.
 #[must_use]
 pub fn stubborn_tool(name: &str, class: Class) -> HeldTool {
-    HeldTool { heeds_cancellation: false, ..blocking_tool(name, class) }
+    HeldTool { stops_on_cancel: false, ..blocking_tool(name, class) }
 }
 
 impl HeldTool {
@@ -43,8 +43,8 @@ impl HeldTool {
     }
 
     /// Waits until that many calls were cancelled.
-    pub async fn told_to_stop(&self, calls: usize) {
-        at_least(&self.shared.told, calls).await;
+    pub async fn cancelled(&self, calls: usize) {
+        at_least(&self.shared.cancelled, calls).await;
     }
 
     /// Ends every call, including later ones, with this text.
@@ -67,10 +67,10 @@ impl Tool for HeldTool {
             let text = released.wait_for(Option::is_some).await.map(|text| text.clone());
             ToolOutcome::ok(text.ok().flatten().unwrap_or_default())
         };
-        let cancelled = async {
+        let stopped = async {
             context.scope.cancel.cancelled().await;
-            self.shared.told.send_modify(|calls| *calls += 1);
-            if !self.heeds_cancellation {
+            self.shared.cancelled.send_modify(|calls| *calls += 1);
+            if !self.stops_on_cancel {
                 std::future::pending::<()>().await;
             }
             ToolOutcome::failed("cancelled", format!("{} was cancelled", self.spec.name))
@@ -78,12 +78,12 @@ impl Tool for HeldTool {
         tokio::select! {
             biased;
             outcome = released => outcome,
-            outcome = cancelled => outcome,
+            outcome = stopped => outcome,
         }
     }
 }
 
-async fn at_least(counter: &watch::Sender<usize>, wanted: usize) {
+async fn at_least(counter: &watch::Sender<usize>, minimum: usize) {
     // Waiting fails only if the sender was dropped, and this borrows it.
-    let _ = counter.subscribe().wait_for(|count| *count >= wanted).await;
+    let _ = counter.subscribe().wait_for(|count| *count >= minimum).await;
 }

@@ -19,6 +19,7 @@ pub enum CredentialRequirement {
 /// The setting that the answer to a set-up question fills.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SetupField {
     /// The model id.
     Model,
@@ -59,6 +60,7 @@ impl SetupPrompt {
 /// The kind of page that a help link opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum HelpLinkKind {
     /// The page where users create keys.
     ApiKey,

@@ -4,7 +4,7 @@ use robota_core::provider::StopReason;
 use serde_json::{Value, json};
 
 use super::sse::Sse;
-use super::{Context, Encoder, Gathered, Part};
+use super::{CompleteAnswer, Context, Encoder, Part};
 use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
@@ -50,7 +50,7 @@ impl Encoder for Gemini {
         self.parts(sse, vec![json!({"text": piece, "thought": true})]);
     }
 
-    fn thought(&mut self, _sse: &mut Sse, signature: Option<&str>) {
+    fn end_thinking(&mut self, _sse: &mut Sse, signature: Option<&str>) {
         self.signature = signature.map(str::to_owned);
     }
 
@@ -155,14 +155,14 @@ fn usage(tokens: Tokens) -> Value {
 }
 
 pub(super) fn whole(
-    all: &Gathered,
+    all: &CompleteAnswer,
     tokens: Option<Tokens>,
     quirks: &Quirks,
     context: &Context,
 ) -> Value {
     let mut parts = Vec::new();
     let mut signature = None;
-    let mut found = None;
+    let mut metadata = None;
     let mut calls = 0;
     for part in &all.parts {
         match part {
@@ -180,7 +180,7 @@ pub(super) fn whole(
                 }
                 parts.push(part);
             }
-            Part::Search(search) => found = Some(grounding(search)),
+            Part::Search(search) => metadata = Some(grounding(search)),
         }
     }
     if let (Some(signature), Some(last)) = (signature, parts.last_mut()) {
@@ -190,7 +190,7 @@ pub(super) fn whole(
     let mut candidate = json!({
         "content": {"role": "model", "parts": parts}, "finishReason": finish(&stop), "index": 0,
     });
-    if let Some(grounding) = found {
+    if let Some(grounding) = metadata {
         candidate["groundingMetadata"] = grounding;
     }
     Gemini::new(context.clone(), tokens).response(candidate)

@@ -11,13 +11,13 @@ pub(super) struct Sse {
     events: Vec<Vec<u8>>,
     crlf: bool,
     quirks: Quirks,
-    seen: usize,
+    count: usize,
 }
 
 impl Sse {
     pub(super) fn new(quirks: Quirks, crlf: bool) -> Self {
         let crlf = crlf || quirks.has(Quirk::Crlf);
-        Self { events: Vec::new(), crlf, quirks, seen: 0 }
+        Self { events: Vec::new(), crlf, quirks, count: 0 }
     }
 
     pub(super) fn quirks(&self) -> &Quirks {
@@ -36,14 +36,14 @@ impl Sse {
     }
 
     /// Adds an event that is plain text, such as `[DONE]`.
-    pub(super) fn word(&mut self, word: &str) {
-        self.push(None, word);
+    pub(super) fn marker(&mut self, marker: &str) {
+        self.push(None, marker);
     }
 
     /// Adds a comment.
     pub(super) fn comment(&mut self, comment: &str) {
         let text = format!(": {comment}\n\n");
-        self.raw(self.ended(text).into_bytes());
+        self.raw(self.with_line_ends(text).into_bytes());
     }
 
     pub(super) fn raw(&mut self, bytes: Vec<u8>) {
@@ -57,10 +57,10 @@ impl Sse {
 
     fn push(&mut self, name: Option<&str>, data: &str) {
         let mut text = String::with_capacity(data.len() + 32);
-        if self.seen == 0 && self.quirks.has(Quirk::Bom) {
+        if self.count == 0 && self.quirks.has(Quirk::Bom) {
             text.push('\u{feff}');
         }
-        self.seen += 1;
+        self.count += 1;
         if self.quirks.has(Quirk::Comments) {
             text.push_str(": still here\n");
         }
@@ -72,8 +72,8 @@ impl Sse {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "event:{space}{name}");
         }
-        let _ = write!(text, "data:{space}{}\n\n", self.odd(data));
-        self.raw(self.ended(text).into_bytes());
+        let _ = write!(text, "data:{space}{}\n\n", self.apply_quirks(data));
+        self.raw(self.with_line_ends(text).into_bytes());
         if self.quirks.has(Quirk::UnknownEvents) && data.starts_with('{') {
             let text = "event: brand_new\ndata: {\"type\":\"brand_new\",\"news\":[1,2]}\n\n";
             // Clients of wires without event names skip an event by its type, but an event without
@@ -81,15 +81,15 @@ impl Sse {
             // instead.
             let named = name.is_some();
             let text = if named { text } else { ": brand new\n\n" };
-            self.raw(self.ended(text.to_owned()).into_bytes());
+            self.raw(self.with_line_ends(text.to_owned()).into_bytes());
         }
     }
 
-    fn ended(&self, text: String) -> String {
+    fn with_line_ends(&self, text: String) -> String {
         if self.crlf { text.replace('\n', "\r\n") } else { text }
     }
 
-    fn odd(&self, data: &str) -> String {
+    fn apply_quirks(&self, data: &str) -> String {
         let mut data = data.to_owned();
         if self.quirks.has(Quirk::LoneSurrogate) {
             data = data.replace('\u{e000}', "\\ud83d");

@@ -6,7 +6,7 @@ use crate::mock::quirk::TextCalls;
 use crate::mock::scenario::Call;
 
 /// Renders the calls of an answer as text.
-pub(super) fn written(form: TextCalls, calls: &[Call]) -> String {
+pub(super) fn render(form: TextCalls, calls: &[Call]) -> String {
     match form {
         TextCalls::Hermes => calls
             .iter()

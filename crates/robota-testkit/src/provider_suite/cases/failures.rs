@@ -7,13 +7,13 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::json;
 
-use super::super::bench::SuiteBlobs;
+use super::super::fixture::SuiteBlobs;
 use super::super::{Feature, Suite};
-use crate::mock::{Ended, Failure, Looks, MockServer, Quirk, Reply, Step, Wire};
+use crate::mock::{Failure, FailureFormat, MockServer, Quirk, Reply, ResponseEnd, Step, Wire};
 
 async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
-    let bench = suite.bench(reply.into()).await;
-    match bench.hello().await {
+    let fixture = suite.fixture(reply.into()).await;
+    match fixture.hello().await {
         Err(error) => error,
         Ok(answered) => panic!("a failure was reported as an answer: {answered:?}"),
     }
@@ -44,14 +44,14 @@ pub async fn truncation_anywhere(suite: Suite) {
             .tool("read", json!({"path": "a.txt"}))
             .tool("list", json!({}))
     };
-    let whole = suite.bench(reply()).await.hello().await.unwrap();
+    let whole = suite.fixture(reply()).await.hello().await.unwrap();
     for size in [super::size(4096), super::size(61)] {
         let (mut broken, mut complete) = (0, 0);
         loop {
             let quirks = [Quirk::Bytes(size), Quirk::DropAt(broken + complete)];
-            let bench = suite.bench(reply().quirks(quirks)).await;
-            let result = bench.hello().await;
-            let ended = bench.sent(1).ended().await;
+            let fixture = suite.fixture(reply().quirks(quirks)).await;
+            let result = fixture.hello().await;
+            let ended = fixture.sent(1).ended().await;
             match result {
                 Err(error) => {
                     assert!(error.retryable(), "{error:?}");
@@ -65,7 +65,7 @@ pub async fn truncation_anywhere(suite: Suite) {
                     complete += 1;
                 }
             }
-            if ended == Ended::Whole {
+            if ended == ResponseEnd::Complete {
                 break;
             }
             assert!(broken < 1000, "the loop ends");
@@ -89,10 +89,10 @@ pub async fn closed_before_headers(suite: Suite) {
 /// No server listens.
 pub async fn connection_refused(suite: Suite) {
     let origin = MockServer::refusing_origin().await.unwrap();
-    let bench = suite.bench("unused").await;
+    let fixture = suite.fixture("unused").await;
     let provider =
         suite.provider(origin.clone(), &std::sync::Arc::new(SuiteBlobs::default()), false);
-    let request = bench.request(vec![bench.user("hello")]);
+    let request = fixture.request(vec![fixture.user("hello")]);
     let context = CallContext::detached();
     let Err(error) = provider.stream(request, context).await else {
         panic!("no server listens there")
@@ -100,8 +100,8 @@ pub async fn connection_refused(suite: Suite) {
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
     assert!(error.retryable(), "{error}");
     let place = origin.strip_prefix("http://").unwrap();
-    let said = format!("{error} {}", error.hint().unwrap_or_default());
-    assert!(said.contains(place), "the error names the address: {said}");
+    let shown = format!("{error} {}", error.hint().unwrap_or_default());
+    assert!(shown.contains(place), "the error names the address: {shown}");
 }
 
 /// Every status is classified correctly, with the service's message.
@@ -182,7 +182,7 @@ pub async fn final_failures(suite: Suite) {
         assert_eq!(error.reason, Some(FailureReason::Quota));
     }
 
-    let words = match suite.wire {
+    let message = match suite.wire {
         Wire::Anthropic => "prompt is too long: 210000 tokens > 200000 maximum",
         Wire::OpenaiChat => "This model's maximum context length is 8192 tokens",
         Wire::OpenaiResponses => "Your input exceeds the context window of this model",
@@ -190,7 +190,7 @@ pub async fn final_failures(suite: Suite) {
             "The input token count (2000000) exceeds the maximum number of tokens allowed"
         }
     };
-    let error = fails(suite, Failure::status(400, words)).await;
+    let error = fails(suite, Failure::status(400, message)).await;
     assert!(!error.retryable(), "{error:?}");
     assert_eq!(error.kind(), ErrorKind::Validation);
     let hint = error.hint().expect("there is a hint");
@@ -198,8 +198,9 @@ pub async fn final_failures(suite: Suite) {
     assert_eq!(error.reason, Some(FailureReason::ContextTooLong));
 
     if suite.wire != Wire::Gemini {
-        let told = Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
-        let error = fails(suite, told).await;
+        let final_failure =
+            Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
+        let error = fails(suite, final_failure).await;
         assert!(!error.retryable(), "the service forbids a retry: {error:?}");
     }
 }
@@ -223,30 +224,38 @@ pub async fn error_in_the_stream(suite: Suite) {
 }
 
 /// HTML pages, errors in another vendor's form, and errors with status 200.
-pub async fn odd_errors(suite: Suite) {
-    for looks in
-        [Looks::Html, Looks::Plain, Looks::Empty, Looks::Openai, Looks::List, Looks::Native]
-    {
-        let error = fails(suite, Failure::status(502, "Bad gateway").looks(looks)).await;
-        assert!(error.retryable(), "{looks:?}: {error}");
+pub async fn unusual_errors(suite: Suite) {
+    for format in [
+        FailureFormat::Html,
+        FailureFormat::Plain,
+        FailureFormat::Empty,
+        FailureFormat::Openai,
+        FailureFormat::List,
+        FailureFormat::Native,
+    ] {
+        let error = fails(suite, Failure::status(502, "Bad gateway").format(format)).await;
+        assert!(error.retryable(), "{format:?}: {error}");
         let text = error.to_string();
-        assert!(!text.contains('<'), "{looks:?}: a page is not repeated: {text}");
-        assert!(text.contains("502"), "{looks:?}: {text}");
-        let said = text.to_lowercase().contains("bad gateway");
-        assert!(said || looks == Looks::Empty, "{looks:?}: {text}");
+        assert!(!text.contains('<'), "{format:?}: a page is not repeated: {text}");
+        assert!(text.contains("502"), "{format:?}: {text}");
+        let shown = text.to_lowercase().contains("bad gateway");
+        assert!(shown || format == FailureFormat::Empty, "{format:?}: {text}");
     }
-    let error = fails(suite, Failure::status(503, "Still loading").looks(Looks::Ok)).await;
+    let error = fails(suite, Failure::status(503, "Still loading").format(FailureFormat::Ok)).await;
     assert!(error.to_string().contains("Still loading"), "an error with status 200: {error}");
-    let error = fails(suite, Failure::status(401, "Wrong key").looks(Looks::Openai)).await;
+    let error = fails(suite, Failure::status(401, "Wrong key").format(FailureFormat::Openai)).await;
     assert_eq!(error.kind(), ErrorKind::Authentication, "{error}");
-    let page = Failure { status: Some(200), ..Failure::status(200, "Sign in").looks(Looks::Html) };
+    let page = Failure {
+        status: Some(200),
+        ..Failure::status(200, "Sign in").format(FailureFormat::Html)
+    };
     let error = fails(suite, page).await;
     assert!(!error.to_string().contains("<html"), "a page with status 200: {error}");
 }
 
 /// Errors inside a stream in an unexpected form.
-pub async fn odd_errors_in_the_stream(suite: Suite) {
-    let odd = match suite.wire {
+pub async fn unusual_errors_in_the_stream(suite: Suite) {
+    let event = match suite.wire {
         // The form of local servers.
         Wire::Anthropic | Wire::OpenaiChat => {
             Step::Event(json!({"error": {"message": "It broke just now.", "code": 500}}))
@@ -262,7 +271,7 @@ pub async fn odd_errors_in_the_stream(suite: Suite) {
             Step::Bytes(format!("{error:#}\r\n"))
         }
     };
-    let error = fails(suite, Reply::new().text("Half").step(odd).step(Step::Truncate)).await;
+    let error = fails(suite, Reply::new().text("Half").step(event).step(Step::Truncate)).await;
     assert!(error.to_string().contains("It broke just now."), "{error}");
     assert!(error.retryable(), "{error:?}");
 }
@@ -280,8 +289,8 @@ pub async fn blocked_prompt(suite: Suite) {
             Failure::status(400, "The content is filtered.").code("content_filter").into()
         }
     };
-    let bench = suite.bench(reply).await;
-    match bench.hello().await {
+    let fixture = suite.fixture(reply).await;
+    match fixture.hello().await {
         Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
         Err(error) => assert!(!error.retryable(), "{error:?}"),
     }
@@ -300,18 +309,18 @@ pub async fn request_id(suite: Suite) {
 }
 
 /// The key is not in any error, hint, debug output or payload, even if the service repeats it.
-pub async fn the_key_is_never_told(suite: Suite) {
+pub async fn the_key_is_never_exposed(suite: Suite) {
     use std::sync::{Arc, Mutex};
 
     use robota_core::provider::PayloadTap;
 
-    use super::super::bench::KEY;
+    use super::super::fixture::KEY;
 
     let echo = format!("Incorrect API key provided: {KEY}. Try another.");
     let replies = [
         Reply::from(Failure::status(401, echo.clone())),
-        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Html)),
-        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Plain)),
+        Reply::from(Failure::status(500, echo.clone()).format(FailureFormat::Html)),
+        Reply::from(Failure::status(500, echo.clone()).format(FailureFormat::Plain)),
         Reply::new().text("Half").error(Failure::status(500, echo)),
         Reply::new().step(Step::Close),
     ];
@@ -321,17 +330,17 @@ pub async fn the_key_is_never_told(suite: Suite) {
         assert!(!shown.contains(KEY), "{shown}");
         assert!(!shown.contains("TOPSECRET"), "{shown}");
     }
-    let bench = suite.bench("fine").await;
+    let fixture = suite.fixture("fine").await;
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = seen.clone();
     let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
-    let request = bench.request(vec![bench.user("hello")]);
+    let request = fixture.request(vec![fixture.user("hello")]);
     let stream =
-        bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
+        fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(futures::StreamExt::collect::<Vec<_>>(stream).await);
     let seen = crate::lock(&seen).clone();
     assert!(!seen.is_empty(), "payloads are reported to the tap");
     assert!(seen.iter().all(|payload| !payload.contains(KEY)), "{seen:?}");
-    let sent = bench.sent(1);
+    let sent = fixture.sent(1);
     assert!(!sent.query.contains(KEY) && !sent.path.contains(KEY), "URLs are logged");
 }

@@ -15,9 +15,9 @@ use crate::mock::{Reply, Scenario, Wire};
 
 /// The limit of output tokens is sent.
 pub async fn limits_are_sent(suite: Suite) {
-    let bench = suite.bench("x").await;
-    bench.hello().await.unwrap();
-    let body = bench.sent(1).json.clone();
+    let fixture = suite.fixture("x").await;
+    fixture.hello().await.unwrap();
+    let body = fixture.sent(1).json.clone();
     let limit = match suite.wire {
         Wire::Anthropic => body["max_tokens"].clone(),
         Wire::OpenaiChat => match &body["max_completion_tokens"] {
@@ -32,10 +32,10 @@ pub async fn limits_are_sent(suite: Suite) {
 
 /// A request without tools offers none.
 pub async fn no_tools(suite: Suite) {
-    let mut bench = suite.bench("x").await;
-    bench.tools = Arc::from([]);
-    bench.hello().await.unwrap();
-    let sent = bench.sent(1);
+    let mut fixture = suite.fixture("x").await;
+    fixture.tools = Arc::from([]);
+    fixture.hello().await.unwrap();
+    let sent = fixture.sent(1);
     assert!(sent.tools().is_empty());
     assert!(sent.json.get("tools").is_none(), "services reject empty lists: {}", sent.json);
     assert!(sent.json.get("tool_choice").is_none(), "{}", sent.json);
@@ -43,32 +43,32 @@ pub async fn no_tools(suite: Suite) {
 
 /// An instruction for this call only is the last message.
 pub async fn an_instruction_comes_last(suite: Suite) {
-    let bench = suite.bench("x").await;
-    let mut request = bench.request(vec![bench.user("hello")]);
-    request.instruction = Some(Message::user(&bench.ids, "Sum it up."));
-    bench.send(request).await.unwrap();
-    let sent = bench.sent(1);
+    let fixture = suite.fixture("x").await;
+    let mut request = fixture.request(vec![fixture.user("hello")]);
+    request.instruction = Some(Message::user(&fixture.ids, "Sum it up."));
+    fixture.send(request).await.unwrap();
+    let sent = fixture.sent(1);
     assert!(sent.last_text().ends_with("Sum it up."), "{}", sent.json);
     assert!(sent::contains(&sent.json, "hello"));
 }
 
 /// No empty text is sent, because services reject it.
-pub async fn nothing_empty_is_sent(suite: Suite) {
-    let bench = suite.bench("x").await;
+pub async fn no_empty_text_is_sent(suite: Suite) {
+    let fixture = suite.fixture("x").await;
     let call = ToolUse::new(CallId::from("c-1"), "call_1", "list", ToolInput::Json(json!({})));
     let result = ToolResult::text(&call, "", false);
     let blocks = vec![Block::text(""), Block::ToolUse(call)];
-    let answer = Message::assistant(&bench.ids, blocks, MessageState::Complete);
-    let silent = Message::assistant(&bench.ids, Vec::new(), MessageState::Complete);
+    let answer = Message::assistant(&fixture.ids, blocks, MessageState::Complete);
+    let silent = Message::assistant(&fixture.ids, Vec::new(), MessageState::Complete);
     let view = vec![
-        bench.user("hello"),
+        fixture.user("hello"),
         Arc::new(silent),
-        bench.user("still there?"),
+        fixture.user("still there?"),
         Arc::new(answer),
-        bench.results(vec![result]),
+        fixture.results(vec![result]),
     ];
-    bench.ask(view).await.unwrap();
-    let sent = bench.sent(1);
+    fixture.ask(view).await.unwrap();
+    let sent = fixture.sent(1);
     for message in sent::messages(&sent) {
         let parts = match suite.wire {
             Wire::Anthropic | Wire::OpenaiChat | Wire::OpenaiResponses => &message["content"],
@@ -83,8 +83,8 @@ pub async fn nothing_empty_is_sent(suite: Suite) {
 }
 
 /// A conversation from another wire continues: ids are converted, and calls keep their results.
-pub async fn foreign_ids_are_made_to_fit(suite: Suite) {
-    let bench = suite.bench("x").await;
+pub async fn foreign_ids_are_converted(suite: Suite) {
+    let fixture = suite.fixture("x").await;
     let ids = ["call/1 ü#", "call_1", "", &"very-long-".repeat(20)];
     let calls: Vec<ToolUse> = ids
         .iter()
@@ -96,15 +96,15 @@ pub async fn foreign_ids_are_made_to_fit(suite: Suite) {
         .collect();
     let mut blocks = vec![Block::thinking("From elsewhere.", Some("Zm9yZWlnbg==".to_owned()))];
     blocks.extend(calls.iter().cloned().map(Block::ToolUse));
-    let answer = Message::assistant(&bench.ids, blocks, MessageState::Complete);
+    let answer = Message::assistant(&fixture.ids, blocks, MessageState::Complete);
     let results = calls
         .iter()
         .enumerate()
         .map(|(nth, call)| ToolResult::text(call, format!("result {nth}"), false))
         .collect();
-    let view = vec![bench.user("hello"), Arc::new(answer), bench.results(results)];
-    bench.ask(view).await.unwrap();
-    let sent = bench.sent(1);
+    let view = vec![fixture.user("hello"), Arc::new(answer), fixture.results(results)];
+    fixture.ask(view).await.unwrap();
+    let sent = fixture.sent(1);
     let (calls, results) = (sent::calls(&sent), sent::results(&sent));
     assert_eq!(calls.len(), 4, "{}", sent.json);
     assert_eq!(results.len(), 4, "{}", sent.json);
@@ -128,15 +128,15 @@ pub async fn foreign_ids_are_made_to_fit(suite: Suite) {
 
 /// The payload tap receives the request, then the response.
 pub async fn payloads_are_reported(suite: Suite) {
-    let bench = suite.bench(Reply::new().pieces(["a", "b"])).await;
+    let fixture = suite.fixture(Reply::new().pieces(["a", "b"])).await;
     let seen: Arc<Mutex<Vec<(PayloadKind, u64, Value)>>> = Arc::default();
     let sink = seen.clone();
     let tap = PayloadTap::new(move |payload, number| {
         crate::lock(&sink).push((payload.kind, number, payload.payload));
     });
-    let request = bench.request(vec![bench.user("hello")]);
+    let request = fixture.request(vec![fixture.user("hello")]);
     let stream =
-        bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
+        fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(stream.collect::<Vec<_>>().await);
     let seen = crate::lock(&seen).clone();
     let (kind, _, payload) = seen.first().expect("something is reported");
@@ -150,9 +150,9 @@ pub async fn payloads_are_reported(suite: Suite) {
 
 /// The same request is encoded to the same bytes.
 pub async fn requests_are_stable(suite: Suite) {
-    let bench = suite.bench(Scenario::reply("a").then("b")).await;
-    let view = vec![bench.user("hello")];
-    bench.ask(view.clone()).await.unwrap();
-    bench.ask(view).await.unwrap();
-    assert_eq!(bench.sent(1).body, bench.sent(2).body);
+    let fixture = suite.fixture(Scenario::reply("a").then("b")).await;
+    let view = vec![fixture.user("hello")];
+    fixture.ask(view.clone()).await.unwrap();
+    fixture.ask(view).await.unwrap();
+    assert_eq!(fixture.sent(1).body, fixture.sent(2).body);
 }

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use super::{Suite, WireSetup};
 use crate::lock;
-use crate::mock::{MockServer, Received, Scenario, Wire};
+use crate::mock::{MockServer, ReceivedRequest, Scenario, Wire};
 
 /// The model that the cases call.
 pub const MODEL: &str = "mock-model";
@@ -28,7 +28,7 @@ pub const MODEL: &str = "mock-model";
 pub(super) const KEY: &str = "sk-test-0123456789abcdefTOPSECRET";
 
 /// A mock server and a provider on one wire.
-pub struct Bench {
+pub struct Fixture {
     /// The wire under test.
     pub wire: Wire,
     /// The mock server.
@@ -45,16 +45,16 @@ pub struct Bench {
 
 impl Suite {
     /// Creates a fixture with that scenario.
-    pub async fn bench(self, scenario: impl Into<Scenario>) -> Bench {
-        self.bench_for(scenario, false).await
+    pub async fn fixture(self, scenario: impl Into<Scenario>) -> Fixture {
+        self.build_fixture(scenario, false).await
     }
 
     /// Creates a fixture with a provider for models that write tool calls as text.
-    pub async fn local_bench(self, scenario: impl Into<Scenario>) -> Bench {
-        self.bench_for(scenario, true).await
+    pub async fn fixture_with_text_calls(self, scenario: impl Into<Scenario>) -> Fixture {
+        self.build_fixture(scenario, true).await
     }
 
-    async fn bench_for(self, scenario: impl Into<Scenario>, text_calls: bool) -> Bench {
+    async fn build_fixture(self, scenario: impl Into<Scenario>, text_calls: bool) -> Fixture {
         let mut scenario = scenario.into();
         // The mock server rejects a wrong or missing key, so that it shows immediately.
         scenario.key = Some(KEY.to_owned());
@@ -65,7 +65,7 @@ impl Suite {
             tool("list", &json!({})),
             tool("read", &json!({"path": {"type": "string"}})),
         ]);
-        Bench { wire: self.wire, mock, provider, blobs, ids: CountingIds::default(), tools }
+        Fixture { wire: self.wire, mock, provider, blobs, ids: CountingIds::default(), tools }
     }
 
     /// Builds a provider for the service at that origin.
@@ -75,7 +75,7 @@ impl Suite {
         blobs: &Arc<SuiteBlobs>,
         text_calls: bool,
     ) -> Arc<dyn Provider> {
-        (self.make)(WireSetup {
+        (self.build)(WireSetup {
             wire: self.wire,
             base_url: self.wire.base_url(&origin),
             origin,
@@ -98,7 +98,7 @@ fn tool(name: &str, properties: &Value) -> ToolSpec {
     }
 }
 
-impl Bench {
+impl Fixture {
     /// Creates a user message.
     pub fn user(&self, text: &str) -> Arc<Message> {
         Arc::new(Message::user(&self.ids, text))
@@ -120,17 +120,17 @@ impl Bench {
     }
 
     /// Sends "hello" and waits for the whole answer.
-    pub async fn hello(&self) -> Result<Answered, ProviderError> {
+    pub async fn hello(&self) -> Result<Answer, ProviderError> {
         self.ask(vec![self.user("hello")]).await
     }
 
     /// Sends a conversation and waits for the whole answer.
-    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answered, ProviderError> {
+    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answer, ProviderError> {
         self.send(self.request(messages)).await
     }
 
     /// Sends a request and waits for the whole answer. Checks that the stream keeps its contract.
-    pub async fn send(&self, request: ModelRequest) -> Result<Answered, ProviderError> {
+    pub async fn send(&self, request: ModelRequest) -> Result<Answer, ProviderError> {
         let context = CallContext::detached().with_blobs(self.blobs.clone());
         let mut stream = self.provider.stream(request, context).await?;
         let mut deltas = Vec::new();
@@ -149,10 +149,10 @@ impl Bench {
         );
         let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
         assert_eq!(ends, 1, "there is one terminal event: {deltas:?}");
-        Ok(self.gather(deltas))
+        Ok(self.collect(deltas))
     }
 
-    fn gather(&self, deltas: Vec<Delta>) -> Answered {
+    fn collect(&self, deltas: Vec<Delta>) -> Answer {
         let mut pending = StreamingAnswer::default();
         let (mut usage, mut stop) = (None, None);
         for delta in &deltas {
@@ -169,11 +169,11 @@ impl Bench {
         }
         let message = Message::assistant(&self.ids, pending.take_blocks(), MessageState::Complete)
             .with_usage(usage);
-        Answered { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
+        Answer { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
     }
 
     /// Returns the n-th model call that the mock server received, counted from one.
-    pub fn sent(&self, nth: usize) -> Arc<Received> {
+    pub fn sent(&self, nth: usize) -> Arc<ReceivedRequest> {
         self.mock
             .calls()
             .get(nth - 1)
@@ -184,7 +184,7 @@ impl Bench {
 
 /// The result of a call.
 #[derive(Debug)]
-pub struct Answered {
+pub struct Answer {
     /// All deltas in order.
     pub deltas: Vec<Delta>,
     /// The answer as a turn would commit it.
@@ -195,7 +195,7 @@ pub struct Answered {
     pub stop: StopReason,
 }
 
-impl Answered {
+impl Answer {
     /// Returns the text of the answer.
     pub fn text(&self) -> String {
         self.message.text()
@@ -243,23 +243,23 @@ impl Blobs for SuiteBlobs {
 
 /// Freezes tokio's time while it lives: timers do not fire, and sockets work as usual. (Paused time
 /// alone advances automatically whenever all tasks wait for sockets.)
-pub struct Frozen {
-    _thaw: std::sync::mpsc::Sender<()>,
+pub struct FrozenTime {
+    _resume: std::sync::mpsc::Sender<()>,
 }
 
-impl Frozen {
+impl FrozenTime {
     /// Freezes time. Needs a single-threaded runtime, as tests have.
     #[must_use]
-    pub fn time() -> Self {
-        let (thaw, frozen) = std::sync::mpsc::channel::<()>();
+    pub fn start() -> Self {
+        let (resume, frozen) = std::sync::mpsc::channel::<()>();
         tokio::time::pause();
         // While a blocking task runs, tokio does not advance paused time.
         tokio::task::spawn_blocking(move || frozen.recv());
-        Self { _thaw: thaw }
+        Self { _resume: resume }
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenTime {
     fn drop(&mut self) {
         tokio::time::resume();
     }
@@ -271,7 +271,7 @@ impl Drop for Frozen {
 /// # Panics
 /// When the case takes longer.
 pub async fn within_a_minute<T>(case: impl Future<Output = T>) -> T {
-    let (_over, waiting) = std::sync::mpsc::channel::<()>();
+    let (_done, waiting) = std::sync::mpsc::channel::<()>();
     let minute = Duration::from_secs(60);
     let watchdog = tokio::task::spawn_blocking(move || waiting.recv_timeout(minute));
     tokio::select! {
