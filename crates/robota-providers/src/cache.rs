@@ -101,18 +101,18 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
         }
         let inner = self.inner.stream(request, context).await?;
         let storage = self.storage.clone();
-        let seen = Vec::new();
-        Ok(futures::stream::unfold((inner, seen), move |(mut inner, mut seen)| {
+        let deltas = Vec::new();
+        Ok(futures::stream::unfold((inner, deltas), move |(mut inner, mut deltas)| {
             let (storage, key) = (storage.clone(), key.clone());
             async move {
                 let item = inner.next().await?;
                 if let Ok(delta) = &item {
-                    seen.push(delta.clone());
+                    deltas.push(delta.clone());
                     if matches!(delta, Delta::End(_)) {
-                        storage.put(&key, std::mem::take(&mut seen)).await;
+                        storage.put(&key, std::mem::take(&mut deltas)).await;
                     }
                 }
-                Some((item, (inner, seen)))
+                Some((item, (inner, deltas)))
             }
         })
         .boxed())

@@ -93,7 +93,7 @@ impl HttpProvider {
         let body = self.body(encoder, &request, &NoBlobs).await;
         let body: Value = serde_json::from_slice(&body.bytes)
             .map_err(|error| fail(Failure::unreadable(&error, "our own request")))?;
-        let Some((url, body)) = encoder.count(&self.base, &request.model, &body) else {
+        let Some((url, body)) = encoder.count_request(&self.base, &request.model, &body) else {
             return Ok(None);
         };
         let response = self
@@ -103,7 +103,7 @@ impl HttpProvider {
         let text = response.text(MAX_RESPONSE_BODY).await.map_err(fail)?;
         let answer: Value = serde_json::from_str(&text)
             .map_err(|error| fail(Failure::unreadable(&error, &text)))?;
-        Ok(encoder.counted(&answer))
+        Ok(encoder.parse_count(&answer))
     }
 
     /// Fills in the configured model if the request names none.

@@ -47,10 +47,10 @@ impl TextCallDecoder {
         }
     }
 
-    fn project(&mut self, out: &mut DeltaQueue) {
+    fn process(&mut self, out: &mut DeltaQueue) {
         while let Some(delta) = self.inner_deltas.pop_front() {
             match delta {
-                Delta::Text(text) => self.text(&text, out),
+                Delta::Text(text) => self.process_text(&text, out),
                 Delta::End(reason) => {
                     self.flush(out);
                     let reason = match reason {
@@ -80,7 +80,7 @@ impl TextCallDecoder {
         }
     }
 
-    fn text(&mut self, text: &str, out: &mut DeltaQueue) {
+    fn process_text(&mut self, text: &str, out: &mut DeltaQueue) {
         let mut plain = String::new();
         self.splitter.push(text, &mut |is_reasoning, piece| {
             if !is_reasoning {
@@ -138,13 +138,13 @@ fn emit_items(scanner: &mut Scanner, calls: &mut CallIds, out: &mut DeltaQueue) 
 impl Decode for TextCallDecoder {
     fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         let result = self.inner.event(name, data, &mut self.inner_deltas);
-        self.project(out);
+        self.process(out);
         result
     }
 
     fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure> {
         let result = self.inner.finish(&mut self.inner_deltas);
-        self.project(out);
+        self.process(out);
         if result.is_err() {
             self.flush(out);
         }

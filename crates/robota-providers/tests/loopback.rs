@@ -150,12 +150,12 @@ async fn error_responses_are_classified() {
     assert_eq!((page.reason, page.retryable()), (Some(FailureReason::Server), true));
     assert!(page.to_string().contains("502 Bad Gateway"), "{page}");
 
-    let told = failure(Answer::body(
+    let quota_error = failure(Answer::body(
         200,
         r#"{"error":{"message":"no credit","code":"insufficient_quota"}}"#,
     ))
     .await;
-    assert_eq!((told.reason, told.retryable()), (Some(FailureReason::Quota), false));
+    assert_eq!((quota_error.reason, quota_error.retryable()), (Some(FailureReason::Quota), false));
 
     let silent = failure(Answer::body(500, "")).await;
     assert_eq!((silent.reason, silent.retryable()), (Some(FailureReason::Server), true));
@@ -206,7 +206,7 @@ async fn core_12_dropping_the_stream_ends_the_call() {
     let mut stream = provider.stream(ask(), CallContext::detached()).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(Delta::Activity)));
     drop(stream);
-    server.gone.notified().await;
+    server.disconnected.notified().await;
 }
 
 #[tokio::test]

@@ -152,10 +152,10 @@ impl MockServer {
     pub async fn call(&self, nth: usize) -> Arc<ReceivedRequest> {
         let mut all = self.state.received.subscribe();
         loop {
-            let found =
+            let matched =
                 all.borrow_and_update().iter().find(|one| one.nth_call == Some(nth)).cloned();
-            if let Some(found) = found {
-                return found;
+            if let Some(matched) = matched {
+                return matched;
             }
             // Cannot fail: `self` owns the sender.
             if all.changed().await.is_err() {

@@ -102,8 +102,8 @@ macro_rules! store_suite {
         $(
             #[tokio::test]
             async fn $case() {
-                let made = $make().await;
-                $crate::store_suite::$case(&*made.store).await;
+                let test_store = $make().await;
+                $crate::store_suite::$case(&*test_store.store).await;
             }
         )*
     };
@@ -111,8 +111,8 @@ macro_rules! store_suite {
         $(
             println!("{}", stringify!($case));
             {
-                let made = $make().await;
-                $crate::store_suite::$case(&*made.store).await;
+                let test_store = $make().await;
+                $crate::store_suite::$case(&*test_store.store).await;
             }
         )*
     };

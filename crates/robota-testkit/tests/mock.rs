@@ -161,7 +161,7 @@ async fn tool_calls_in_all_unusual_forms() {
             .chunked(size(12))
     };
     let mut shown = String::new();
-    let odd = [
+    let unusual = [
         (Wire::OpenaiChat, Quirk::NoIds),
         (Wire::OpenaiChat, Quirk::DuplicateIds),
         (Wire::OpenaiChat, Quirk::NoIndex),
@@ -183,7 +183,7 @@ async fn tool_calls_in_all_unusual_forms() {
         (Wire::Gemini, Quirk::CallPerEvent),
         (Wire::Gemini, Quirk::NullContent),
     ];
-    for (wire, quirk) in odd {
+    for (wire, quirk) in unusual {
         shown.push_str(&format!("== {wire} {quirk:?}\n"));
         let body = response_to(wire, calls().quirks([quirk])).await.body();
         for line in body.lines().filter_map(|line| line.trim().strip_prefix("data: ")) {
@@ -235,11 +235,11 @@ async fn unusual_framing_has_the_same_content() {
         Quirk::Padding(100_000),
         Quirk::UnknownEvents,
     ] {
-        let odd = response_to(Wire::OpenaiChat, Reply::from(text).quirks([quirk])).await;
-        assert!(odd.whole);
+        let unusual = response_to(Wire::OpenaiChat, Reply::from(text).quirks([quirk])).await;
+        assert!(unusual.whole);
         // Separate writes are not visible here, only their content.
-        assert_eq!(odd.chunks == plain.chunks, quirk == Quirk::WriteEach, "{quirk:?}");
-        assert_eq!(lines(&odd), lines(&plain), "{quirk:?}");
+        assert_eq!(unusual.chunks == plain.chunks, quirk == Quirk::WriteEach, "{quirk:?}");
+        assert_eq!(lines(&unusual), lines(&plain), "{quirk:?}");
     }
     let bytes =
         response_to(Wire::OpenaiChat, Reply::from(text).quirks([Quirk::Bytes(size(1))])).await;
@@ -274,8 +274,8 @@ async fn an_answer_can_break_at_any_step() {
         assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Aborted);
     }
     let origin = MockServer::refusing_origin().await.unwrap();
-    let nobody = tokio::net::TcpStream::connect(origin.strip_prefix("http://").unwrap()).await;
-    assert_eq!(nobody.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    let refused = tokio::net::TcpStream::connect(origin.strip_prefix("http://").unwrap()).await;
+    assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
 #[tokio::test]

@@ -121,7 +121,7 @@ fn errors_never_contain_keys() {
 
 #[test]
 fn a_retry_delay_is_parsed_from_the_message() {
-    let wait = |words: &str| delay_from_message(words);
+    let wait = |message: &str| delay_from_message(message);
     assert_eq!(
         wait("Limit reached. Please try again in 11.054s."),
         Some(Duration::from_millis(11_054))

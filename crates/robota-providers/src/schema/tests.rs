@@ -2,9 +2,9 @@ use super::*;
 
 #[test]
 fn the_root_is_always_an_object() {
-    for odd in [json!(null), json!(true), json!({}), json!({"type": "string"}), json!([1])] {
-        assert_eq!(plain(&odd)["type"], "object", "{odd}");
-        assert!(plain(&odd)["properties"].is_object());
+    for schema in [json!(null), json!(true), json!({}), json!({"type": "string"}), json!([1])] {
+        assert_eq!(plain(&schema)["type"], "object", "{schema}");
+        assert!(plain(&schema)["properties"].is_object());
     }
     let schema = json!({"$schema": "x", "title": "T", "properties": {"a": {"type": "string"}},
         "additionalProperties": false});

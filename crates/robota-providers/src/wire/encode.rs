@@ -216,10 +216,10 @@ pub(crate) trait Encode: Send + Sync {
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value>;
 
     /// Returns the URL and body of a token count request, or `None` if the wire has no such call.
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)>;
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)>;
 
     /// Reads the count from the response to such a request.
-    fn counted(&self, answer: &Value) -> Option<u64> {
+    fn parse_count(&self, answer: &Value) -> Option<u64> {
         ["input_tokens", "totalTokens"].iter().find_map(|key| answer.get(key)?.as_u64())
     }
 }

@@ -46,7 +46,7 @@ impl<'a> Plan<'a> {
             orphans: HashSet::new(),
             persistent: 0,
         };
-        let mut seen = HashSet::new();
+        let mut used_ids = HashSet::new();
         let mut open: Vec<&'a ToolUse> = Vec::new();
         for (message, shared) in messages() {
             if message.role() == Role::Tool {
@@ -60,7 +60,7 @@ impl<'a> Plan<'a> {
                 plan.close(&mut open);
             }
             for call in message.tool_uses() {
-                let is_unique = !rule.unique() || seen.insert(call.id.as_str());
+                let is_unique = !rule.unique() || used_ids.insert(call.id.as_str());
                 if !(rule.accepts(&call.id) && is_unique) {
                     plan.aliases.insert(call.call.as_str(), rule.generate(&call.call));
                 }

@@ -76,7 +76,7 @@ pub(crate) struct Server {
     pub(crate) connections: Arc<AtomicUsize>,
     received: Arc<Mutex<Vec<Received>>>,
     /// Notified when the client has closed a hanging connection.
-    pub(crate) gone: Arc<Notify>,
+    pub(crate) disconnected: Arc<Notify>,
 }
 
 impl Server {
@@ -87,19 +87,19 @@ impl Server {
             url,
             connections: Arc::default(),
             received: Arc::default(),
-            gone: Arc::default(),
+            disconnected: Arc::default(),
         };
         let (give, take) = mpsc::unbounded_channel();
         for answer in answers {
             give.send(answer).unwrap();
         }
         let take = Arc::new(tokio::sync::Mutex::new(take));
-        let (connections, received, gone) =
-            (server.connections.clone(), server.received.clone(), server.gone.clone());
+        let (connections, received, disconnected) =
+            (server.connections.clone(), server.received.clone(), server.disconnected.clone());
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(socket, take.clone(), received.clone(), gone.clone()));
+                tokio::spawn(serve(socket, take.clone(), received.clone(), disconnected.clone()));
             }
         });
         server
@@ -116,7 +116,7 @@ async fn serve(
     mut socket: TcpStream,
     answers: Answers,
     received: Arc<Mutex<Vec<Received>>>,
-    gone: Arc<Notify>,
+    disconnected: Arc<Notify>,
 ) {
     let mut buffer = Vec::new();
     while let Some(request) = read_request(&mut socket, &mut buffer).await {
@@ -151,7 +151,7 @@ async fn serve(
             After::Hang => {
                 let mut byte = [0];
                 let _ = socket.read(&mut byte).await;
-                gone.notify_one();
+                disconnected.notify_one();
                 return;
             }
         }

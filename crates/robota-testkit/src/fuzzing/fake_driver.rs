@@ -109,10 +109,10 @@ impl FakeDriver {
 
     /// Serialises and deserialises the machine, which is plain data.
     pub(super) fn round_trip_turn(&mut self) {
-        let written = serde_json::to_value(&self.turn).expect("a turn can be serialised");
-        self.turn = serde_json::from_value(written.clone()).expect("a turn can be deserialised");
-        let again = serde_json::to_value(&self.turn).expect("a turn can be serialised");
-        assert_eq!(again, written);
+        let encoded = serde_json::to_value(&self.turn).expect("a turn can be serialised");
+        self.turn = serde_json::from_value(encoded.clone()).expect("a turn can be deserialised");
+        let encoded_again = serde_json::to_value(&self.turn).expect("a turn can be serialised");
+        assert_eq!(encoded_again, encoded);
     }
 
     /// Ends or advances a started effect. The driver's own inputs come first, as in the real

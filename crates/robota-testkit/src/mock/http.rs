@@ -35,8 +35,8 @@ where
 {
     let mut size = 0;
     let first = line(reader, &mut size).await?;
-    let mut words = first.split(' ');
-    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut fields = first.split(' ');
+    let (method, target) = (fields.next()?.to_owned(), fields.next()?.to_owned());
     let mut headers = Vec::new();
     loop {
         let line = line(reader, &mut size).await?;

@@ -135,11 +135,11 @@ impl Playback {
         let plain: Vec<(usize, &Arc<Reply>)> =
             self.answers.iter().enumerate().filter(|(_, reply)| reply.when.is_always()).collect();
         let at = if self.looped && !plain.is_empty() { self.next % plain.len() } else { self.next };
-        let found = plain.get(at).map(|(at, reply)| (*at, (*reply).clone()));
-        if found.is_some() {
+        let matched = plain.get(at).map(|(at, reply)| (*at, (*reply).clone()));
+        if matched.is_some() {
             self.next += 1;
         }
-        found
+        matched
     }
 }
 

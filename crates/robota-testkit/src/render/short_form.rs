@@ -91,9 +91,9 @@ fn short_object(object: &Map<String, Value>, names: &mut Names) -> Option<String
         return Some(outcome(object, names));
     }
     if has(&["kind", "message"]) {
-        let again =
+        let retryable =
             if object.get("retryable") == Some(&Value::Bool(true)) { " retryable" } else { "" };
-        return Some(format!("{}{again} {}", text("kind"), quoted(text("message"))));
+        return Some(format!("{}{retryable} {}", text("kind"), quoted(text("message"))));
     }
     if has(&["input_tokens", "output_tokens"]) {
         return Some(format!("usage={}+{}", object["input_tokens"], object["output_tokens"]));

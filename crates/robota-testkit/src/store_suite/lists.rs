@@ -122,8 +122,8 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
         ),
         (SessionFilter { limit: Some(0), ..none.clone() }, &[]),
     ] {
-        let found = listed(store, &filter).await;
-        let short: Vec<_> = found.iter().filter_map(|id| id.rsplit(':').next()).collect();
+        let ids = listed(store, &filter).await;
+        let short: Vec<_> = ids.iter().filter_map(|id| id.rsplit(':').next()).collect();
         assert_eq!(short, expected, "{filter:?}");
     }
     let mut filter = SessionFilter { limit: Some(3), ..none };

@@ -36,14 +36,15 @@ fn link(kind: HelpLinkKind, label: &str) -> HelpLink {
 #[test]
 fn core_05_found_by_type_or_alias_in_any_case() {
     let all = [definition("alpha").alias("al").alias("Beta"), definition("beta")];
-    let found = |name| find_definition(&all, name).map(|found| found.provider_type.as_str());
-    assert_eq!(found("alpha"), Some("alpha"));
-    assert_eq!(found("ALPHA"), Some("alpha"));
-    assert_eq!(found(" Al "), Some("alpha"));
+    let type_of =
+        |name| find_definition(&all, name).map(|definition| definition.provider_type.as_str());
+    assert_eq!(type_of("alpha"), Some("alpha"));
+    assert_eq!(type_of("ALPHA"), Some("alpha"));
+    assert_eq!(type_of(" Al "), Some("alpha"));
     // The type `beta` takes precedence over the alias `Beta`, wherever it is in the list.
-    assert_eq!(found("BETA"), Some("beta"));
-    assert_eq!(found("gamma"), None);
-    assert_eq!(found(""), None);
+    assert_eq!(type_of("BETA"), Some("beta"));
+    assert_eq!(type_of("gamma"), None);
+    assert_eq!(type_of(""), None);
 }
 
 #[test]
@@ -157,14 +158,14 @@ fn fallback_catalogue() -> ModelCatalogue {
 
 #[tokio::test]
 async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
-    let seen = Arc::new(Mutex::new(None));
+    let requested_url = Arc::new(Mutex::new(None));
     let mut definition = definition("alpha");
     definition.defaults.base_url = Some("https://alpha.test".to_owned());
     definition.models = fallback_catalogue();
     assert_eq!(
         definition.refresh_models(&config()).await,
         Refreshed { models: fallback_catalogue(), error: None },
-        "nobody to ask"
+        "no list to request"
     );
 
     let live = ModelCatalogue {
@@ -172,7 +173,7 @@ async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
         entries: vec![ModelEntry::new("m-2")],
         ..fallback_catalogue()
     };
-    let (answer, asked) = (live.clone(), Arc::clone(&seen));
+    let (answer, asked) = (live.clone(), Arc::clone(&requested_url));
     definition.refresh = Some(Arc::new(move |config| {
         *asked.lock().unwrap() = config.base_url;
         let answer = answer.clone();
@@ -182,7 +183,7 @@ async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
         definition.clone().refresh_models(&config()).await,
         Refreshed { models: live, error: None }
     );
-    assert_eq!(seen.lock().unwrap().as_deref(), Some("https://alpha.test"));
+    assert_eq!(requested_url.lock().unwrap().as_deref(), Some("https://alpha.test"));
 }
 
 #[tokio::test]

@@ -60,14 +60,17 @@ fn invalid_settings_have_hints() {
     let text = hint(build_vendor("anthropic", no_key).unwrap_err());
     assert!(text.contains("ANTHROPIC_API_KEY") && text.contains("https://"), "{text}");
     assert!(hint(build_vendor("custom", settings(None)).unwrap_err()).contains("baseURL"));
-    for odd in ["ftp://x", "localhost:1234", "not a url"] {
-        assert!(build_vendor("openai", settings(Some(odd))).is_err(), "{odd}");
+    for invalid in ["ftp://x", "localhost:1234", "not a url"] {
+        assert!(build_vendor("openai", settings(Some(invalid))).is_err(), "{invalid}");
     }
     let broken = ProviderSettings { api_key: Some(Secret::new("sk-a\nb")), ..settings(None) };
     let error = build_vendor("anthropic", broken).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("sk-a"), "{error:?}");
-    let wrong = serde_json::from_value(json!({"unknown": 1})).unwrap();
-    assert!(build_vendor("openai", ProviderSettings { quirks: wrong, ..settings(None) }).is_err());
+    let unknown_quirk = serde_json::from_value(json!({"unknown": 1})).unwrap();
+    assert!(
+        build_vendor("openai", ProviderSettings { quirks: unknown_quirk, ..settings(None) })
+            .is_err()
+    );
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn invalid_network_settings_fail_at_build() {
     use crate::http::Transport;
     let vendors = Vendors::builtin();
     let secret = "pass-word-1";
-    let odd = [
+    let invalid = [
         Transport { proxy: Some(format!("http://user:{secret}@bad host")), ..Transport::default() },
         Transport {
             certificates: vec![
@@ -84,7 +87,7 @@ fn invalid_network_settings_fail_at_build() {
             ..Transport::default()
         },
     ];
-    for transport in odd {
+    for transport in invalid {
         let host = Host::new(transport);
         let error = build(vendors.find("openai").unwrap(), settings(None), &host).unwrap_err();
         assert!(matches!(error, BuildError::Transport { .. }), "{error:?}");

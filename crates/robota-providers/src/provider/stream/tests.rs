@@ -22,15 +22,15 @@ fn reader(bytes: ByteStream, call: CallInfo) -> Reader {
     Reader::new(bytes, decoder, Limits::default(), call)
 }
 
-fn chunks(all: &[&'static str]) -> ByteStream {
-    stream::iter(all.to_vec()).map(|text| Ok(Bytes::from_static(text.as_bytes()))).boxed()
+fn chunks(texts: &[&'static str]) -> ByteStream {
+    stream::iter(texts.to_vec()).map(|text| Ok(Bytes::from_static(text.as_bytes()))).boxed()
 }
 
 const HI: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
 const STOP: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 
-async fn all(mut reader: Reader) -> Vec<Result<Delta, ProviderError>> {
+async fn collect(mut reader: Reader) -> Vec<Result<Delta, ProviderError>> {
     let mut items = Vec::new();
     while let Some(item) = reader.next().await {
         items.push(item);
@@ -40,7 +40,7 @@ async fn all(mut reader: Reader) -> Vec<Result<Delta, ProviderError>> {
 
 #[tokio::test]
 async fn core_14_bytes_without_deltas_are_reported_as_activity() {
-    let items = all(reader(chunks(&[": waiting\n\n", HI, STOP, DONE]), call())).await;
+    let items = collect(reader(chunks(&[": waiting\n\n", HI, STOP, DONE]), call())).await;
     let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
     assert_eq!(
         items,
@@ -55,14 +55,14 @@ async fn core_14_bytes_without_deltas_are_reported_as_activity() {
 
 #[tokio::test]
 async fn a_stream_without_end_is_truncated_and_earlier_deltas_are_kept() {
-    let items = all(reader(chunks(&[HI]), call())).await;
+    let items = collect(reader(chunks(&[HI]), call())).await;
     assert_eq!(items[0], Ok(Delta::Text("Hi".into())));
     let error = items[1].clone().unwrap_err();
     assert_eq!(error.reason, Some(FailureReason::Truncated));
     assert!(error.retryable());
     assert_eq!(error.request_id.as_deref(), Some("req_9"));
     // A stream that is cut in the middle of an event is truncated too, not unreadable.
-    let items = all(reader(chunks(&[HI, "data: {\"choices\":[{\"del"]), call())).await;
+    let items = collect(reader(chunks(&[HI, "data: {\"choices\":[{\"del"]), call())).await;
     let error = items.last().unwrap().clone().unwrap_err();
     assert_eq!(error.reason, Some(FailureReason::Truncated));
 }
@@ -84,7 +84,7 @@ async fn a_response_that_is_not_a_stream_is_an_error() {
         ("{\"id\":\"x\",\"choices\":[]}", FailureReason::Unreadable, false),
     ];
     for (body, reason, retryable) in cases {
-        let items = all(reader(chunks(&[body]), call())).await;
+        let items = collect(reader(chunks(&[body]), call())).await;
         let error = items.last().unwrap().clone().unwrap_err();
         assert_eq!((error.reason, error.retryable()), (Some(reason), retryable), "{body}");
     }
@@ -99,7 +99,7 @@ async fn core_14_the_idle_timeout_ends_a_call_and_bytes_restart_it() {
     });
     let bytes = slow.chain(stream::pending()).boxed();
     let started = Instant::now();
-    let items = all(reader(bytes, CallInfo { idle: Some(idle), ..call() })).await;
+    let items = collect(reader(bytes, CallInfo { idle: Some(idle), ..call() })).await;
     assert_eq!(items.len(), 4);
     assert_eq!(items[3].clone().unwrap_err(), ProviderError::idle(idle));
     assert!(
@@ -112,7 +112,7 @@ async fn core_14_the_idle_timeout_ends_a_call_and_bytes_restart_it() {
 async fn the_end_does_not_wait_for_a_connection_that_stays_open() {
     let bytes = chunks(&[HI, STOP, DONE]).chain(stream::pending()).boxed();
     let started = Instant::now();
-    let items = all(reader(bytes, call())).await;
+    let items = collect(reader(bytes, call())).await;
     assert_eq!(items.last(), Some(&Ok(Delta::End(StopReason::EndTurn))));
     assert!(started.elapsed() <= DRAIN_TIMEOUT * 2);
 }
@@ -133,7 +133,7 @@ async fn core_14_usage_after_the_stop_is_waited_for_only_briefly() {
     let bytes = chunks(&[HI, STOP]).chain(late).chain(comments).boxed();
     let started = Instant::now();
     let idle = Some(Duration::from_secs(60));
-    let items = all(reader(bytes, CallInfo { idle, ..call() })).await;
+    let items = collect(reader(bytes, CallInfo { idle, ..call() })).await;
     assert!(started.elapsed() <= USAGE_TIMEOUT * 2, "{:?}", started.elapsed());
     let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
     assert_eq!(items.last(), Some(&Delta::End(StopReason::EndTurn)));
@@ -148,7 +148,7 @@ async fn core_14_usage_after_the_stop_is_waited_for_only_briefly() {
     let bytes = chunks(&[gemini, "data: {\"usageMeta"]).chain(stream::pending()).boxed();
     let started = Instant::now();
     let wire = Wire::GeminiGenerateContent;
-    let items = all(reader(bytes, CallInfo { idle, wire, ..call() })).await;
+    let items = collect(reader(bytes, CallInfo { idle, wire, ..call() })).await;
     assert!(started.elapsed() <= USAGE_TIMEOUT * 2, "{:?}", started.elapsed());
     let items: Vec<_> = items.into_iter().map(Result::unwrap).collect();
     assert_eq!(items.first(), Some(&Delta::Text("Hi".into())));
@@ -162,32 +162,32 @@ async fn failures_after_the_end_are_ignored() {
     let limits = Limits { line: 200, event: 200, response: 1 << 20 };
     let flood: &'static str =
         Box::leak(format!("{HI}{STOP}{DONE}data: {}\n", "x".repeat(300)).into_boxed_str());
-    let items = all(Reader::new(chunks(&[flood]), decoder, limits, call())).await;
+    let items = collect(Reader::new(chunks(&[flood]), decoder, limits, call())).await;
     assert_eq!(items, [Ok(Delta::Text("Hi".into())), Ok(Delta::End(StopReason::EndTurn))]);
 }
 
 #[tokio::test]
 async fn core_06_reported_events_contain_no_secrets() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&told);
+    let payloads = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&payloads);
     let tap =
-        PayloadTap::new(move |payload, sequence| seen.lock().unwrap().push((sequence, payload)));
+        PayloadTap::new(move |payload, sequence| sink.lock().unwrap().push((sequence, payload)));
     let leak = "data: {\"choices\":[],\"note\":\"sk-secret\"}\n\n";
-    all(reader(chunks(&[leak, STOP, "data: [DONE]\n\n"]), CallInfo { tap, ..call() })).await;
-    let told = told.lock().unwrap();
-    assert_eq!(told.len(), 3);
-    assert_eq!(told[0].1.kind, PayloadKind::StreamEvent);
-    assert_eq!(told[0].1.api_surface.as_deref(), Some("chat-completions"));
-    assert_eq!(told[0].1.payload["note"], "[REDACTED]");
-    assert_eq!(told[2].1.payload, "[DONE]");
-    assert_eq!(told.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), [0, 1, 2]);
+    collect(reader(chunks(&[leak, STOP, "data: [DONE]\n\n"]), CallInfo { tap, ..call() })).await;
+    let payloads = payloads.lock().unwrap();
+    assert_eq!(payloads.len(), 3);
+    assert_eq!(payloads[0].1.kind, PayloadKind::StreamEvent);
+    assert_eq!(payloads[0].1.api_surface.as_deref(), Some("chat-completions"));
+    assert_eq!(payloads[0].1.payload["note"], "[REDACTED]");
+    assert_eq!(payloads[2].1.payload, "[DONE]");
+    assert_eq!(payloads.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[tokio::test]
 async fn an_error_in_the_stream_does_not_contain_the_key() {
     let error =
         "data: {\"error\":{\"message\":\"bad key sk-secret\",\"code\":\"invalid_api_key\"}}\n\n";
-    let items = all(reader(chunks(&[HI, error]), call())).await;
+    let items = collect(reader(chunks(&[HI, error]), call())).await;
     let error = items[1].clone().unwrap_err();
     assert_eq!(error.to_string(), "Acme: bad key [REDACTED] (invalid_api_key, request req_9)");
     assert_eq!(items.len(), 2, "nothing follows a failure");

@@ -115,7 +115,7 @@ impl Encode for Encoder {
         }
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
         let mut count_body = body.clone();
         merge(&mut count_body, &json!({"max_tokens": null, "stream": null, "temperature": null}));
         Some((join_path(&self.call_url(base, model), "count_tokens"), count_body))

@@ -40,7 +40,7 @@ impl Encode for Encoder {
         for block in &message.content {
             match block {
                 Block::ToolResult(result) => {
-                    tool_result(result, context, &mut parts, &mut attachments)
+                    tool_result(result, context, &mut parts, &mut attachments);
                 }
                 block => part(block, context, &mut signed, &mut parts),
             }
@@ -110,7 +110,7 @@ impl Encode for Encoder {
         join_path(base, &format!("models/{}:streamGenerateContent?alt=sse", plain_name(model)))
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
         let name = plain_name(model);
         let mut count_body = body.clone();
         count_body["model"] = format!("models/{name}").into();

@@ -109,7 +109,7 @@ impl Encode for Encoder {
         }
     }
 
-    fn count(&self, _base: &Url, _model: &str, _body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, _base: &Url, _model: &str, _body: &Value) -> Option<(Url, Value)> {
         None
     }
 }

@@ -119,7 +119,7 @@ impl Encode for Encoder {
         }
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
         let mut count_body = body.clone();
         let removed_fields = json!({"stream": null, "store": null, "include": null, "max_output_tokens": null,
             "temperature": null});

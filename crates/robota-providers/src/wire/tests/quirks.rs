@@ -88,7 +88,7 @@ async fn empty_content_and_system_role() {
 
 #[tokio::test]
 async fn effort_styles() {
-    let said = |wire: Wire, style: EffortStyle, effort: &'static str| async move {
+    let effort_fields = |wire: Wire, style: EffortStyle, effort: &'static str| async move {
         let mut encoder = TestEncoder::quirks(wire, Quirks { effort: style, ..Quirks::default() });
         encoder.options.insert("effort".into(), effort.into());
         let body = encoder.json(&request(&conversation())).await;
@@ -97,17 +97,17 @@ async fn effort_styles() {
     };
     use EffortStyle as E;
     let chat = Wire::ChatCompletions;
-    assert_eq!(said(chat, E::Wire, "low").await["reasoning_effort"], "low");
-    assert_eq!(said(chat, E::ReasoningObject, "low").await["reasoning"]["effort"], "low");
-    assert_eq!(said(chat, E::EnableThinking, "low").await["enable_thinking"], true);
-    assert_eq!(said(chat, E::EnableThinking, "none").await["enable_thinking"], false);
-    assert_eq!(said(chat, E::ThinkingType, "none").await["thinking"]["type"], "disabled");
-    assert_eq!(said(chat, E::ThinkingType, "max").await["reasoning_effort"], "max");
-    assert!(said(chat, E::Never, "low").await.get("reasoning_effort").is_none());
-    let anthropic = said(Wire::AnthropicMessages, E::Wire, "low").await;
+    assert_eq!(effort_fields(chat, E::Wire, "low").await["reasoning_effort"], "low");
+    assert_eq!(effort_fields(chat, E::ReasoningObject, "low").await["reasoning"]["effort"], "low");
+    assert_eq!(effort_fields(chat, E::EnableThinking, "low").await["enable_thinking"], true);
+    assert_eq!(effort_fields(chat, E::EnableThinking, "none").await["enable_thinking"], false);
+    assert_eq!(effort_fields(chat, E::ThinkingType, "none").await["thinking"]["type"], "disabled");
+    assert_eq!(effort_fields(chat, E::ThinkingType, "max").await["reasoning_effort"], "max");
+    assert!(effort_fields(chat, E::Never, "low").await.get("reasoning_effort").is_none());
+    let anthropic = effort_fields(Wire::AnthropicMessages, E::Wire, "low").await;
     assert_eq!(anthropic["output_config"]["effort"], "low");
-    assert_eq!(said(Wire::Responses, E::Wire, "low").await["reasoning"]["effort"], "low");
-    let gemini = said(Wire::GeminiGenerateContent, E::Wire, "low").await;
+    assert_eq!(effort_fields(Wire::Responses, E::Wire, "low").await["reasoning"]["effort"], "low");
+    let gemini = effort_fields(Wire::GeminiGenerateContent, E::Wire, "low").await;
     assert_eq!(gemini["generationConfig"]["thinkingConfig"]["thinkingLevel"], "LOW");
 }
 
@@ -132,9 +132,9 @@ async fn options_are_sent_unchanged() {
 
 #[tokio::test]
 async fn a_conversation_with_calls_and_no_tools() {
-    let asked = ModelRequest { tools: no_tools(), ..request(&conversation()) };
+    let sent_request = ModelRequest { tools: no_tools(), ..request(&conversation()) };
     for wire in Wire::ALL {
-        let body = TestEncoder::new(wire).json(&asked).await;
+        let body = TestEncoder::new(wire).json(&sent_request).await;
         match wire {
             // The service rejects calls without tools.
             Wire::AnthropicMessages => assert_eq!(body["tool_choice"], json!({"type": "none"})),

@@ -51,11 +51,11 @@ async fn cached_and_fresh_bytes_are_equal() {
         let encoder = TestEncoder::new(wire);
         let all = conversation();
         let first = encoder.body(&request(&all)).await.bytes;
-        let asked = encoder.blobs.0.load(Ordering::Relaxed);
-        assert_eq!(asked, 3, "each attachment is read once");
-        let again = encoder.body(&request(&all)).await.bytes;
-        assert_eq!(first, again);
-        assert_eq!(encoder.blobs.0.load(Ordering::Relaxed), asked, "nothing is encoded twice");
+        let reads = encoder.blobs.0.load(Ordering::Relaxed);
+        assert_eq!(reads, 3, "each attachment is read once");
+        let cached = encoder.body(&request(&all)).await.bytes;
+        assert_eq!(first, cached);
+        assert_eq!(encoder.blobs.0.load(Ordering::Relaxed), reads, "nothing is encoded twice");
         assert_eq!(TestEncoder::new(wire).body(&request(&all)).await.bytes, first);
     }
 }
@@ -75,9 +75,9 @@ async fn a_new_message_at_a_reused_address_is_encoded_again() {
 #[tokio::test]
 async fn cache_markers_are_at_tools_system_and_the_last_two_user_turns() {
     let encoder = TestEncoder::new(Wire::AnthropicMessages);
-    let mut asked = request(&conversation());
-    asked.instruction = Some(Message::user(&CountingIds::default(), "Only for now."));
-    let body = encoder.json(&asked).await;
+    let mut sent_request = request(&conversation());
+    sent_request.instruction = Some(Message::user(&CountingIds::default(), "Only for now."));
+    let body = encoder.json(&sent_request).await;
     let marked = |value: &Value| value.get("cache_control").is_some();
     assert!(marked(&body["tools"][1]) && !marked(&body["tools"][0]));
     assert!(marked(&body["system"][0]));
@@ -101,6 +101,6 @@ async fn cache_markers_are_at_tools_system_and_the_last_two_user_turns() {
         Wire::AnthropicMessages,
         Quirks { cache_markers: false, ..Quirks::default() },
     );
-    let bytes = without.body(&asked).await.bytes;
+    let bytes = without.body(&sent_request).await.bytes;
     assert!(!String::from_utf8(bytes).unwrap().contains("cache_control"));
 }

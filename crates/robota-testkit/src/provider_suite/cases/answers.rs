@@ -165,9 +165,9 @@ pub async fn activity(suite: Suite) {
     let fixture = suite.fixture(reply).await;
     let request = fixture.request(vec![fixture.user("hello")]);
     let mut stream = fixture.provider.stream(request, CallContext::detached()).await.unwrap();
-    let mut seen = Vec::new();
-    while !seen.contains(&Delta::Text("Well".to_owned())) {
-        seen.push(stream.next().await.unwrap().unwrap());
+    let mut deltas = Vec::new();
+    while !deltas.contains(&Delta::Text("Well".to_owned())) {
+        deltas.push(stream.next().await.unwrap().unwrap());
     }
     fixture.mock.reached("before").await;
     fixture.mock.release("before");
@@ -231,7 +231,7 @@ pub async fn web_search(suite: Suite) {
     assert!(tools.contains("search"), "{tools}");
     let view = vec![user, first.message.clone(), fixture.user("how?")];
     assert_eq!(fixture.ask(view).await.unwrap().text(), "Sideways.");
-    let again = fixture.sent(2).json.clone();
+    let body = fixture.sent(2).json.clone();
     let expected_result = match suite.wire {
         Wire::Anthropic => Some("https://e.test/crabs"),
         Wire::OpenaiResponses => Some("crabs"),
@@ -239,6 +239,6 @@ pub async fn web_search(suite: Suite) {
         Wire::OpenaiChat | Wire::Gemini => None,
     };
     if let Some(expected_result) = expected_result {
-        assert!(sent::contains(&again, expected_result), "{again}");
+        assert!(sent::contains(&body, expected_result), "{body}");
     }
 }

@@ -331,16 +331,16 @@ pub async fn the_key_is_never_exposed(suite: Suite) {
         assert!(!shown.contains("TOPSECRET"), "{shown}");
     }
     let fixture = suite.fixture("fine").await;
-    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let sink = seen.clone();
+    let payloads: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = payloads.clone();
     let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
     let request = fixture.request(vec![fixture.user("hello")]);
     let stream =
         fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(futures::StreamExt::collect::<Vec<_>>(stream).await);
-    let seen = crate::lock(&seen).clone();
-    assert!(!seen.is_empty(), "payloads are reported to the tap");
-    assert!(seen.iter().all(|payload| !payload.contains(KEY)), "{seen:?}");
+    let payloads = crate::lock(&payloads).clone();
+    assert!(!payloads.is_empty(), "payloads are reported to the tap");
+    assert!(payloads.iter().all(|payload| !payload.contains(KEY)), "{payloads:?}");
     let sent = fixture.sent(1);
     assert!(!sent.query.contains(KEY) && !sent.path.contains(KEY), "URLs are logged");
 }

@@ -129,8 +129,8 @@ pub async fn foreign_ids_are_converted(suite: Suite) {
 /// The payload tap receives the request, then the response.
 pub async fn payloads_are_reported(suite: Suite) {
     let fixture = suite.fixture(Reply::new().pieces(["a", "b"])).await;
-    let seen: Arc<Mutex<Vec<(PayloadKind, u64, Value)>>> = Arc::default();
-    let sink = seen.clone();
+    let payloads: Arc<Mutex<Vec<(PayloadKind, u64, Value)>>> = Arc::default();
+    let sink = payloads.clone();
     let tap = PayloadTap::new(move |payload, number| {
         crate::lock(&sink).push((payload.kind, number, payload.payload));
     });
@@ -138,13 +138,13 @@ pub async fn payloads_are_reported(suite: Suite) {
     let stream =
         fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(stream.collect::<Vec<_>>().await);
-    let seen = crate::lock(&seen).clone();
-    let (kind, _, payload) = seen.first().expect("something is reported");
+    let payloads = crate::lock(&payloads).clone();
+    let (kind, _, payload) = payloads.first().expect("something is reported");
     assert_eq!(*kind, PayloadKind::Request);
     assert!(sent::contains(payload, "hello"), "{payload}");
-    let back: Vec<_> = seen.iter().filter(|(kind, ..)| *kind != PayloadKind::Request).collect();
+    let back: Vec<_> = payloads.iter().filter(|(kind, ..)| *kind != PayloadKind::Request).collect();
     assert!(!back.is_empty(), "the response is reported too");
-    let numbers: Vec<_> = seen.iter().map(|(_, number, _)| *number).collect();
+    let numbers: Vec<_> = payloads.iter().map(|(_, number, _)| *number).collect();
     assert!(numbers.is_sorted(), "{numbers:?}");
 }
 

@@ -55,8 +55,8 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
 fn content(text: &str) -> Vec<Delta> {
     let (deltas, failure) = decode(text);
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value) -> Delta {
@@ -283,16 +283,16 @@ fn errors_in_the_stream_in_both_shapes() {
         "data: {\"error\":{\"message\":\"no slot\",\"type\":\"server_error\",\"code\":500}}\n\n";
     let failure = decode(foreign).1.unwrap();
     assert_eq!((failure.message.as_str(), failure.status), ("no slot", Some(500)));
-    let words = decode("event: error\ndata: out of memory\n\n").1.unwrap();
-    assert_eq!(words.message, "out of memory");
+    let failure = decode("event: error\ndata: out of memory\n\n").1.unwrap();
+    assert_eq!(failure.message, "out of memory");
 }
 
 #[test]
 fn a_lone_surrogate_does_not_fail_the_answer() {
     let text = answer(&[begin(0, json!({"type": "text", "text": ""}))], "end_turn");
-    let odd = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\\ud83d\"}}\n\n";
+    let event_with_lone_surrogate = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\\ud83d\"}}\n\n";
     let at = text.find("event: message_delta").unwrap();
-    let text = format!("{}{odd}{}", &text[..at], &text[at..]);
+    let text = format!("{}{event_with_lone_surrogate}{}", &text[..at], &text[at..]);
     assert_eq!(content(&text)[0], Delta::Text("a\u{fffd}".into()));
 }
 

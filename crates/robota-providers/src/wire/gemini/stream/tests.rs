@@ -26,8 +26,8 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
 fn content(events: &[Value]) -> Vec<Delta> {
     let (deltas, failure) = decode(&sse(events));
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value, signature: Option<&str>) -> Delta {

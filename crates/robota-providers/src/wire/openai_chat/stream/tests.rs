@@ -96,10 +96,10 @@ fn reasoning_details_are_kept_whole() {
     let signed = chunk(json!({"reasoning_details": [
         {"type": "reasoning.text", "index": 0, "signature": "s"}]}));
     let deltas = content(&[detail("Ad"), detail("d."), signed, finish("stop")]);
-    let kept = json!({"reasoning_details": [
+    let expected = json!({"reasoning_details": [
         {"type": "reasoning.text", "index": 0, "text": "Add.", "signature": "s"}]});
     assert_eq!(deltas[0], Delta::Thinking("Add.".into()));
-    assert_eq!(deltas[1], opaque(WIRE, "m", kept));
+    assert_eq!(deltas[1], opaque(WIRE, "m", expected));
 }
 
 #[test]
@@ -173,9 +173,14 @@ fn core_17_ids_names_and_indices_as_servers_send_them() {
 
 #[test]
 fn a_repeated_finish_reason_without_done_and_usage_after_it() {
-    let mut told = finish("stop");
-    told["usage"] = usage()["usage"].clone();
-    let text = sse(&[chunk(json!({"content": "Hi"})), finish("stop"), told, finish("length")]);
+    let mut finish_with_usage = finish("stop");
+    finish_with_usage["usage"] = usage()["usage"].clone();
+    let text = sse(&[
+        chunk(json!({"content": "Hi"})),
+        finish("stop"),
+        finish_with_usage,
+        finish("length"),
+    ]);
     let text = text.strip_suffix("data: [DONE]\n\n").unwrap();
     let (deltas, failure) = decode(text);
     assert_eq!(failure, None);

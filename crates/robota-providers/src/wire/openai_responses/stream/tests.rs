@@ -55,8 +55,8 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
 fn content(events: &[Value]) -> Vec<Delta> {
     let (deltas, failure) = decode(&sse(events));
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value) -> Delta {
@@ -157,9 +157,9 @@ fn sdk_26_a_search_is_reported_and_kept() {
     assert!(deltas.iter().any(|delta| matches!(delta,
         Delta::ToolInput { name: Some(name), .. } if name == "web_search")));
     let content = content(&events);
-    let kept = json!({"type": "web_search_call", "status": "completed",
+    let expected = json!({"type": "web_search_call", "status": "completed",
         "action": {"type": "search", "queries": ["x"]}});
-    assert_eq!(content[0], opaque(WIRE, "m", kept));
+    assert_eq!(content[0], opaque(WIRE, "m", expected));
     assert_eq!(content[1], Delta::Text("y".into()));
     assert_eq!(content[2], opaque(WIRE, "m", json!({"phase": "final_answer"})));
     assert!(matches!(&content[3], Delta::Block(Block::Opaque(block)) if block.wire == CITATIONS));
