@@ -87,7 +87,7 @@ async fn core_22_arguments_changed_by_a_hook_are_judged_again() {
         .await;
     assert_eq!(ran.text, "Done.");
     let judged: Vec<_> =
-        gate.judged().into_iter().map(|(call, _)| call.input.json().unwrap().clone()).collect();
+        gate.judgements().into_iter().map(|(call, _)| call.input.json().unwrap().clone()).collect();
     assert_eq!(judged, [json!({"command": "rm"}), json!({"command": "ls"})]);
     assert_eq!(tool.inputs(), [json!({"command": "ls"})]);
 }

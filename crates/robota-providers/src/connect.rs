@@ -24,7 +24,7 @@ pub fn connect(
     let vendors = Vendors::builtin();
     let Some((vendor, model)) = vendors.split_model(model) else {
         let name = model.split('/').next().unwrap_or_default().to_owned();
-        return Err(BuildError::UnknownVendor { name, known: vendors.supported() });
+        return Err(BuildError::UnknownVendor { name, supported: vendors.supported() });
     };
     finish(vendor, ProviderSettings { model: Some(model.to_owned()), ..settings }, host)
 }

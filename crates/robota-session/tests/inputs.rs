@@ -406,7 +406,7 @@ fn sess_09_shutdown_stops_work_persists_and_fires_session_end_once() {
         session.send("Go").await.unwrap();
         slow.started(1).await;
         session.shutdown("prompt_input_exit").await.unwrap();
-        slow.told_to_stop(1).await;
+        slow.cancelled(1).await;
         let events = journal(&*store, &id).await;
         assert_eq!(events.last().unwrap().event.kind(), "closed");
         let end = recorded.of(HookEvent::SessionEnd);

@@ -8,8 +8,8 @@ use robota_core::event::Durability;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore as _, LostReason};
 use robota_store::{PostgresStore, SqlOptions};
-use robota_testkit::postgres::{Cut, PostgresServer, Proxy};
-use robota_testkit::store_suite::{Made, events};
+use robota_testkit::postgres::{CutPoint, PostgresServer, Proxy};
+use robota_testkit::store_suite::{TestStore, events};
 use tokio_postgres::NoTls;
 
 /// Starts a server; prints why if there is none.
@@ -25,7 +25,7 @@ fn server() -> Option<PostgresServer> {
 async fn kode_12_every_case_of_the_suite() {
     let Some(server) = server() else { return };
     let make =
-        async || Made::new(PostgresStore::connect(&server.database().unwrap()).await.unwrap());
+        async || TestStore::new(PostgresStore::connect(&server.database().unwrap()).await.unwrap());
     robota_testkit::store_suite!(@list all make);
 }
 
@@ -155,7 +155,7 @@ async fn kode_12_a_connection_failure_around_any_commit_loses_and_repeats_nothin
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let direct = PostgresStore::connect_at(&address, quiet()).await.unwrap();
-    for cut in [Cut::BeforeCommit, Cut::AfterCommit] {
+    for cut in [CutPoint::BeforeCommit, CutPoint::AfterCommit] {
         for count in [1, 3] {
             for nth in 1.. {
                 let (proxy, address) = Proxy::new(&address).unwrap();
@@ -192,7 +192,7 @@ async fn kode_12_a_lease_whose_grant_was_not_acknowledged_counts_as_ended() {
     let locked = |error: JournalError| {
         assert!(matches!(error, JournalError::Locked { .. }), "{error}");
     };
-    proxy.cut(1, 1, Cut::AfterCommit);
+    proxy.cut(1, 1, CutPoint::AfterCommit);
     unheard(store.create(&session).await.err().unwrap());
     locked(other.create(&session).await.err().unwrap());
     let mut journal = store.create(&session).await.unwrap();
@@ -200,7 +200,7 @@ async fn kode_12_a_lease_whose_grant_was_not_acknowledged_counts_as_ended() {
     drop(journal);
     drop(store.open(&session).await.unwrap());
     // The next commit is the release; the one after it grants the lease.
-    proxy.cut(2, 1, Cut::AfterCommit);
+    proxy.cut(2, 1, CutPoint::AfterCommit);
     unheard(store.open(&session).await.err().unwrap());
     locked(other.open(&session).await.err().unwrap());
     let mut journal = store.open(&session).await.unwrap();

@@ -5,12 +5,12 @@ mod leases;
 mod version1;
 
 use robota_store::{SqlOptions, SqliteStore};
-use robota_testkit::store_suite::Made;
+use robota_testkit::store_suite::TestStore;
 
-async fn make() -> Made {
+async fn make() -> TestStore {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("sessions.db")).await.unwrap();
-    Made::keeping(store, folder)
+    TestStore::with_guard(store, folder)
 }
 
 robota_testkit::store_suite!(make);

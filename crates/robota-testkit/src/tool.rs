@@ -16,7 +16,7 @@ use crate::lock;
 
 type Body = dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
-/// A tool that is a function. Clones are the same tool.
+/// A tool that calls a function and records its inputs. Clones share the record.
 #[derive(Clone)]
 pub struct FnTool {
     spec: ToolSpec,
@@ -24,7 +24,7 @@ pub struct FnTool {
     inputs: Arc<Mutex<Vec<Value>>>,
 }
 
-/// A tool that runs `body`. It takes any arguments, unless [`FnTool::schema`] says otherwise.
+/// Creates a tool that runs `body`. It accepts any arguments, unless [`FnTool::schema`] is set.
 pub fn fn_tool<F, R>(
     name: &str,
     class: Class,
@@ -39,14 +39,14 @@ where
 }
 
 impl FnTool {
-    /// The same tool for arguments of that JSON Schema.
+    /// Sets the JSON Schema of the arguments.
     #[must_use]
     pub fn schema(mut self, schema: Value) -> Self {
         self.spec.input_schema = schema;
         self
     }
 
-    /// The arguments of every call that ran, in order.
+    /// Returns the arguments of every call that ran, in order.
     #[must_use]
     pub fn inputs(&self) -> Vec<Value> {
         lock(&self.inputs).clone()
@@ -65,13 +65,13 @@ impl Tool for FnTool {
     }
 }
 
-/// A tool that panics.
+/// A tool that panics when it runs.
 #[derive(Debug, Clone)]
 pub struct PanickingTool {
     spec: ToolSpec,
 }
 
-/// A tool that panics whenever it runs.
+/// Creates a tool that panics whenever it runs.
 #[must_use]
 pub fn panicking_tool(name: &str, class: Class) -> PanickingTool {
     PanickingTool { spec: spec(name, class) }
@@ -83,9 +83,9 @@ impl Tool for PanickingTool {
         &self.spec
     }
 
-    #[expect(clippy::panic, reason = "that is what it is for")]
+    #[expect(clippy::panic, reason = "the tool exists to panic")]
     async fn run(&self, _input: Value, _context: ToolContext) -> ToolOutcome {
-        panic!("{} panics, as the test wants", self.spec.name)
+        panic!("{} panics, as the test requested", self.spec.name)
     }
 }
 

@@ -166,7 +166,7 @@ async fn model(wish: Wish<'_>, setup: &Setup, limit: Duration) -> Check {
     let Some(service) = chosen.service else {
         return Check::new("model", Health::Ok, "played from a script");
     };
-    let name = format!("{} at {}, by {}", chosen.model, service.http.place(), service.because);
+    let name = format!("{} at {}, by {}", chosen.model, service.http.address(), service.because);
     let probe = match tokio::time::timeout(limit, service.http.probe(&chosen.model)).await {
         Ok(Ok(probe)) => probe,
         Ok(Err(error)) => {

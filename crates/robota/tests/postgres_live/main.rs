@@ -10,7 +10,7 @@ use robota_core::journal::JournalStore as _;
 use robota_core::scripted::{Answer, Script};
 use robota_session::{EventFilter, SessionError, StartAt};
 use robota_store::SqlOptions;
-use robota_testkit::postgres::Cut;
+use robota_testkit::postgres::CutPoint;
 use scene::{Scene, assert_clear, quiet, retries, script, server};
 
 /// One cut is repaired by the store, more of them by the session's retries.
@@ -18,7 +18,7 @@ use scene::{Scene, assert_clear, quiet, retries, script, server};
 async fn sess_08_kode_12_a_live_session_heals_whichever_commit_is_cut() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let every = async |cut: Cut, count: u64| {
+    let every = async |cut: CutPoint, count: u64| {
         for nth in 1.. {
             let scene = Scene::new(&address, script(2), quiet(), retries(4, 1)).await;
             let id = format!("{cut:?}-{count}-{nth}");
@@ -35,10 +35,10 @@ async fn sess_08_kode_12_a_live_session_heals_whichever_commit_is_cut() {
         }
     };
     tokio::join!(
-        every(Cut::BeforeCommit, 1),
-        every(Cut::AfterCommit, 1),
-        every(Cut::BeforeCommit, 4),
-        every(Cut::AfterCommit, 4),
+        every(CutPoint::BeforeCommit, 1),
+        every(CutPoint::AfterCommit, 1),
+        every(CutPoint::BeforeCommit, 4),
+        every(CutPoint::AfterCommit, 4),
     );
 }
 
@@ -49,7 +49,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
     const CUTS: u64 = 6;
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let every = async |cut: Cut| {
+    let every = async |cut: CutPoint| {
         let mut failures = 0;
         for nth in 1.. {
             let scene = Scene::new(&address, script(9), quiet(), retries(1, 1)).await;
@@ -71,7 +71,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
             let cut = scene.proxy.cuts();
             if cut < CUTS {
                 // The cuts would hit the end of the session too.
-                scene.proxy.cut(u64::MAX / 2, 0, Cut::BeforeCommit);
+                scene.proxy.cut(u64::MAX / 2, 0, CutPoint::BeforeCommit);
             }
             scene.end(live).await;
             if cut == 0 {
@@ -81,7 +81,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
         }
         assert!(failures > 20, "{failures} failures");
     };
-    tokio::join!(every(Cut::BeforeCommit), every(Cut::AfterCommit));
+    tokio::join!(every(CutPoint::BeforeCommit), every(CutPoint::AfterCommit));
 }
 
 /// The server crashes in the middle of an answer and forgets what it did not sync. The session did

@@ -1,4 +1,4 @@
-//! The models a provider offers, and how fresh that list is.
+//! The models of a provider, and the origin of that list.
 
 use std::collections::BTreeSet;
 
@@ -8,45 +8,45 @@ use robota_core::error::ErrorData;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How fresh a list of models is.
+/// How current a list of models is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CatalogueStatus {
-    /// The provider was asked just now.
+    /// The service returned the list just now.
     Live,
-    /// Made by a tool from the provider's own data.
+    /// A tool generated the list from the provider's own data.
     Generated,
-    /// Written down at some time; may be stale.
+    /// The list was written by hand or built in, and may be outdated.
     Fallback,
     /// There is no list.
     #[default]
     Unavailable,
 }
 
-/// One model a provider offers.
+/// One model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelEntry {
-    /// The id to send.
+    /// The model id to send in requests.
     pub id: String,
-    /// The name for people; absent when the id is all there is.
+    /// The name to show to people; absent if only the id is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Where it stands.
+    /// Whether the model is a preview, active, legacy, deprecated or retired.
     #[serde(default)]
     pub lifecycle: Lifecycle,
-    /// What it can do, as far as the provider says.
+    /// What the model supports, as far as the provider says.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
-    /// How many tokens fit, where the provider says; beats the built-in catalogue.
+    /// The context window in tokens, if the provider says; overrides the built-in catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// How many tokens one answer may have, where the provider says.
+    /// The most output tokens of one answer, if the provider says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
 }
 
 impl ModelEntry {
-    /// A model of which only the id is known.
+    /// Creates an entry of which only the id is known.
     pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -58,39 +58,39 @@ impl ModelEntry {
         }
     }
 
-    /// The name for people.
+    /// Returns the name to show to people: the name, otherwise the id.
     #[must_use]
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)
     }
 }
 
-/// The models of a provider, with where the list comes from.
+/// The models of a provider and the origin of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ModelCatalogue {
-    /// Where the list comes from, for people: "built in", "the models endpoint".
+    /// The origin of the list, for people: "built in", "the models endpoint".
     pub source: String,
-    /// How fresh it is.
+    /// How current the list is.
     pub status: CatalogueStatus,
-    /// When somebody last checked it; absent when nobody says.
+    /// The date of the last manual check; absent if the list was not checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub verified_at: Option<Date>,
-    /// The page it was taken from.
+    /// The page the list was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_url: Option<String>,
-    /// The models.
+    /// The models, in the order of the source.
     #[serde(default)]
     pub entries: Vec<ModelEntry>,
 }
 
 impl ModelCatalogue {
-    /// The models a user should be offered.
+    /// Returns the models to offer to a user.
     pub fn selectable(&self) -> impl Iterator<Item = &ModelEntry> {
         self.entries.iter().filter(|entry| entry.lifecycle.selectable())
     }
 
-    /// The list as what it is after a failed refresh: a fallback, or nothing.
+    /// Marks the list as a fallback after a failed refresh, or as unavailable if it is empty.
     #[must_use]
     pub(super) fn into_fallback(mut self) -> Self {
         self.status = if self.entries.is_empty() {
@@ -102,11 +102,11 @@ impl ModelCatalogue {
     }
 }
 
-/// What came of asking for the models.
+/// The result of [`refresh_models`](super::ProviderDefinition::refresh_models).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refreshed {
-    /// The models: fresh ones, or those known without asking.
+    /// The models from the service, or those that are known without a request.
     pub models: ModelCatalogue,
-    /// Why they are not fresh, when asking failed.
+    /// Why the service's list is missing, if the request failed.
     pub error: Option<ErrorData>,
 }

@@ -1,4 +1,4 @@
-//! The world around a turn, as far as the machine can tell: a driver that does nothing.
+//! A driver that performs no effects, for fuzzing the turn machine.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use robota_core::provider::{Delta, StopReason};
 use robota_core::state::State;
 use robota_core::turn::{Effect, Env, Input, Target, Turn, TurnFacts, TurnInput, TurnRules};
 
-/// More steps than a turn that ends can take once nobody talks nonsense.
-const PATIENCE: usize = 20_000;
+/// More steps than a turn can take to end once it gets only valid inputs.
+const MAX_STEPS: usize = 20_000;
 
-pub(super) struct World {
+pub(super) struct FakeDriver {
     turn: Turn,
     state: State,
     ids: CountingIds,
     elapsed: Duration,
-    /// What the driver itself has to say, in order.
+    /// Inputs that the driver itself produced, in order.
     inputs: VecDeque<Input>,
-    /// What was started and has not ended.
-    open: Vec<Open>,
-    seen: Vec<CallId>,
-    fail: bool,
-    broken: bool,
+    /// Effects that have started and not ended.
+    pending: Vec<Pending>,
+    calls: Vec<CallId>,
+    fail_next: bool,
+    failed: bool,
     reports: u32,
 }
 
-/// Something that was started.
+/// An effect that has started.
 #[derive(Debug, Clone, PartialEq)]
-enum Open {
+enum Pending {
     Model,
     Judge(CallId),
     Tool(CallId),
@@ -45,52 +45,52 @@ enum Open {
     Wait,
 }
 
-impl World {
+impl FakeDriver {
     pub(super) fn new(rules: TurnRules, facts: TurnFacts, input: TurnInput) -> Self {
         let (state, ids) = (State::default(), CountingIds::default());
         let env = Env { state: &state, ids: &ids, elapsed: Duration::ZERO };
         let (turn, effects) = Turn::start(rules, facts, input, &env);
-        let mut world = Self {
+        let mut driver = Self {
             turn,
             state,
             ids,
             elapsed: Duration::ZERO,
             inputs: VecDeque::new(),
-            open: Vec::new(),
-            seen: Vec::new(),
-            fail: false,
-            broken: false,
+            pending: Vec::new(),
+            calls: Vec::new(),
+            fail_next: false,
+            failed: false,
             reports: 0,
         };
-        world.perform(effects);
-        world
+        driver.perform(effects);
+        driver
     }
 
     pub(super) fn ids(&self) -> &dyn Ids {
         &self.ids
     }
 
-    pub(super) fn pass(&mut self, time: Duration) {
+    pub(super) fn advance_time(&mut self, time: Duration) {
         self.elapsed += time;
     }
 
     pub(super) fn fail_next_append(&mut self) {
-        self.fail = true;
+        self.fail_next = true;
     }
 
-    /// A call that was asked for, or one that never was.
-    pub(super) fn some_call(&self, bytes: &mut Bytes<'_>) -> CallId {
-        let at = bytes.pick(self.seen.len() + 1);
-        self.seen.get(at).cloned().unwrap_or_else(|| CallId::from("nobody's"))
+    /// Returns a call that was requested, or an unknown one.
+    pub(super) fn pick_call(&self, bytes: &mut Bytes<'_>) -> CallId {
+        let at = bytes.pick(self.calls.len() + 1);
+        self.calls.get(at).cloned().unwrap_or_else(|| CallId::from("unknown"))
     }
 
-    pub(super) fn some_user_message(&self, bytes: &mut Bytes<'_>) -> Option<MessageId> {
+    pub(super) fn pick_user_message(&self, bytes: &mut Bytes<'_>) -> Option<MessageId> {
         let at = bytes.pick(self.state.view.messages.len() + 1);
         let message = self.state.view.messages.get(at)?;
         (message.role() == Role::User).then(|| message.id.clone())
     }
 
-    /// An input is sent for the next round.
+    /// Accepts an input for the next round.
     pub(super) fn accept(&mut self, input: String, content: Vec<Block>) {
         if !self.turn.is_finished() {
             let (delivery, metadata) = (Delivery::NextRound, serde_json::Map::new());
@@ -99,97 +99,105 @@ impl World {
         }
     }
 
-    pub(super) fn tell(&mut self, input: Input) {
+    pub(super) fn send(&mut self, input: Input) {
         let env = Env { state: &self.state, ids: &self.ids, elapsed: self.elapsed };
         let was_finished = self.turn.is_finished();
         let effects = self.turn.on(input, &env);
-        assert!(!was_finished || effects.is_empty(), "nothing follows the end: {effects:?}");
+        assert!(!was_finished || effects.is_empty(), "no effects after the end: {effects:?}");
         self.perform(effects);
     }
 
-    /// The machine is plain data.
-    pub(super) fn write_down_and_read_back(&mut self) {
-        let written = serde_json::to_value(&self.turn).expect("a turn can be written");
-        self.turn = serde_json::from_value(written.clone()).expect("a turn can be read");
-        let again = serde_json::to_value(&self.turn).expect("a turn can be written");
-        assert_eq!(again, written);
+    /// Serialises and deserialises the machine, which is plain data.
+    pub(super) fn round_trip_turn(&mut self) {
+        let encoded = serde_json::to_value(&self.turn).expect("a turn can be serialised");
+        self.turn = serde_json::from_value(encoded.clone()).expect("a turn can be deserialised");
+        let encoded_again = serde_json::to_value(&self.turn).expect("a turn can be serialised");
+        assert_eq!(encoded_again, encoded);
     }
 
-    /// What was started ends, or goes on: the driver's own word first, as in the driver.
+    /// Ends or advances a started effect. The driver's own inputs come first, as in the real
+    /// driver.
     pub(super) fn answer(&mut self, bytes: &mut Bytes<'_>) {
         let input = match self.inputs.pop_front() {
             Some(input) => input,
-            None if self.open.is_empty() => return,
+            None if self.pending.is_empty() => return,
             None => {
-                let at = bytes.pick(self.open.len());
+                let at = bytes.pick(self.pending.len());
                 self.end(at, bytes)
             }
         };
-        self.tell(input);
+        self.send(input);
     }
 
     fn end(&mut self, at: usize, bytes: &mut Bytes<'_>) -> Input {
-        if self.open[at] == Open::Model && bytes.pick(4) != 3 {
+        if self.pending[at] == Pending::Model && bytes.pick(4) != 3 {
             let delta = delta(bytes);
             if matches!(delta, Delta::End(_)) {
-                self.open.remove(at);
+                self.pending.remove(at);
             }
             return Input::Delta(delta);
         }
-        match self.open.remove(at) {
-            Open::Model => Input::ModelFailed(failure(bytes)),
-            Open::Judge(call) => Input::Judged { call, judged: judged(bytes) },
-            Open::Tool(call) => {
+        match self.pending.remove(at) {
+            Pending::Model => Input::ModelFailed(failure(bytes)),
+            Pending::Judge(call) => Input::Judged { call, judged: judged(bytes) },
+            Pending::Tool(call) => {
                 let (outcome, duration) = (outcome(bytes), Duration::ZERO);
                 Input::ToolFinished { call, outcome, duration }
             }
-            Open::Question(call) => Input::Answered { call, answer: answer(bytes) },
-            Open::Hook(call) => Input::Hooked { call, reply: hook_reply(bytes) },
-            Open::Compaction => Input::Compacted(compaction(bytes, self)),
-            Open::Wait => Input::WaitOver,
+            Pending::Question(call) => Input::Answered { call, answer: answer(bytes) },
+            Pending::Hook(call) => Input::Hooked { call, reply: hook_reply(bytes) },
+            Pending::Compaction => Input::Compacted(compaction(bytes, self)),
+            Pending::Wait => Input::WaitOver,
         }
     }
 
-    /// From here on everybody is honest, the model says it is done, and hooks say nothing.
-    pub(super) fn run_to_the_end(&mut self) {
-        for _ in 0..PATIENCE {
+    /// Sends only valid inputs from here on; the model ends its answer, and hooks change nothing.
+    pub(super) fn run_to_end(&mut self) {
+        for _ in 0..MAX_STEPS {
             if self.turn.is_finished() {
                 return;
             }
-            let silence = &mut Bytes::new(&[]);
+            let no_bytes = &mut Bytes::new(&[]);
             let input = match self.inputs.pop_front() {
                 Some(input) => input,
-                None if self.open.is_empty() => break,
-                None if self.open[0] == Open::Model => {
-                    self.open.remove(0);
+                None if self.pending.is_empty() => break,
+                None if self.pending[0] == Pending::Model => {
+                    self.pending.remove(0);
                     Input::Delta(Delta::End(StopReason::EndTurn))
                 }
-                None => self.end(0, silence),
+                None => self.end(0, no_bytes),
             };
-            self.tell(input);
+            self.send(input);
         }
-        assert!(self.turn.is_finished(), "the turn waits for nothing: {:?}", self.turn);
+        assert!(
+            self.turn.is_finished(),
+            "the turn waits without a pending effect: {:?}",
+            self.turn
+        );
     }
 
-    /// What holds at the end, whatever was said.
+    /// Checks what must hold at the end of every turn.
     pub(super) fn check(&self) {
         assert_eq!(self.reports, 1, "one report");
-        assert_eq!(self.state.turn, None, "the journal says that it is over");
-        let mut owed: Vec<&CallId> = Vec::new();
+        assert_eq!(self.state.turn, None, "the journal records the end of the turn");
+        let mut unanswered: Vec<&CallId> = Vec::new();
         for message in self.state.view.messages.iter() {
             let results: Vec<_> = message.tool_results().map(|result| &result.call).collect();
-            assert_eq!(results, owed, "one result for each call, in order, right after it");
-            owed = message.tool_uses().map(|tool_use| &tool_use.call).collect();
+            assert_eq!(
+                results, unanswered,
+                "one result for each call, in order, directly after it"
+            );
+            unanswered = message.tool_uses().map(|tool_use| &tool_use.call).collect();
         }
-        assert!(owed.is_empty(), "no result for {owed:?}");
+        assert!(unanswered.is_empty(), "no result for {unanswered:?}");
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
         let mut effects = effects.into_iter();
         while let Some(effect) = effects.next() {
             match effect {
-                Effect::Append(events) if self.fail && !self.broken => {
-                    (self.fail, self.broken) = (false, true);
+                Effect::Append(events) if self.fail_next && !self.failed => {
+                    (self.fail_next, self.failed) = (false, true);
                     self.fold(events);
                     self.append_failed(effects.collect());
                     return;
@@ -200,19 +208,19 @@ impl World {
                 }
                 Effect::Finish(_) => self.reports += 1,
                 Effect::Cancel(target) => self.cancel(&target),
-                _ if self.broken => {}
-                Effect::CallModel(_) => self.open.push(Open::Model),
+                _ if self.failed => {}
+                Effect::CallModel(_) => self.pending.push(Pending::Model),
                 Effect::Judge(tool_use) => {
-                    self.seen.push(tool_use.call.clone());
-                    self.open.push(Open::Judge(tool_use.call));
+                    self.calls.push(tool_use.call.clone());
+                    self.pending.push(Pending::Judge(tool_use.call));
                 }
-                Effect::RunTool { tool_use, .. } => self.open.push(Open::Tool(tool_use.call)),
+                Effect::RunTool { tool_use, .. } => self.pending.push(Pending::Tool(tool_use.call)),
                 Effect::AskPermission(question) => {
-                    self.open.push(Open::Question(question.call.call));
+                    self.pending.push(Pending::Question(question.call.call));
                 }
-                Effect::RunHook(input) => self.open.push(Open::Hook(input.call().cloned())),
-                Effect::Compact => self.open.push(Open::Compaction),
-                Effect::Wait(_) => self.open.push(Open::Wait),
+                Effect::RunHook(input) => self.pending.push(Pending::Hook(input.call().cloned())),
+                Effect::Compact => self.pending.push(Pending::Compaction),
+                Effect::Wait(_) => self.pending.push(Pending::Wait),
             }
         }
     }
@@ -228,13 +236,13 @@ impl World {
     }
 
     fn cancel(&mut self, target: &Target) {
-        self.open.retain(|open| match (target, open) {
-            (Target::Model, Open::Model)
-            | (Target::Compaction, Open::Compaction)
-            | (Target::Wait, Open::Wait) => false,
-            (Target::Question(call), Open::Question(of)) => call != of,
-            (Target::Hook(call), Open::Hook(of)) => call != of,
-            // A tool that is told to stop still says how it ended.
+        self.pending.retain(|pending| match (target, pending) {
+            (Target::Model, Pending::Model)
+            | (Target::Compaction, Pending::Compaction)
+            | (Target::Wait, Pending::Wait) => false,
+            (Target::Question(call), Pending::Question(of)) => call != of,
+            (Target::Hook(call), Pending::Hook(of)) => call != of,
+            // A cancelled tool still reports its outcome.
             _ => true,
         });
     }

@@ -1,22 +1,22 @@
-//! Values in few words, by their shape: a new event needs nothing here to be readable.
+//! Short forms of values, chosen by their shape, so that new events are readable without changes.
 
 use serde_json::{Map, Value};
 
 use super::Names;
 
 /// The most characters of a text that are shown.
-const SHOWN: usize = 80;
+const MAX_SHOWN: usize = 80;
 
-/// One field of an event; none when there is nothing to see.
+/// Renders one field of an event; returns `None` if it is empty.
 pub(super) fn field(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String> {
-    if key == "duration_ms" || is_nothing(value) {
+    if key == "duration_ms" || is_empty_value(value) {
         return None;
     }
     if let Some(ids) = ids(kind, key, value, names) {
         return Some(ids);
     }
     Some(match value {
-        Value::Object(object) => match known(object, names) {
+        Value::Object(object) => match short_object(object, names) {
             Some(text) => text,
             None => format!("{key}={}", value_text(value, names)),
         },
@@ -26,7 +26,7 @@ pub(super) fn field(kind: &str, key: &str, value: &Value, names: &mut Names) -> 
     })
 }
 
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::String(text) => text.is_empty(),
@@ -36,13 +36,13 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Ids are told by the key they stand under.
+/// Renders ids, which are recognised by their key.
 fn ids(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String> {
     let what = match key {
         "call" | "calls" | "sealed" => "call",
         "message" | "keep_from" => "msg",
         "session" | "child" => "session",
-        // There it is the arguments of a call.
+        // In these two events, `input` holds the arguments of a call.
         "input" if kind != "hook_finished" && kind != "tool_started" => "input",
         _ => return None,
     };
@@ -60,19 +60,19 @@ fn ids(kind: &str, key: &str, value: &Value, names: &mut Names) -> Option<String
 fn value_text(value: &Value, names: &mut Names) -> String {
     match value {
         Value::String(text) if is_hash(text) => names.short("sha", text),
-        Value::String(text) if is_word(text) => text.clone(),
+        Value::String(text) if is_plain_word(text) => text.clone(),
         Value::String(text) => quoted(text),
         Value::Array(list) => {
             let parts: Vec<String> = list.iter().map(|item| value_text(item, names)).collect();
             format!("[{}]", parts.join(", "))
         }
-        Value::Object(object) => known(object, names).unwrap_or_else(|| json(value)),
+        Value::Object(object) => short_object(object, names).unwrap_or_else(|| json(value)),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
 
-/// Objects that have a shorter form than JSON.
-fn known(object: &Map<String, Value>, names: &mut Names) -> Option<String> {
+/// Renders objects that have a shorter form than JSON.
+fn short_object(object: &Map<String, Value>, names: &mut Names) -> Option<String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let has = |keys: &[&str]| keys.iter().all(|key| object.contains_key(*key));
     if has(&["role", "content"]) {
@@ -84,16 +84,16 @@ fn known(object: &Map<String, Value>, names: &mut Names) -> Option<String> {
     }
     if has(&["call", "name", "content"]) {
         let call = names.short("call", text("call"));
-        let word = if object.contains_key("is_error") { "error" } else { "ok" };
-        return Some(format!("{call} {word} {}", contents(&object["content"], names)));
+        let label = if object.contains_key("is_error") { "error" } else { "ok" };
+        return Some(format!("{call} {label} {}", contents(&object["content"], names)));
     }
     if has(&["ok", "content"]) {
         return Some(outcome(object, names));
     }
     if has(&["kind", "message"]) {
-        let again =
+        let retryable =
             if object.get("retryable") == Some(&Value::Bool(true)) { " retryable" } else { "" };
-        return Some(format!("{}{again} {}", text("kind"), quoted(text("message"))));
+        return Some(format!("{}{retryable} {}", text("kind"), quoted(text("message"))));
     }
     if has(&["input_tokens", "output_tokens"]) {
         return Some(format!("usage={}+{}", object["input_tokens"], object["output_tokens"]));
@@ -129,13 +129,13 @@ fn message(object: &Map<String, Value>, names: &mut Names) -> String {
 }
 
 fn outcome(object: &Map<String, Value>, names: &mut Names) -> String {
-    let word = |key: &str| object.get(key).and_then(Value::as_str);
+    let label = |key: &str| object.get(key).and_then(Value::as_str);
     let mut out =
         if object["ok"] == Value::Bool(true) { "ok".to_owned() } else { "failed".to_owned() };
-    if let Some(code) = word("error_code") {
+    if let Some(code) = label("error_code") {
         out.push_str(&format!("({code})"));
     }
-    if let Some(ran) = word("ran").filter(|ran| *ran != "yes") {
+    if let Some(ran) = label("ran").filter(|ran| *ran != "yes") {
         out.push_str(&format!(" ran={ran}"));
     }
     out.push(' ');
@@ -143,7 +143,7 @@ fn outcome(object: &Map<String, Value>, names: &mut Names) -> String {
     out
 }
 
-/// One block needs no brackets.
+/// Renders content blocks; a single block has no brackets.
 fn contents(content: &Value, names: &mut Names) -> String {
     match content.as_array().map(Vec::as_slice) {
         Some([only]) => value_text(only, names),
@@ -155,12 +155,13 @@ fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn is_word(text: &str) -> bool {
-    text.len() <= SHOWN && text.chars().all(|char| char.is_alphanumeric() || "_-./:".contains(char))
+fn is_plain_word(text: &str) -> bool {
+    text.len() <= MAX_SHOWN
+        && text.chars().all(|char| char.is_alphanumeric() || "_-./:".contains(char))
 }
 
 fn quoted(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN) {
         None => format!("{text:?}"),
         Some((end, _)) => {
             format!("{:?}…+{}", &text[..end], text[end..].chars().count())
@@ -170,7 +171,7 @@ fn quoted(text: &str) -> String {
 
 fn json(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_SHOWN) {
         None => text,
         Some((end, _)) => format!("{}…+{}", &text[..end], text[end..].chars().count()),
     }

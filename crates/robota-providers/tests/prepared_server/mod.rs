@@ -1,4 +1,4 @@
-//! A server as small as can be: it answers one request after the other with what it was given.
+//! A minimal HTTP server that answers requests in order with prepared responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,20 +7,20 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc};
 
-/// What happens after the last chunk.
+/// What the server does after the last chunk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The answer is over, the connection stays.
+    /// Ends the response and keeps the connection open.
     Keep,
-    /// The answer is over, as the closed connection shows.
+    /// Ends the response by closing the connection.
     Close,
-    /// The connection is closed in the middle of the answer.
+    /// Closes the connection in the middle of the response.
     Drop,
-    /// Nothing, until the other side goes away.
+    /// Sends nothing more until the client disconnects.
     Hang,
 }
 
-/// One answer.
+/// One prepared response.
 #[derive(Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -40,7 +40,7 @@ impl Answer {
         }
     }
 
-    /// A whole body.
+    /// A complete body.
     pub(crate) fn body(status: u16, body: &str) -> Self {
         Self { status, headers: Vec::new(), chunks: vec![body.to_owned()], after: After::Keep }
     }
@@ -75,8 +75,8 @@ pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) connections: Arc<AtomicUsize>,
     received: Arc<Mutex<Vec<Received>>>,
-    /// Told when a hanging connection was closed by the other side.
-    pub(crate) gone: Arc<Notify>,
+    /// Notified when the client has closed a hanging connection.
+    pub(crate) disconnected: Arc<Notify>,
 }
 
 impl Server {
@@ -87,19 +87,19 @@ impl Server {
             url,
             connections: Arc::default(),
             received: Arc::default(),
-            gone: Arc::default(),
+            disconnected: Arc::default(),
         };
         let (give, take) = mpsc::unbounded_channel();
         for answer in answers {
             give.send(answer).unwrap();
         }
         let take = Arc::new(tokio::sync::Mutex::new(take));
-        let (connections, received, gone) =
-            (server.connections.clone(), server.received.clone(), server.gone.clone());
+        let (connections, received, disconnected) =
+            (server.connections.clone(), server.received.clone(), server.disconnected.clone());
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(socket, take.clone(), received.clone(), gone.clone()));
+                tokio::spawn(serve(socket, take.clone(), received.clone(), disconnected.clone()));
             }
         });
         server
@@ -116,7 +116,7 @@ async fn serve(
     mut socket: TcpStream,
     answers: Answers,
     received: Arc<Mutex<Vec<Received>>>,
-    gone: Arc<Notify>,
+    disconnected: Arc<Notify>,
 ) {
     let mut buffer = Vec::new();
     while let Some(request) = read_request(&mut socket, &mut buffer).await {
@@ -151,7 +151,7 @@ async fn serve(
             After::Hang => {
                 let mut byte = [0];
                 let _ = socket.read(&mut byte).await;
-                gone.notify_one();
+                disconnected.notify_one();
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! A conversation begun on one wire goes on on another.
+//! A conversation that was started on one wire continues on another.
 
 use robota_core::message::Cause;
 use robota_core::provider::{Delta, LeftOut};
@@ -7,7 +7,7 @@ use robota_core::streaming::StreamingAnswer;
 use super::*;
 use crate::fuzzing::read;
 
-/// An answer of each wire with everything that only it understands, as it came.
+/// An answer of each wire, with everything that only this wire understands, as it arrives.
 fn answers() -> Vec<(Wire, &'static str)> {
     vec![
         (
@@ -48,7 +48,7 @@ fn answers() -> Vec<(Wire, &'static str)> {
     ]
 }
 
-/// The conversation with that answer in it, its call answered.
+/// Returns the conversation with that answer in it and a result for its call.
 fn with_answer(wire: Wire, text: &str) -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let mut decoder = super::super::decoder(wire, &Quirks::default(), "model-1", &two_tools());
@@ -77,7 +77,7 @@ fn with_answer(wire: Wire, text: &str) -> Vec<Arc<Message>> {
 }
 
 #[tokio::test]
-async fn reasoning_goes_back_to_its_own_wire_and_model_only() {
+async fn reasoning_is_sent_back_only_to_its_own_wire_and_model() {
     let replay = Quirks {
         reasoning_replay: crate::profile::ReasoningReplay::ReasoningDetails,
         ..Quirks::default()
@@ -85,20 +85,20 @@ async fn reasoning_goes_back_to_its_own_wire_and_model_only() {
     for (from, answer) in answers() {
         let messages = with_answer(from, answer);
         for to in Wire::ALL {
-            let bench = Bench::quirks(to, replay.clone());
-            let same = String::from_utf8(bench.body(&request(&messages)).await.bytes).unwrap();
+            let encoder = TestEncoder::quirks(to, replay.clone());
+            let same = String::from_utf8(encoder.body(&request(&messages)).await.bytes).unwrap();
             let name = format!("{} -> {}", from.name(), to.name());
             assert_eq!(same.contains("SIGNED"), from == to, "{name}: {same}");
             let body =
-                bench.body(&ModelRequest { model: "other".into(), ..request(&messages) }).await;
+                encoder.body(&ModelRequest { model: "other".into(), ..request(&messages) }).await;
             let other = String::from_utf8(body.bytes).unwrap();
             assert!(!other.contains("SIGNED"), "{name}: {other}");
-            assert!(!body.left_out.is_empty(), "what is left out is told: {name}");
+            assert!(!body.left_out.is_empty(), "what is left out is reported: {name}");
         }
     }
 }
 
-/// The ids of calls and of results in a body, wherever the wire has them.
+/// Returns the ids of calls and of results in a body.
 fn ids_in(wire: Wire, body: &Value) -> (Vec<String>, Vec<String>) {
     let mut calls = Vec::new();
     let mut results = Vec::new();
@@ -152,7 +152,7 @@ fn ids_in(wire: Wire, body: &Value) -> (Vec<String>, Vec<String>) {
 }
 
 #[tokio::test]
-async fn core_17_ids_are_sent_back_as_they_came_unless_the_wire_refuses_them() {
+async fn core_17_ids_are_sent_back_unchanged_unless_the_wire_rejects_them() {
     let ids = CountingIds::default();
     let calls = [
         tool_use("c1", "call_0", "read", json!({})),
@@ -173,7 +173,7 @@ async fn core_17_ids_are_sent_back_as_they_came_unless_the_wire_refuses_them() {
     }
     let messages: Vec<_> = messages.into_iter().map(Arc::new).collect();
     for wire in Wire::ALL {
-        let body = Bench::new(wire).json(&request(&messages)).await;
+        let body = TestEncoder::new(wire).json(&request(&messages)).await;
         let (sent, answered) = ids_in(wire, &body);
         assert_eq!(sent.len(), 3);
         assert_eq!(sent, answered, "{}", wire.name());
@@ -192,14 +192,14 @@ async fn core_17_ids_are_sent_back_as_they_came_unless_the_wire_refuses_them() {
 #[tokio::test]
 async fn every_call_has_a_result_and_every_result_its_call() {
     let ids = CountingIds::default();
-    let lost = tool_use("c1", "toolu_lost", "read", json!({}));
+    let counts = tool_use("c1", "toolu_lost", "read", json!({}));
     let gone = tool_use("c9", "toolu_gone", "read", json!({}));
     let messages: Vec<_> = [
         Message::tool("t0".into(), vec![ToolResult::text(&gone, "whose?", false)]),
         Message::user(&ids, "go"),
         Message::assistant(
             &ids,
-            vec![Block::ToolUse(lost)],
+            vec![Block::ToolUse(counts)],
             MessageState::Interrupted(Cause::Crash),
         ),
         Message::user(&ids, "on"),
@@ -208,7 +208,7 @@ async fn every_call_has_a_result_and_every_result_its_call() {
     .map(Arc::new)
     .collect();
     for wire in Wire::ALL {
-        let body = Bench::new(wire).json(&request(&messages)).await;
+        let body = TestEncoder::new(wire).json(&request(&messages)).await;
         let (sent, answered) = ids_in(wire, &body);
         assert_eq!(sent.len(), 1, "{}", wire.name());
         assert_eq!(sent, answered, "{}", wire.name());
@@ -219,7 +219,7 @@ async fn every_call_has_a_result_and_every_result_its_call() {
 }
 
 #[tokio::test]
-async fn a_user_speaks_first_where_services_want_it() {
+async fn a_user_message_comes_first_where_required() {
     let ids = CountingIds::default();
     let messages: Vec<_> = [
         Message::assistant(&ids, "Where were we?", MessageState::Complete),
@@ -231,14 +231,14 @@ async fn a_user_speaks_first_where_services_want_it() {
     for (wire, list) in
         [(Wire::AnthropicMessages, "messages"), (Wire::GeminiGenerateContent, "contents")]
     {
-        let body = Bench::new(wire).json(&request(&messages)).await;
+        let body = TestEncoder::new(wire).json(&request(&messages)).await;
         assert_eq!(body[list][0]["role"], "user", "{}", wire.name());
         assert_eq!(body[list].as_array().unwrap().len(), 3);
     }
 }
 
 #[tokio::test]
-async fn odd_arguments_and_names_are_made_sendable() {
+async fn invalid_arguments_and_names_are_converted() {
     let ids = CountingIds::default();
     let mut cut = tool_use("c1", "toolu_1", "mcp.server/tool name", json!(null));
     cut.input = ToolInput::parse("{\"path\": ");
@@ -257,14 +257,14 @@ async fn odd_arguments_and_names_are_made_sendable() {
     .map(Arc::new)
     .collect();
     for wire in Wire::ALL {
-        let text = Bench::new(wire).json(&request(&messages)).await.to_string();
+        let text = TestEncoder::new(wire).json(&request(&messages)).await.to_string();
         assert!(text.contains("mcp_server_tool_name") && text.contains("unnamed"), "{text}");
         assert!(text.contains("invalid_json") && text.contains("value"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn attachments_that_are_missing_or_not_taken_become_words() {
+async fn missing_or_unsupported_attachments_become_text() {
     let ids = CountingIds::default();
     let messages = [Arc::new(Message::user(
         &ids,
@@ -274,15 +274,15 @@ async fn attachments_that_are_missing_or_not_taken_become_words() {
         ],
     ))];
     for wire in Wire::ALL {
-        let body = Bench::new(wire).body(&request(&messages)).await;
+        let body = TestEncoder::new(wire).body(&request(&messages)).await;
         let left_out = LeftOut { missing: 1, ..LeftOut::default() };
         assert_eq!(body.left_out, left_out, "{}", wire.name());
         assert!(String::from_utf8(body.bytes).unwrap().contains("[attachment not available"));
-        let blind = Bench::quirks(wire, Quirks { images: false, ..Quirks::default() });
+        let blind = TestEncoder::quirks(wire, Quirks { images: false, ..Quirks::default() });
         let body = blind.body(&request(&messages)).await;
         let left_out = LeftOut { attachments: 2, ..LeftOut::default() };
         assert_eq!(body.left_out, left_out);
-        // The second time the bytes are those of the first, and what they are without is too.
+        // The second time, the cached bytes and the cached counts are used.
         assert_eq!(blind.body(&request(&messages)).await.left_out, left_out);
         assert!(String::from_utf8(body.bytes).unwrap().contains("[image left out"));
     }

@@ -1,10 +1,9 @@
-//! What a kind of provider is, as data: how it is called, set up, asked for its models,
-//! tested and built.
+//! The data of one kind of provider: its names, set-up questions, models, probe and factory.
 //!
-//! Whoever knows a provider writes one [`ProviderDefinition`]; set-up, `/provider`, error
-//! texts and the settings loader work with a list of them and never with a provider's name.
-//! The definition is generic over what it builds, so that it can be written and tested
-//! without a provider.
+//! Each provider supplies one [`ProviderDefinition`]. Set-up, `/provider`, error messages and the
+//! settings loader work with a list of definitions and never depend on a provider's name. The
+//! definition is generic over what it builds, so that it can be written and tested without a
+//! provider.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -12,15 +11,15 @@
 //! use robota_core::provider::ProviderConfig;
 //! use robota_providers::{ProviderDefinition, find_definition, format_supported};
 //!
-//! // What it builds is a text here, and `dyn Provider` in earnest.
+//! // This example builds a text. Real definitions build a `dyn Provider`.
 //! let echo = ProviderDefinition::<str>::new("echo", "Echo", |config| {
 //!     Ok(Arc::from(config.provider_type.as_str()))
 //! });
 //! let definitions = [echo.alias("parrot")];
-//! let found = find_definition(&definitions, "Parrot").ok_or("not there")?;
+//! let definition = find_definition(&definitions, "Parrot").ok_or("not found")?;
 //! let config =
 //!     ProviderConfig { api_key: Some(Secret::new("k-1")), ..ProviderConfig::new("echo") };
-//! assert_eq!(&*found.create(&config)?, "echo");
+//! assert_eq!(&*definition.create(&config)?, "echo");
 //! assert_eq!(format_supported(&definitions), "echo (parrot)");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -41,69 +40,69 @@ mod setup;
 pub use models::{CatalogueStatus, ModelCatalogue, ModelEntry, Refreshed};
 pub use setup::{CredentialRequirement, HelpLink, HelpLinkKind, SetupField, SetupPrompt};
 
-/// Builds the provider from its settings. Does no I/O: reaching the service is the probe's.
+/// Builds the provider from its settings. It does no I/O; only the probe contacts the service.
 pub type Factory<P> = Arc<dyn Fn(&ProviderConfig) -> Result<Arc<P>, ErrorData> + Send + Sync>;
 
-/// Asks the provider which models there are.
+/// Asks the service for its list of models.
 pub type RefreshHook = Arc<
     dyn Fn(ProviderConfig) -> BoxFuture<'static, Result<ModelCatalogue, ErrorData>> + Send + Sync,
 >;
 
-/// Asks the provider whether these settings work.
+/// Asks the service whether these settings work.
 pub type ProbeHook =
     Arc<dyn Fn(ProviderConfig) -> BoxFuture<'static, Result<ProbeReport, ErrorData>> + Send + Sync>;
 
-/// What settings say when they say nothing.
+/// The values that apply when the settings do not set them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProviderDefaults {
-    /// The model.
+    /// The model to use.
     pub model: Option<String>,
-    /// Where the service is.
+    /// The base URL of the service.
     pub base_url: Option<String>,
-    /// The environment variables that may hold the key, the preferred one first.
+    /// The environment variables that may hold the key, in order of preference.
     pub api_key_env: Vec<String>,
-    /// How long a request may take.
+    /// The time limit of one request.
     pub timeout: Option<Duration>,
 }
 
-/// What a probe that reached the service found.
+/// The result of a probe that reached the service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeReport {
-    /// What it found, for people.
+    /// A one-line summary for people.
     pub message: String,
-    /// The model that answered, when one was asked.
+    /// The model that answered; `None` if the probe called no model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
-/// A kind of provider: plain data, and hooks for what data cannot do.
+/// A kind of provider: plain data, with hooks for what needs code.
 pub struct ProviderDefinition<P: ?Sized> {
-    /// Its name in settings.
+    /// The `type` of the provider in the settings.
     pub provider_type: String,
-    /// Other names it is found by.
+    /// Other names that [`find_definition`] accepts.
     pub aliases: Vec<String>,
-    /// Its name for people.
+    /// The name to show to people.
     pub display_name: String,
-    /// What holds when settings say nothing.
+    /// The values that apply when the settings do not set them.
     pub defaults: ProviderDefaults,
-    /// What set-up asks, in this order.
+    /// The questions of set-up, in order.
     pub setup: Vec<SetupPrompt>,
-    /// Where people get a key and read on.
+    /// Pages where people get a key and documentation.
     pub help_links: Vec<HelpLink>,
-    /// Whether it needs a key.
+    /// Whether the provider needs a key.
     pub credential: CredentialRequirement,
-    /// The models known without asking.
+    /// The models that are known without a request.
     pub models: ModelCatalogue,
-    /// Asks for the models, where the provider can tell.
+    /// Requests the list of models; `None` if the service has no such list.
     pub refresh: Option<RefreshHook>,
-    /// Tests settings, where that is possible.
+    /// Tests settings; `None` if the provider has no test.
     pub probe: Option<ProbeHook>,
     /// Builds the provider.
     pub factory: Factory<P>,
 }
 
 impl<P: ?Sized> ProviderDefinition<P> {
-    /// A definition with nothing but its names and its factory; it needs a key.
+    /// Creates a definition that has only names and a factory, and requires a key.
     pub fn new(
         provider_type: impl Into<String>,
         display_name: impl Into<String>,
@@ -124,28 +123,28 @@ impl<P: ?Sized> ProviderDefinition<P> {
         }
     }
 
-    /// The same definition with one more name to be found by.
+    /// Adds an alias.
     #[must_use]
     pub fn alias(mut self, alias: impl Into<String>) -> Self {
         self.aliases.push(alias.into());
         self
     }
 
-    /// Whether this is its type.
+    /// Returns whether `name` is the type of this provider, ignoring ASCII case.
     #[must_use]
     pub fn is_type(&self, name: &str) -> bool {
         self.provider_type.eq_ignore_ascii_case(name.trim())
     }
 
-    /// Whether this is its type or one of its aliases, in any case.
+    /// Returns whether `name` is the type or an alias of this provider, ignoring ASCII case.
     #[must_use]
-    pub fn answers_to(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         self.is_type(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name.trim()))
     }
 
-    /// The link that helps best with set-up: to a key, else to a console, else to the
-    /// official pages.
+    /// Returns the most useful link for set-up: the page for keys, otherwise the console, otherwise
+    /// the official pages.
     #[must_use]
     pub fn preferred_help_link(&self) -> Option<&HelpLink> {
         HelpLinkKind::PREFERENCE
@@ -153,8 +152,8 @@ impl<P: ?Sized> ProviderDefinition<P> {
             .find_map(|kind| self.help_links.iter().find(|link| link.kind == *kind))
     }
 
-    /// The settings with the gaps filled from the defaults. A key is not filled in: looking
-    /// into the environment is not for this crate.
+    /// Returns the settings with missing values filled from the defaults. The key is not filled in,
+    /// because this crate does not read the environment.
     #[must_use]
     pub fn with_defaults(&self, config: &ProviderConfig) -> ProviderConfig {
         let mut config = config.clone();
@@ -164,10 +163,10 @@ impl<P: ?Sized> ProviderDefinition<P> {
         config
     }
 
-    /// Builds the provider from settings, gaps filled from the defaults.
+    /// Builds the provider from the settings, with missing values filled from the defaults.
     ///
     /// # Errors
-    /// When a key is needed and missing, or the factory refuses.
+    /// When a required key is missing, or the factory fails.
     pub fn create(&self, config: &ProviderConfig) -> Result<Arc<P>, ErrorData> {
         let config = self.with_defaults(config);
         let has_key = config.api_key.as_ref().is_some_and(|key| !key.is_blank());
@@ -179,10 +178,10 @@ impl<P: ?Sized> ProviderDefinition<P> {
         }
     }
 
-    /// Tests settings.
+    /// Tests the settings against the service.
     ///
     /// # Errors
-    /// When they do not work, or this provider cannot be tested.
+    /// When the settings do not work, or this provider has no test.
     pub async fn probe(&self, config: &ProviderConfig) -> Result<ProbeReport, ErrorData> {
         match &self.probe {
             Some(probe) => probe(self.with_defaults(config)).await,
@@ -193,8 +192,8 @@ impl<P: ?Sized> ProviderDefinition<P> {
         }
     }
 
-    /// Asks for the models. When that fails, or nobody can be asked, the models known
-    /// without asking are returned, with the reason.
+    /// Requests the list of models. If the request fails, or the service has no list, returns the
+    /// models that are known without a request; after a failure with the error.
     pub async fn refresh_models(&self, config: &ProviderConfig) -> Refreshed {
         match &self.refresh {
             None => Refreshed { models: self.models.clone(), error: None },
@@ -208,12 +207,12 @@ impl<P: ?Sized> ProviderDefinition<P> {
     }
 
     fn missing_key(&self) -> ErrorData {
-        let mut ways = Vec::new();
+        let mut steps = Vec::new();
         if let Some(variable) = self.defaults.api_key_env.first() {
-            ways.push(format!("set the environment variable `{variable}`"));
+            steps.push(format!("set the environment variable `{variable}`"));
         }
-        ways.push("put `apiKey` into the provider's settings".to_owned());
-        let mut hint = ways.join(", or ");
+        steps.push("put `apiKey` into the provider's settings".to_owned());
+        let mut hint = steps.join(", or ");
         if let Some(link) = self.preferred_help_link() {
             hint.push_str(&format!("; {}: {}", link.label, link.url));
         }
@@ -225,7 +224,7 @@ impl<P: ?Sized> ProviderDefinition<P> {
     }
 }
 
-// By hand: derived, they would ask the product to be `Clone` and `Debug`.
+// Not derived: derives would require `P: Clone` and `P: Debug`.
 impl<P: ?Sized> Clone for ProviderDefinition<P> {
     fn clone(&self) -> Self {
         Self {
@@ -257,7 +256,7 @@ impl<P: ?Sized> fmt::Debug for ProviderDefinition<P> {
     }
 }
 
-/// The definition of this type or alias, in any case. A type wins over another's alias.
+/// Finds a definition by type or alias, ignoring ASCII case. A type takes precedence over an alias.
 #[must_use]
 pub fn find_definition<'a, P: ?Sized>(
     definitions: &'a [ProviderDefinition<P>],
@@ -266,13 +265,13 @@ pub fn find_definition<'a, P: ?Sized>(
     definitions
         .iter()
         .find(|definition| definition.is_type(name))
-        .or_else(|| definitions.iter().find(|definition| definition.answers_to(name)))
+        .or_else(|| definitions.iter().find(|definition| definition.matches_name(name)))
 }
 
-/// The definition of this type or alias.
+/// Finds a definition by type or alias, like [`find_definition`].
 ///
 /// # Errors
-/// When there is none; the error lists those there are.
+/// When no definition matches; the error lists the supported names.
 pub fn require_definition<'a, P: ?Sized>(
     definitions: &'a [ProviderDefinition<P>],
     name: &str,
@@ -287,7 +286,7 @@ pub fn require_definition<'a, P: ?Sized>(
     })
 }
 
-/// The types and aliases there are, for error texts: `alpha (a, al), beta`.
+/// Lists the supported types and aliases for error messages: `alpha (a, al), beta`.
 #[must_use]
 pub fn format_supported<P: ?Sized>(definitions: &[ProviderDefinition<P>]) -> String {
     let names: Vec<_> = definitions

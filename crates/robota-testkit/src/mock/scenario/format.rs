@@ -1,4 +1,4 @@
-//! How scenarios are written: the short forms, and which keys go together.
+//! The file format of scenarios: short forms, and which keys can be combined.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::{Call, Expect, Reply, Scenario, Search, Stall, Step, Tokens, When};
 use crate::mock::{Failure, Quirk};
 
-// Short forms are spelled out before they are read: a list of answers is a scenario, a text is
-// an answer, a word is a step.
+// Short forms are expanded before parsing: a list of answers is a scenario, a string is an answer,
+// a word is a step.
 
 impl<'de> Deserialize<'de> for Scenario {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -109,8 +109,8 @@ impl ReplyIn {
             return Err("an answer has `steps` or the short form, not both".to_owned());
         }
         let mut steps = self.steps.unwrap_or_default();
-        let thought = |thinking| Step::Thinking { thinking, signature: None, chunk: None };
-        steps.extend(self.thinking.map(thought));
+        let thinking_step = |thinking| Step::Thinking { thinking, signature: None, chunk: None };
+        steps.extend(self.thinking.map(thinking_step));
         steps.extend(self.text.map(|text| Step::Text { pieces: text.0, chunk: None, times: 1 }));
         for tool in self.tools.unwrap_or_default() {
             steps.push(tool.compile()?);
@@ -137,7 +137,7 @@ impl ReplyIn {
     }
 }
 
-/// Whether nothing can follow a step.
+/// Returns whether no step can follow this one.
 fn ends(step: &Step) -> bool {
     match step {
         Step::Error(_)
@@ -189,7 +189,7 @@ impl<'de> Deserialize<'de> for FailureIn {
     }
 }
 
-/// A tool call of the short form: its name, or a mapping.
+/// A tool call in the short form: its name, or a mapping.
 struct ToolIn(StepIn);
 
 impl<'de> Deserialize<'de> for ToolIn {
@@ -206,12 +206,12 @@ impl ToolIn {
     fn compile(self) -> Result<Step, String> {
         match Step::try_from(self.0)? {
             step @ Step::Tool(_) => Ok(step),
-            _ => Err("`tools` has tool calls only".to_owned()),
+            _ => Err("`tools` can contain tool calls only".to_owned()),
         }
     }
 }
 
-/// A step: one main key, and what belongs to it.
+/// A step: one main key and its options.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(super) struct StepIn {
@@ -247,14 +247,14 @@ pub(super) struct StepIn {
     bytes: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<StopReason>,
-    /// A step that is a word.
+    /// A step that is a single word.
     #[serde(skip_serializing_if = "Option::is_none")]
-    word: Option<Word>,
+    word: Option<WordStep>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum WordStep {
     Activity,
     Drop,
     Reset,
@@ -285,15 +285,15 @@ impl TryFrom<StepIn> for Step {
     type Error = String;
 
     fn try_from(step: StepIn) -> Result<Self, String> {
-        let mut found = Vec::new();
+        let mut steps = Vec::new();
         let StepIn { times, signature, input, raw, id, chunk, .. } = step;
         let call = input.is_some() || raw.is_some() || id.is_some();
         let signed = signature.is_some();
         if let Some(TextIn(pieces)) = step.text {
-            found.push(Self::Text { pieces, chunk, times: times.unwrap_or(1) });
+            steps.push(Self::Text { pieces, chunk, times: times.unwrap_or(1) });
         }
         if let Some(thinking) = step.thinking {
-            found.push(Self::Thinking { thinking, signature, chunk });
+            steps.push(Self::Thinking { thinking, signature, chunk });
         }
         if let Some(name) = step.tool {
             let input = match (input, raw) {
@@ -303,32 +303,32 @@ impl TryFrom<StepIn> for Step {
                 (Some(input), None) => ToolInput::Json(input),
                 (None, raw) => ToolInput::parse(&raw.unwrap_or_default()),
             };
-            found.push(Self::Tool(Call { name, input, id, chunk }));
+            steps.push(Self::Tool(Call { name, input, id, chunk }));
         }
-        found.extend(step.search.map(Self::Search));
-        found.extend(step.usage.map(Self::Usage));
-        found.extend(step.error.map(|failure| Self::Error(failure.0)));
-        found.extend(step.stall.map(Self::Stall));
-        found.extend(step.event.map(Self::Event));
-        found.extend(step.bytes.map(Self::Bytes));
-        found.extend(step.stop.map(Self::Stop));
-        found.extend(step.word.map(|word| match word {
-            Word::Activity => Self::Activity,
-            Word::Drop => Self::Drop,
-            Word::Reset => Self::Reset,
-            Word::Truncate => Self::Truncate,
-            Word::Close => Self::Close,
+        steps.extend(step.search.map(Self::Search));
+        steps.extend(step.usage.map(Self::Usage));
+        steps.extend(step.error.map(|failure| Self::Error(failure.0)));
+        steps.extend(step.stall.map(Self::Stall));
+        steps.extend(step.event.map(Self::Event));
+        steps.extend(step.bytes.map(Self::Bytes));
+        steps.extend(step.stop.map(Self::Stop));
+        steps.extend(step.word.map(|word| match word {
+            WordStep::Activity => Self::Activity,
+            WordStep::Drop => Self::Drop,
+            WordStep::Reset => Self::Reset,
+            WordStep::Truncate => Self::Truncate,
+            WordStep::Close => Self::Close,
         }));
-        match found.pop() {
-            Some(only) if found.is_empty() => {
+        match steps.pop() {
+            Some(only) if steps.is_empty() => {
                 let (tool, text) =
                     (matches!(only, Self::Tool(_)), matches!(only, Self::Text { .. }));
                 let thinking = matches!(only, Self::Thinking { .. });
-                let stray = (call && !tool)
+                let misplaced = (call && !tool)
                     || (signed && !thinking)
                     || (times.is_some() && !text)
                     || (chunk.is_some() && !(tool || text || thinking));
-                if stray {
+                if misplaced {
                     Err("a step has keys that belong to another kind".to_owned())
                 } else {
                     Ok(only)
@@ -365,13 +365,13 @@ impl From<Step> for StepIn {
             }
             Step::Search(search) => Self { search: Some(search), ..Self::default() },
             Step::Usage(usage) => Self { usage: Some(usage), ..Self::default() },
-            Step::Activity => word(Word::Activity),
+            Step::Activity => word(WordStep::Activity),
             Step::Stall(stall) => Self { stall: Some(stall), ..Self::default() },
             Step::Error(failure) => Self { error: Some(FailureIn(failure)), ..Self::default() },
-            Step::Drop => word(Word::Drop),
-            Step::Reset => word(Word::Reset),
-            Step::Truncate => word(Word::Truncate),
-            Step::Close => word(Word::Close),
+            Step::Drop => word(WordStep::Drop),
+            Step::Reset => word(WordStep::Reset),
+            Step::Truncate => word(WordStep::Truncate),
+            Step::Close => word(WordStep::Close),
             Step::Event(event) => Self { event: Some(event), ..Self::default() },
             Step::Bytes(bytes) => Self { bytes: Some(bytes), ..Self::default() },
             Step::Stop(stop) => Self { stop: Some(stop), ..Self::default() },

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Stands for a provider: not sized, neither `Clone` nor `Debug`.
+/// A product type that is unsized and neither `Clone` nor `Debug`, like `dyn Provider`.
 trait Product: Send + Sync {
     fn config(&self) -> &ProviderConfig;
 }
@@ -36,18 +36,19 @@ fn link(kind: HelpLinkKind, label: &str) -> HelpLink {
 #[test]
 fn core_05_found_by_type_or_alias_in_any_case() {
     let all = [definition("alpha").alias("al").alias("Beta"), definition("beta")];
-    let found = |name| find_definition(&all, name).map(|found| found.provider_type.as_str());
-    assert_eq!(found("alpha"), Some("alpha"));
-    assert_eq!(found("ALPHA"), Some("alpha"));
-    assert_eq!(found(" Al "), Some("alpha"));
-    // The type `beta` wins over the alias `Beta`, wherever it stands in the list.
-    assert_eq!(found("BETA"), Some("beta"));
-    assert_eq!(found("gamma"), None);
-    assert_eq!(found(""), None);
+    let type_of =
+        |name| find_definition(&all, name).map(|definition| definition.provider_type.as_str());
+    assert_eq!(type_of("alpha"), Some("alpha"));
+    assert_eq!(type_of("ALPHA"), Some("alpha"));
+    assert_eq!(type_of(" Al "), Some("alpha"));
+    // The type `beta` takes precedence over the alias `Beta`, wherever it is in the list.
+    assert_eq!(type_of("BETA"), Some("beta"));
+    assert_eq!(type_of("gamma"), None);
+    assert_eq!(type_of(""), None);
 }
 
 #[test]
-fn core_05_an_unknown_provider_is_told_which_there_are() {
+fn core_05_an_unknown_provider_error_lists_the_supported_ones() {
     let all = [definition("alpha").alias("al").alias("a"), definition("beta")];
     assert_eq!(format_supported(&all), "alpha (al, a), beta");
     let error = require_definition(&all, "gamma").unwrap_err();
@@ -62,7 +63,7 @@ fn core_05_an_unknown_provider_is_told_which_there_are() {
 }
 
 #[test]
-fn core_05_the_factory_gets_settings_with_defaults() {
+fn core_05_the_factory_receives_settings_with_defaults() {
     let mut definition = definition("alpha");
     definition.defaults = ProviderDefaults {
         model: Some("m-1".to_owned()),
@@ -81,11 +82,11 @@ fn core_05_the_factory_gets_settings_with_defaults() {
     assert_eq!(config.model.as_deref(), Some("m-1"));
     assert_eq!(config.base_url.as_deref(), Some("http://localhost:1"), "settings win");
     assert_eq!(config.timeout, Some(Duration::from_secs(60)));
-    assert_eq!(config.options, options, "passed through untouched");
+    assert_eq!(config.options, options, "passed through unchanged");
 }
 
 #[test]
-fn core_05_a_missing_key_stops_before_the_factory() {
+fn core_05_a_missing_key_fails_before_the_factory_runs() {
     let mut definition = Definition::new("alpha", "Alpha", |_| panic!("must not be reached"));
     definition.defaults.api_key_env = vec!["ALPHA_KEY".to_owned(), "OLD_KEY".to_owned()];
     definition.help_links = vec![link(HelpLinkKind::ApiKey, "keys")];
@@ -145,7 +146,7 @@ fn core_05_retired_models_are_not_offered() {
     assert_eq!(ids, ["new", "soon", "old", "ending"]);
 }
 
-fn written_down() -> ModelCatalogue {
+fn fallback_catalogue() -> ModelCatalogue {
     ModelCatalogue {
         source: "built in".to_owned(),
         status: CatalogueStatus::Generated,
@@ -157,22 +158,22 @@ fn written_down() -> ModelCatalogue {
 
 #[tokio::test]
 async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
-    let seen = Arc::new(Mutex::new(None));
+    let requested_url = Arc::new(Mutex::new(None));
     let mut definition = definition("alpha");
     definition.defaults.base_url = Some("https://alpha.test".to_owned());
-    definition.models = written_down();
+    definition.models = fallback_catalogue();
     assert_eq!(
         definition.refresh_models(&config()).await,
-        Refreshed { models: written_down(), error: None },
-        "nobody to ask"
+        Refreshed { models: fallback_catalogue(), error: None },
+        "no list to request"
     );
 
     let live = ModelCatalogue {
         status: CatalogueStatus::Live,
         entries: vec![ModelEntry::new("m-2")],
-        ..written_down()
+        ..fallback_catalogue()
     };
-    let (answer, asked) = (live.clone(), Arc::clone(&seen));
+    let (answer, asked) = (live.clone(), Arc::clone(&requested_url));
     definition.refresh = Some(Arc::new(move |config| {
         *asked.lock().unwrap() = config.base_url;
         let answer = answer.clone();
@@ -182,15 +183,15 @@ async fn core_05_refreshing_asks_the_provider_with_the_effective_settings() {
         definition.clone().refresh_models(&config()).await,
         Refreshed { models: live, error: None }
     );
-    assert_eq!(seen.lock().unwrap().as_deref(), Some("https://alpha.test"));
+    assert_eq!(requested_url.lock().unwrap().as_deref(), Some("https://alpha.test"));
 }
 
 #[tokio::test]
-async fn core_05_a_failed_refresh_falls_back_and_says_why() {
+async fn core_05_a_failed_refresh_falls_back_and_reports_the_error() {
     let failure = ErrorData::new(ErrorKind::Network, "no route");
     let error = failure.clone();
     let mut definition = definition("alpha");
-    definition.models = written_down();
+    definition.models = fallback_catalogue();
     definition.refresh = Some(Arc::new(move |_| {
         let error = error.clone();
         Box::pin(async move { Err(error) })
@@ -198,7 +199,7 @@ async fn core_05_a_failed_refresh_falls_back_and_says_why() {
     let refreshed = definition.refresh_models(&config()).await;
     assert_eq!(refreshed.error, Some(failure));
     assert_eq!(refreshed.models.status, CatalogueStatus::Fallback);
-    assert_eq!(refreshed.models.entries, written_down().entries);
+    assert_eq!(refreshed.models.entries, fallback_catalogue().entries);
 
     definition.models = ModelCatalogue::default();
     let refreshed = definition.refresh_models(&config()).await;
@@ -231,7 +232,7 @@ fn core_05_neither_key_nor_options_are_printed() {
 }
 
 #[test]
-fn core_05_only_the_key_is_asked_for_in_secret() {
+fn core_05_only_the_key_prompt_is_secret() {
     let prompt =
         |field| SetupPrompt { field, question: "?".to_owned(), default: None, required: true };
     assert!(prompt(SetupField::ApiKey).is_secret());
@@ -247,6 +248,6 @@ fn core_05_catalogues_as_json() {
         "source_url": "https://alpha.test/models",
         "entries": [{"id": "m-1", "lifecycle": "active"}]
     });
-    assert_eq!(serde_json::to_value(written_down()).unwrap(), value);
-    assert_eq!(serde_json::from_value::<ModelCatalogue>(value).unwrap(), written_down());
+    assert_eq!(serde_json::to_value(fallback_catalogue()).unwrap(), value);
+    assert_eq!(serde_json::from_value::<ModelCatalogue>(value).unwrap(), fallback_catalogue());
 }

@@ -1,4 +1,4 @@
-//! What setting a provider up takes.
+//! The questions, links and credential requirement for the set-up of a provider.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,46 +7,47 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialRequirement {
-    /// It works with a key only.
+    /// The provider works only with a key.
     #[default]
     Required,
-    /// It takes one, and may work without.
+    /// The provider accepts a key and may work without one.
     Optional,
-    /// It has no keys.
+    /// The provider has no keys.
     None,
 }
 
-/// Which setting a question of the set-up fills.
+/// The setting that the answer to a set-up question fills.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum SetupField {
-    /// The model.
+    /// The model id.
     Model,
-    /// Where the service is.
+    /// The base URL of the service.
     BaseUrl,
-    /// The key; never shown while it is typed.
+    /// The key; hidden while the user types it.
     ApiKey,
-    /// One of the provider's own options.
+    /// The provider option of this name.
     Option(String),
 }
 
 /// One question of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetupPrompt {
-    /// Which setting the answer fills.
+    /// The setting that the answer fills.
     pub field: SetupField,
-    /// The question.
+    /// The text of the question.
     pub question: String,
-    /// The answer to an empty line.
+    /// The value to use when the user enters an empty line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Whether there must be an answer.
+    /// Whether the question must be answered.
     #[serde(default)]
     pub required: bool,
 }
 
 impl SetupPrompt {
-    /// Whether the answer must not be shown.
+    /// Returns whether the answer must be hidden.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         match self.field {
@@ -56,11 +57,12 @@ impl SetupPrompt {
     }
 }
 
-/// What a help link leads to.
+/// The kind of page that a help link opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum HelpLinkKind {
-    /// The page where keys are made.
+    /// The page where users create keys.
     ApiKey,
     /// The provider's console.
     Console,
@@ -69,17 +71,17 @@ pub enum HelpLinkKind {
 }
 
 impl HelpLinkKind {
-    /// The most helpful kind first.
+    /// All kinds, the most useful for set-up first.
     pub const PREFERENCE: [Self; 3] = [Self::ApiKey, Self::Console, Self::Official];
 }
 
 /// An official page that helps with set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HelpLink {
-    /// What it leads to.
+    /// The kind of page.
     pub kind: HelpLinkKind,
-    /// What to call it.
+    /// The link text.
     pub label: String,
-    /// Where it is.
+    /// The address of the page.
     pub url: String,
 }

@@ -1,4 +1,4 @@
-//! Connections: kept, ended, shared.
+//! Reusing, ending and sharing connections.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use robota_core::message::ToolResult;
 use robota_core::provider::{Delta, StopReason};
 use serde_json::json;
 
-use super::super::{Frozen, Suite};
-use crate::mock::{Ended, Failure, Quirk, Reply, Scenario, Stall, Step};
+use super::super::{FrozenTime, Suite};
+use crate::mock::{Failure, Quirk, Reply, ResponseEnd, Scenario, Stall, Step};
 
-/// One connection serves all rounds, those after a failure included.
-pub async fn the_connection_is_kept(suite: Suite) {
+/// One connection serves all rounds, also after a failure.
+pub async fn the_connection_is_reused(suite: Suite) {
     let scenario = Scenario::reply(Reply::new().tool("list", json!({})))
         .then(Failure::status(529, "Overloaded"))
         .then(Reply::new().tool("list", json!({})))
         .then("Done.");
-    let bench = suite.bench(scenario).await;
-    let mut view = vec![bench.user("hello")];
+    let fixture = suite.fixture(scenario).await;
+    let mut view = vec![fixture.user("hello")];
     loop {
-        match bench.ask(view.clone()).await {
+        match fixture.ask(view.clone()).await {
             Err(error) => assert!(error.to_string().contains("Overloaded"), "{error}"),
             Ok(answered) => {
                 let results: Vec<_> = answered
@@ -32,64 +32,64 @@ pub async fn the_connection_is_kept(suite: Suite) {
                     break;
                 }
                 view.push(answered.message.clone());
-                view.push(bench.results(results));
+                view.push(fixture.results(results));
             }
         }
     }
-    assert_eq!(bench.mock.calls().len(), 4);
-    assert_eq!(bench.mock.connections(), 1, "{:?}", bench.mock.calls());
+    assert_eq!(fixture.mock.calls().len(), 4);
+    assert_eq!(fixture.mock.connections(), 1, "{:?}", fixture.mock.calls());
 }
 
-/// Dropping a silent stream ends the call at once: no timer is waited for.
+/// Dropping a silent stream ends the call immediately, without waiting for a timer.
 pub async fn abort_while_silent(suite: Suite) {
     let reply = Reply::new().text("Well").gate("silence").text("never");
-    let bench = suite.bench(reply).await;
-    let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    let request = fixture.request(vec![fixture.user("hello")]);
+    let mut stream = fixture.provider.stream(request, CallContext::detached()).await.unwrap();
     loop {
         if stream.next().await.unwrap().unwrap() == Delta::Text("Well".to_owned()) {
             break;
         }
     }
-    bench.mock.reached("silence").await;
-    let received = bench.sent(1);
-    let _frozen = Frozen::time();
+    fixture.mock.reached("silence").await;
+    let received = fixture.sent(1);
+    let _frozen = FrozenTime::start();
     drop(stream);
-    assert_eq!(received.ended().await, Ended::HungUp);
+    assert_eq!(received.ended().await, ResponseEnd::Disconnected);
 }
 
-/// The same while the service has not even begun to answer.
+/// Dropping the call ends it immediately also before the service has started to answer.
 pub async fn abort_before_headers(suite: Suite) {
     let silent = Reply { hold: Some(Stall::Forever), ..Reply::new() };
-    let bench = suite.bench(silent).await;
-    let request = bench.request(vec![bench.user("hello")]);
-    let provider = bench.provider.clone();
+    let fixture = suite.fixture(silent).await;
+    let request = fixture.request(vec![fixture.user("hello")]);
+    let provider = fixture.provider.clone();
     let calling =
         tokio::spawn(
             async move { provider.stream(request, CallContext::detached()).await.is_ok() },
         );
-    let received = bench.mock.call(1).await;
-    let _frozen = Frozen::time();
+    let received = fixture.mock.call(1).await;
+    let _frozen = FrozenTime::start();
     calling.abort();
     assert!(calling.await.unwrap_err().is_cancelled());
-    assert_eq!(received.ended().await, Ended::HungUp);
+    assert_eq!(received.ended().await, ResponseEnd::Disconnected);
 }
 
-/// Two calls at once do not get in each other's way.
-pub async fn two_at_once(suite: Suite) {
+/// Concurrent calls do not disturb each other.
+pub async fn concurrent_calls(suite: Suite) {
     let scenario = Scenario::reply(Reply::new().text("a1 ").gate("first").text("a2"))
         .then(Reply::new().text("b1 ").gate("second").text("b2"));
-    let bench = suite.bench(scenario).await;
-    let one = bench.ask(vec![bench.user("one")]);
+    let fixture = suite.fixture(scenario).await;
+    let one = fixture.ask(vec![fixture.user("one")]);
     let two = async {
-        bench.mock.reached("first").await;
-        let asked = bench.ask(vec![bench.user("two")]);
+        fixture.mock.reached("first").await;
+        let asked = fixture.ask(vec![fixture.user("two")]);
         let opened = async {
-            bench.mock.reached("second").await;
-            bench.mock.release("second");
+            fixture.mock.reached("second").await;
+            fixture.mock.release("second");
         };
         let (answered, ()) = tokio::join!(asked, opened);
-        bench.mock.release("first");
+        fixture.mock.release("first");
         answered
     };
     let (one, two) = tokio::join!(one, two);
@@ -99,29 +99,29 @@ pub async fn two_at_once(suite: Suite) {
     );
 }
 
-/// What arrives is told when it arrives, not when the stream is over.
-pub async fn nothing_is_held_back(suite: Suite) {
+/// Deltas are emitted when they arrive, not at the end of the stream.
+pub async fn deltas_are_not_delayed(suite: Suite) {
     let reply = Reply::new()
         .text("first")
         .gate("one")
         .tool("list", json!({}))
         .gate("two")
         .step(Step::Activity);
-    let bench = suite.bench(reply).await;
-    let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    let request = fixture.request(vec![fixture.user("hello")]);
+    let mut stream = fixture.provider.stream(request, CallContext::detached()).await.unwrap();
     loop {
         if stream.next().await.unwrap().unwrap() == Delta::Text("first".to_owned()) {
             break;
         }
     }
-    bench.mock.release("one");
+    fixture.mock.release("one");
     loop {
         if let Delta::Block(_) | Delta::ToolInput { .. } = stream.next().await.unwrap().unwrap() {
             break;
         }
     }
-    bench.mock.release("two");
+    fixture.mock.release("two");
     let mut last = None;
     while let Some(delta) = stream.next().await {
         last = Some(delta.unwrap());
@@ -129,16 +129,16 @@ pub async fn nothing_is_held_back(suite: Suite) {
     assert!(matches!(last, Some(Delta::End(_))), "{last:?}");
 }
 
-/// An answer is over with its terminal record, even if the service keeps the connection and
-/// says nothing more. Where more may follow until the body ends, that is waited for a moment.
+/// An answer ends with its terminal event, even if the service keeps the connection open. On wires
+/// where more may follow until the body ends, the provider waits only briefly.
 pub async fn a_body_without_an_end(suite: Suite) {
     for quirks in [&[Quirk::NeverEnds][..], &[Quirk::NeverEnds, Quirk::NoDone]] {
         let reply = Reply::from("All said.").quirks(quirks.iter().copied());
-        let bench = suite.bench(reply).await;
-        let request = bench.request(vec![bench.user("hello")]);
-        let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
-        // What waits for a time gets it; what waits for a socket has to see its bytes first.
-        let frozen = Frozen::time();
+        let fixture = suite.fixture(reply).await;
+        let request = fixture.request(vec![fixture.user("hello")]);
+        let mut stream = fixture.provider.stream(request, CallContext::detached()).await.unwrap();
+        // Advances time for timers, but only after the bytes of the socket were read.
+        let frozen = FrozenTime::start();
         let mut deltas = Vec::new();
         loop {
             tokio::select! {
@@ -151,16 +151,20 @@ pub async fn a_body_without_an_end(suite: Suite) {
             }
         }
         drop(frozen);
-        let words: String = deltas
+        let text: String = deltas
             .iter()
             .filter_map(|delta| match delta {
                 Delta::Text(text) => Some(text.as_str()),
                 _ => None,
             })
             .collect();
-        assert_eq!(words, "All said.");
+        assert_eq!(text, "All said.");
         assert_eq!(deltas.last(), Some(&Delta::End(StopReason::EndTurn)), "{deltas:?}");
         drop(stream);
-        assert_eq!(bench.sent(1).ended().await, Ended::HungUp, "it is not waited for");
+        assert_eq!(
+            fixture.sent(1).ended().await,
+            ResponseEnd::Disconnected,
+            "the end of the body is not awaited"
+        );
     }
 }

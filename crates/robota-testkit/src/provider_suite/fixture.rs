@@ -1,4 +1,4 @@
-//! A mock, a provider that speaks to it, and what came of a call.
+//! A mock server, a provider that calls it, and the result of a call.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,44 +19,44 @@ use serde_json::{Value, json};
 
 use super::{Suite, WireSetup};
 use crate::lock;
-use crate::mock::{MockServer, Received, Scenario, Wire};
+use crate::mock::{MockServer, ReceivedRequest, Scenario, Wire};
 
-/// The model that is asked.
+/// The model that the cases call.
 pub const MODEL: &str = "mock-model";
 
-/// The key that is sent. Long enough and odd enough to be found wherever it should not be.
+/// The key that is sent. It is unusual enough to be found wherever it must not be.
 pub(super) const KEY: &str = "sk-test-0123456789abcdefTOPSECRET";
 
-/// A mock and a provider of one wire.
-pub struct Bench {
-    /// The wire.
+/// A mock server and a provider on one wire.
+pub struct Fixture {
+    /// The wire under test.
     pub wire: Wire,
-    /// The service.
+    /// The mock server.
     pub mock: MockServer,
     /// The provider under test.
     pub provider: Arc<dyn Provider>,
-    /// Where pictures are kept.
+    /// The store of attachments.
     pub blobs: Arc<SuiteBlobs>,
-    /// Ids for messages.
+    /// The source of message ids.
     pub ids: CountingIds,
     /// The tools that requests offer.
     pub tools: Arc<[ToolSpec]>,
 }
 
 impl Suite {
-    /// A bench with that scenario.
-    pub async fn bench(self, scenario: impl Into<Scenario>) -> Bench {
-        self.bench_for(scenario, false).await
+    /// Creates a fixture with that scenario.
+    pub async fn fixture(self, scenario: impl Into<Scenario>) -> Fixture {
+        self.build_fixture(scenario, false).await
     }
 
-    /// The same with a provider for models that write tool calls as text.
-    pub async fn local_bench(self, scenario: impl Into<Scenario>) -> Bench {
-        self.bench_for(scenario, true).await
+    /// Creates a fixture with a provider for models that write tool calls as text.
+    pub async fn fixture_with_text_calls(self, scenario: impl Into<Scenario>) -> Fixture {
+        self.build_fixture(scenario, true).await
     }
 
-    async fn bench_for(self, scenario: impl Into<Scenario>, text_calls: bool) -> Bench {
+    async fn build_fixture(self, scenario: impl Into<Scenario>, text_calls: bool) -> Fixture {
         let mut scenario = scenario.into();
-        // A wrong or missing key shows at once.
+        // The mock server rejects a wrong or missing key, so that it shows immediately.
         scenario.key = Some(KEY.to_owned());
         let mock = MockServer::start(scenario).await.unwrap();
         let blobs = Arc::new(SuiteBlobs::default());
@@ -65,17 +65,17 @@ impl Suite {
             tool("list", &json!({})),
             tool("read", &json!({"path": {"type": "string"}})),
         ]);
-        Bench { wire: self.wire, mock, provider, blobs, ids: CountingIds::default(), tools }
+        Fixture { wire: self.wire, mock, provider, blobs, ids: CountingIds::default(), tools }
     }
 
-    /// A provider for the service at that origin.
+    /// Builds a provider for the service at that origin.
     pub fn provider(
         self,
         origin: String,
         blobs: &Arc<SuiteBlobs>,
         text_calls: bool,
     ) -> Arc<dyn Provider> {
-        (self.make)(WireSetup {
+        (self.build)(WireSetup {
             wire: self.wire,
             base_url: self.wire.base_url(&origin),
             origin,
@@ -98,18 +98,18 @@ fn tool(name: &str, properties: &Value) -> ToolSpec {
     }
 }
 
-impl Bench {
-    /// A user's message.
+impl Fixture {
+    /// Creates a user message.
     pub fn user(&self, text: &str) -> Arc<Message> {
         Arc::new(Message::user(&self.ids, text))
     }
 
-    /// Results of calls, in one message.
+    /// Creates one message with the results of calls.
     pub fn results(&self, results: Vec<ToolResult>) -> Arc<Message> {
         Arc::new(Message::tool(MessageId::mint(&self.ids), results))
     }
 
-    /// A request with that conversation, a system prompt and tools.
+    /// Creates a request with that conversation, a system prompt and tools.
     pub fn request(&self, messages: Vec<Arc<Message>>) -> ModelRequest {
         let view: View = Arc::new(messages);
         let mut request = ModelRequest::new(MODEL, view);
@@ -119,18 +119,18 @@ impl Bench {
         request
     }
 
-    /// Says "hello" and waits for the whole answer.
-    pub async fn hello(&self) -> Result<Answered, ProviderError> {
+    /// Sends "hello" and waits for the whole answer.
+    pub async fn hello(&self) -> Result<Answer, ProviderError> {
         self.ask(vec![self.user("hello")]).await
     }
 
     /// Sends a conversation and waits for the whole answer.
-    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answered, ProviderError> {
+    pub async fn ask(&self, messages: Vec<Arc<Message>>) -> Result<Answer, ProviderError> {
         self.send(self.request(messages)).await
     }
 
-    /// Sends a request and waits for the whole answer, which must keep the contract of streams.
-    pub async fn send(&self, request: ModelRequest) -> Result<Answered, ProviderError> {
+    /// Sends a request and waits for the whole answer. Checks that the stream keeps its contract.
+    pub async fn send(&self, request: ModelRequest) -> Result<Answer, ProviderError> {
         let context = CallContext::detached().with_blobs(self.blobs.clone());
         let mut stream = self.provider.stream(request, context).await?;
         let mut deltas = Vec::new();
@@ -145,14 +145,14 @@ impl Bench {
         }
         assert!(
             matches!(deltas.last(), Some(Delta::End(_))),
-            "a stream ends with a terminal record or an error: {deltas:?}"
+            "a stream ends with a terminal event or an error: {deltas:?}"
         );
         let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
-        assert_eq!(ends, 1, "there is one terminal record: {deltas:?}");
-        Ok(self.gather(deltas))
+        assert_eq!(ends, 1, "there is one terminal event: {deltas:?}");
+        Ok(self.collect(deltas))
     }
 
-    fn gather(&self, deltas: Vec<Delta>) -> Answered {
+    fn collect(&self, deltas: Vec<Delta>) -> Answer {
         let mut pending = StreamingAnswer::default();
         let (mut usage, mut stop) = (None, None);
         for delta in &deltas {
@@ -169,11 +169,11 @@ impl Bench {
         }
         let message = Message::assistant(&self.ids, pending.take_blocks(), MessageState::Complete)
             .with_usage(usage);
-        Answered { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
+        Answer { deltas, message: Arc::new(message), usage, stop: stop.unwrap() }
     }
 
-    /// The n-th model call that the service received, from one.
-    pub fn sent(&self, nth: usize) -> Arc<Received> {
+    /// Returns the n-th model call that the mock server received, counted from one.
+    pub fn sent(&self, nth: usize) -> Arc<ReceivedRequest> {
         self.mock
             .calls()
             .get(nth - 1)
@@ -182,26 +182,26 @@ impl Bench {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
-pub struct Answered {
-    /// Everything that came, in order.
+pub struct Answer {
+    /// All deltas in order.
     pub deltas: Vec<Delta>,
-    /// The answer, as a turn would commit it.
+    /// The answer as a turn would commit it.
     pub message: Arc<Message>,
-    /// What it cost.
+    /// The reported usage.
     pub usage: Option<Usage>,
-    /// Why it ended.
+    /// Why the model stopped.
     pub stop: StopReason,
 }
 
-impl Answered {
-    /// All words.
+impl Answer {
+    /// Returns the text of the answer.
     pub fn text(&self) -> String {
         self.message.text()
     }
 
-    /// All reasoning.
+    /// Returns the reasoning of the answer.
     pub fn thinking(&self) -> String {
         let thoughts = self.message.content.iter().filter_map(|block| match block {
             Block::Thinking(thinking) => Some(thinking.thinking.as_str()),
@@ -210,12 +210,12 @@ impl Answered {
         thoughts.collect()
     }
 
-    /// The calls.
+    /// Returns the tool calls.
     pub fn calls(&self) -> Vec<ToolUse> {
         self.message.tool_uses().cloned().collect()
     }
 
-    /// Name and arguments of the calls.
+    /// Returns the names and arguments of the tool calls.
     pub fn called(&self) -> Vec<(String, Value)> {
         self.message
             .tool_uses()
@@ -224,7 +224,7 @@ impl Answered {
     }
 }
 
-/// Bytes in memory.
+/// A blob store in memory.
 #[derive(Debug, Default)]
 pub struct SuiteBlobs(Mutex<BTreeMap<String, Vec<u8>>>);
 
@@ -241,42 +241,42 @@ impl Blobs for SuiteBlobs {
     }
 }
 
-/// Time stands still while this lives: whatever waits for a timer waits for ever, and sockets
-/// work as always. (Paused time alone runs ahead whenever everybody waits for a socket.)
-pub struct Frozen {
-    _thaw: std::sync::mpsc::Sender<()>,
+/// Freezes tokio's time while it lives: timers do not fire, and sockets work as usual. (Paused time
+/// alone advances automatically whenever all tasks wait for sockets.)
+pub struct FrozenTime {
+    _resume: std::sync::mpsc::Sender<()>,
 }
 
-impl Frozen {
-    /// From now on. Needs a runtime of one thread, as tests have.
+impl FrozenTime {
+    /// Freezes time. Needs a single-threaded runtime, as tests have.
     #[must_use]
-    pub fn time() -> Self {
-        let (thaw, frozen) = std::sync::mpsc::channel::<()>();
+    pub fn start() -> Self {
+        let (resume, frozen) = std::sync::mpsc::channel::<()>();
         tokio::time::pause();
-        // While a blocking task runs, tokio does not run time ahead.
+        // While a blocking task runs, tokio does not advance paused time.
         tokio::task::spawn_blocking(move || frozen.recv());
-        Self { _thaw: thaw }
+        Self { _resume: resume }
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenTime {
     fn drop(&mut self) {
         tokio::time::resume();
     }
 }
 
-/// Fails what hangs instead of hanging with it. A minute is far beyond anything a case takes, and
-/// of real time: it passes while time is frozen too.
+/// Fails a case that hangs. A minute is far longer than any case takes. It is real time, which
+/// passes while tokio's time is frozen.
 ///
 /// # Panics
-/// When it takes longer.
+/// When the case takes longer.
 pub async fn within_a_minute<T>(case: impl Future<Output = T>) -> T {
-    let (_over, waiting) = std::sync::mpsc::channel::<()>();
+    let (_done, waiting) = std::sync::mpsc::channel::<()>();
     let minute = Duration::from_secs(60);
     let watchdog = tokio::task::spawn_blocking(move || waiting.recv_timeout(minute));
     tokio::select! {
         biased;
         done = case => done,
-        _ = watchdog => panic!("it waits for something that does not come"),
+        _ = watchdog => panic!("the case did not end within a minute"),
     }
 }
