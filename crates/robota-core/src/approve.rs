@@ -87,10 +87,10 @@ pub trait RuleSink: Send + Sync {
 
 /// Nobody is there, so nothing that must be asked may run. The default.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyToAsk;
+pub struct NoApprover;
 
 #[async_trait::async_trait]
-impl Approver for NobodyToAsk {
+impl Approver for NoApprover {
     async fn ask(&self, _question: Question) -> Answer {
         Answer::Deny { note: Some("it needs approval and nobody is there to give it".to_owned()) }
     }

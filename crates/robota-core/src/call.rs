@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blob::{Blobs, NoBlobs};
 use crate::error::ErrorData;
 use crate::ids::{SessionId, TurnId};
-use crate::provider::PayloadTap;
+use crate::provider::PayloadSink;
 use crate::redact::Redactor;
 
 /// The session and turn a call belongs to, and what it may use of them. Cloning is cheap.
@@ -25,7 +25,7 @@ pub struct CallContext {
     /// Removes secrets from what is stored or shown.
     pub redactor: Redactor,
     /// Receives the raw payloads of a model call.
-    pub payloads: PayloadTap,
+    pub payloads: PayloadSink,
     /// Receives failed attempts of a model call that are tried again.
     pub retries: RetryWatch,
 }
@@ -69,14 +69,14 @@ impl CallContext {
             blobs: Arc::new(NoBlobs),
             cancel: CancellationToken::new(),
             redactor: Redactor::default(),
-            payloads: PayloadTap::none(),
+            payloads: PayloadSink::none(),
             retries: RetryWatch::default(),
         }
     }
 
     /// The same context with that receiver of raw payloads.
     #[must_use]
-    pub fn with_payloads(self, payloads: PayloadTap) -> Self {
+    pub fn with_payloads(self, payloads: PayloadSink) -> Self {
         Self { payloads, ..self }
     }
 

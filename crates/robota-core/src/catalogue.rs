@@ -170,7 +170,7 @@ impl ModelInfo {
 
 /// A model that was found, and how surely it is the one asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found<'a> {
+pub struct ModelMatch<'a> {
     /// The entry.
     pub model: &'a ModelInfo,
     /// How well its id fits.
@@ -231,9 +231,9 @@ impl Catalogue {
 
     /// The entry that fits an id best: exactly, or the longest known id that it continues.
     #[must_use]
-    pub fn find(&self, id: &str) -> Option<Found<'_>> {
+    pub fn find(&self, id: &str) -> Option<ModelMatch<'_>> {
         let (model, precision) = lookup::find(&self.by_key, id)?;
-        Some(Found { model, precision })
+        Some(ModelMatch { model, precision })
     }
 
     /// The entry of exactly this model, a snapshot of it included; no relatives.

@@ -22,7 +22,7 @@ use crate::hook::{HookAnswer, HookPoint, HookReply, PostToolDecision};
 use crate::ids::{CallId, Ids, MessageId};
 use crate::message::{Block, Cause, Message, MessageState, ResultBlock};
 use crate::state::{CallStage, OpenCall, OpenTurn, State, join_context};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 use crate::turn::INTERRUPTED_TOOL;
 
 /// Why and how a turn is closed, and what is known of its calls.
@@ -101,7 +101,7 @@ pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOut
             CallStage::InPostHook(outcome) => Some((call.clone(), (**outcome).clone())),
             // The hook was to start with the same append that has the outcome.
             CallStage::Finished(outcome)
-                if hooked && !call.post_hooked && outcome.ran == Ran::Yes =>
+                if hooked && !call.post_hooked && outcome.ran == DidRun::Yes =>
             {
                 Some((call.clone(), (**outcome).clone()))
             }
@@ -319,7 +319,7 @@ fn seal_running(call: &OpenCall, cause: Cause, hint: Option<&RecoveryHint>) -> T
         text.push_str(output);
     }
     let outcome = ToolOutcome::failed("interrupted", text);
-    ToolOutcome { ran: Ran::Maybe, ..outcome }.with_metadata("sealed", "started")
+    ToolOutcome { ran: DidRun::Maybe, ..outcome }.with_metadata("sealed", "started")
 }
 
 /// What the result says about files that the call was about to change.

@@ -10,7 +10,7 @@ mod config;
 mod model;
 mod recorder;
 mod redact;
-mod side;
+mod task_events;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub use config::{Ports, SessionConfig};
 use model::{ModelRun, ModelScope};
 pub use recorder::{APPEND_RETRIES, Observer, Recorder, SNAPSHOT_EVERY};
 pub use redact::redact_reply;
-use side::SideQueue;
+use task_events::TaskEventQueue;
 use tasks::Tasks;
 
 use crate::call::CallContext;
@@ -50,7 +50,7 @@ pub struct Drive {
     inputs: VecDeque<Input>,
     model: Option<ModelRun>,
     tasks: Tasks,
-    side: SideQueue,
+    task_events: TaskEventQueue,
     /// The context of every call; cancelled when the drive is dropped.
     context: CallContext,
     span: Span,
@@ -77,7 +77,7 @@ impl Drive {
             let env = Env { state: recorder.state(), ids: &*ports.ids, elapsed: Duration::ZERO };
             Turn::start(config.turn.clone(), facts, input, &env)
         };
-        let side = SideQueue::default();
+        let task_events = TaskEventQueue::default();
         let context = CallContext {
             session: recorder.state().session.clone(),
             turn: Some(turn.id().clone()),
@@ -90,14 +90,14 @@ impl Drive {
         let mut drive = Self {
             round: (span.clone(), 0),
             span,
-            tasks: Tasks::new(side.clone(), context.clone()),
+            tasks: Tasks::new(task_events.clone(), context.clone()),
             ports,
             config,
             turn,
             started: Instant::now(),
             inputs: VecDeque::new(),
             model: None,
-            side,
+            task_events,
             context,
             broken: false,
             report: None,
@@ -121,7 +121,7 @@ impl Drive {
         }
         tokio::select! {
             biased;
-            () = self.side.ready() => {}
+            () = self.task_events.ready() => {}
             Some(input) = self.tasks.next() => self.inputs.push_back(input),
             inputs = ModelRun::next(&mut self.model) => self.inputs.extend(inputs),
         }
@@ -143,7 +143,7 @@ impl Drive {
             match self.inputs.pop_front() {
                 Some(input) => self.feed(recorder, input).await,
                 None => {
-                    if !self.side.is_empty()
+                    if !self.task_events.is_empty()
                         && let Err(error) = self.append(recorder, Vec::new()).await
                     {
                         self.append_failed(error.to_data(), Vec::new());
@@ -214,7 +214,7 @@ impl Drive {
                     }
                     let scope = ModelScope {
                         context: self.context.child(),
-                        side: &self.side,
+                        task_events: &self.task_events,
                         round: &self.round.0,
                     };
                     let (ports, config) = (&self.ports, &self.config);
@@ -236,7 +236,7 @@ impl Drive {
     ) -> Result<(), JournalError> {
         // What was reported beside the turn happened before what the turn says now.
         let (mut batch, mut acks) = (Vec::new(), Vec::new());
-        for (event, ack) in self.side.take() {
+        for (event, ack) in self.task_events.take() {
             batch.push(event);
             acks.extend(ack);
         }
@@ -280,7 +280,7 @@ impl Drive {
 impl Drop for Drive {
     fn drop(&mut self) {
         self.context.cancel.cancel();
-        self.side.close();
+        self.task_events.close();
     }
 }
 

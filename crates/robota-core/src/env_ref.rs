@@ -74,7 +74,7 @@ impl EnvRef {
             !(letter == '_' || letter.is_ascii_alphabetic() || (at > 0 && letter.is_ascii_digit()))
         });
         match odd {
-            Some((at, letter)) => Err(EnvRefError::OddName { letter, position: at + 1 }),
+            Some((at, letter)) => Err(EnvRefError::InvalidName { letter, position: at + 1 }),
             None => Ok(Self { name: name.to_owned() }),
         }
     }
@@ -167,7 +167,7 @@ pub enum EnvRefError {
     #[error(
         "what follows `$ENV:` is not the name of a variable: {letter:?} at character {position}"
     )]
-    OddName {
+    InvalidName {
         /// The first character that does not belong in a name.
         letter: char,
         /// Where it is, counted from 1 after the prefix.
@@ -197,7 +197,7 @@ impl Diagnose for EnvRefError {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::EmptyName | Self::OddName { .. } => {
+            Self::EmptyName | Self::InvalidName { .. } => {
                 "write `$ENV:NAME` with the name of an environment variable: letters, digits \
                  and `_`, not starting with a digit, no spaces"
                     .to_owned()

@@ -224,7 +224,7 @@ impl Event {
         match self {
             Self::ToolStarted(started) => Some(started.class),
             // A call that never ran changed nothing.
-            Self::ToolFinished(finished) if finished.outcome.ran == Ran::No => Some(Class::Inspect),
+            Self::ToolFinished(finished) if finished.outcome.ran == DidRun::No => Some(Class::Inspect),
             Self::ToolFinished(finished) => finished.class,
             _ => None,
         }

@@ -96,10 +96,10 @@ impl Gate for ModeGate {
 
 /// Lets nothing through but inspect-class tools, and asks nobody. The default.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct InspectOnly;
+pub struct ReadOnlyGate;
 
 #[async_trait::async_trait]
-impl Gate for InspectOnly {
+impl Gate for ReadOnlyGate {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let verdict = match tool.class {
             Class::Inspect => Verdict::Allow,
@@ -117,10 +117,10 @@ impl Gate for InspectOnly {
 
 /// Lets everything through. It must be written out: nothing chooses it for you.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AllowEverything;
+pub struct AllowAll;
 
 #[async_trait::async_trait]
-impl Gate for AllowEverything {
+impl Gate for AllowAll {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         Judgement {
             verdict: Verdict::Allow,

@@ -26,9 +26,9 @@ pub use definition::{
 pub use event::{HookEvent, MatchedOn};
 pub use execute::{HookCondition, HookExecutor, HookKind};
 pub use exit::{HookEnd, HookExit};
-pub use matcher::{BadMatcher, Matcher};
+pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
-pub use output::{HookOutput, HookPermission, HookSays, MAX_STDOUT, MAX_TEXT};
+pub use output::{HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{HookContext, HookData, SessionSource};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
@@ -253,7 +253,7 @@ pub trait Hooks: Send + Sync {
     async fn run(&self, input: HookInput) -> HookReply;
 
     /// Whether any hook stands at an event, also one that is no point of a turn.
-    fn stands_at(&self, event: HookEvent) -> bool {
+    fn has_event(&self, event: HookEvent) -> bool {
         HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
     }
 

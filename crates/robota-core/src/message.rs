@@ -13,7 +13,7 @@ pub use block::{
     BlobRef, Block, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
 };
 
-pub(crate) use block::given;
+pub(crate) use block::deserialize_some;
 
 use crate::ids::{Ids, MessageId};
 use crate::usage::Usage;

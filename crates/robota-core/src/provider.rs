@@ -24,7 +24,7 @@ pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check
 pub use config::ProviderConfig;
 pub use error::{FailureReason, ProviderError};
 pub use left_out::LeftOut;
-pub use payload::{NativePayload, PayloadKind, PayloadTap};
+pub use payload::{NativePayload, PayloadKind, PayloadSink};
 pub use request::{ModelRequest, View};
 pub use retry::RetryPolicy;
 

@@ -29,46 +29,46 @@ use crate::tool::ToolOutcome;
 pub const REDACTED: &str = "[REDACTED]";
 
 /// Shorter values are words, not secrets: taking them out would garble everything.
-const SHORTEST: usize = 8;
+const MIN_SECRET_CHARS: usize = 8;
 
 /// Knows the secrets of a session and takes them out. Cloning is cheap.
 #[derive(Clone, Default)]
-pub struct Redactor(Option<Arc<Known>>);
+pub struct Redactor(Option<Arc<SecretFinder>>);
 
-struct Known {
-    finder: Regex,
+struct SecretFinder {
+    regex: Regex,
     secrets: Vec<String>,
 }
 
 impl Redactor {
     /// Takes these values out, wherever they stand; those shorter than eight characters stay.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let mut known: Vec<String> = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         for secret in secrets {
             let value = secret.expose().trim();
-            if value.chars().count() >= SHORTEST {
+            if value.chars().count() >= MIN_SECRET_CHARS {
                 // As text shows it, and as JSON and shells quote it.
                 let quoted = serde_json::to_string(value).unwrap_or_default();
                 let quoted = quoted.trim_matches('"');
                 if quoted != value {
-                    known.push(quoted.to_owned());
+                    values.push(quoted.to_owned());
                 }
-                known.push(value.to_owned());
+                values.push(value.to_owned());
             }
         }
         // Where one is the beginning of another, the longer one goes first.
-        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        known.dedup();
-        let pattern = known.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
-        let finder = Regex::new(&pattern.join("|")).ok().filter(|_| !known.is_empty());
-        Self(finder.map(|finder| Arc::new(Known { finder, secrets: known })))
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.dedup();
+        let pattern = values.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
+        let regex = Regex::new(&pattern.join("|")).ok().filter(|_| !values.is_empty());
+        Self(regex.map(|regex| Arc::new(SecretFinder { regex, secrets: values })))
     }
 
     /// The text without the secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.0 {
-            Some(known) => known.finder.replace_all(text, REDACTED),
+            Some(finder) => finder.regex.replace_all(text, REDACTED),
             None => Cow::Borrowed(text),
         }
     }
@@ -122,52 +122,52 @@ impl Redactor {
     /// Takes the secrets out of output that comes in pieces.
     #[must_use]
     pub fn stream(&self) -> RedactedStream {
-        RedactedStream { redactor: self.clone(), held: String::new() }
+        RedactedStream { redactor: self.clone(), pending: String::new() }
     }
 
     /// Where at the end of the text a secret may have begun.
-    fn begun(&self, text: &str) -> usize {
-        let Some(known) = &self.0 else { return text.len() };
-        let longest = known.secrets.first().map_or(0, String::len);
+    fn partial_secret_start(&self, text: &str) -> usize {
+        let Some(finder) = &self.0 else { return text.len() };
+        let longest = finder.secrets.first().map_or(0, String::len);
         let from = text.len().saturating_sub(longest.saturating_sub(1));
         (from..text.len())
             .filter(|at| text.is_char_boundary(*at))
-            .find(|at| known.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
+            .find(|at| finder.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
             .unwrap_or(text.len())
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.0.as_ref().map_or(0, |known| known.secrets.len());
-        write!(f, "Redactor({known} secrets)")
+        let count = self.0.as_ref().map_or(0, |finder| finder.secrets.len());
+        write!(f, "Redactor({count} secrets)")
     }
 }
 
 /// Output that comes in pieces: a secret cut in two by them is still found.
 pub struct RedactedStream {
     redactor: Redactor,
-    held: String,
+    pending: String,
 }
 
 impl RedactedStream {
     /// The next piece, without what may be the beginning of a secret.
     pub fn push(&mut self, text: &str) -> String {
-        self.held.push_str(text);
-        let Some(known) = &self.redactor.0 else { return std::mem::take(&mut self.held) };
-        let mut hold = self.redactor.begun(&self.held);
-        let mut found = known.finder.find_iter(&self.held);
+        self.pending.push_str(text);
+        let Some(finder) = &self.redactor.0 else { return std::mem::take(&mut self.pending) };
+        let mut hold = self.redactor.partial_secret_start(&self.pending);
+        let mut found = finder.regex.find_iter(&self.pending);
         if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
             hold = cut.end();
         }
-        let tail = self.held.split_off(hold);
-        let whole = std::mem::replace(&mut self.held, tail);
+        let tail = self.pending.split_off(hold);
+        let whole = std::mem::replace(&mut self.pending, tail);
         self.redactor.text(&whole).into_owned()
     }
 
-    /// What was held back at the end.
+    /// What was pending back at the end.
     pub fn finish(&mut self) -> String {
-        self.redactor.text(&std::mem::take(&mut self.held)).into_owned()
+        self.redactor.text(&std::mem::take(&mut self.pending)).into_owned()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
 use crate::journal::{JournalError, JournalStore};
-use crate::state::{FoldError, Listed, Listing, Needed, REDUCER, State};
+use crate::state::{FoldError, SnapshotLink, ViewListing, SnapshotEvents, REDUCER, State};
 
 /// How many events are read at once: bounded memory for any length of journal.
 const PAGE: usize = 4096;
@@ -56,7 +56,7 @@ pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State
         Some(seq) => from_snapshot(store, session, seq).await?,
         None => None,
     };
-    fold_on(store, session, state.unwrap_or_default()).await
+    fold_rest(store, session, state.unwrap_or_default()).await
 }
 
 /// What all events of a session come to, snapshots ignored: to check the others by.
@@ -67,10 +67,10 @@ pub async fn load_whole(
     store: &dyn JournalStore,
     session: &SessionId,
 ) -> Result<State, ResumeError> {
-    fold_on(store, session, State::default()).await
+    fold_rest(store, session, State::default()).await
 }
 
-async fn fold_on(
+async fn fold_rest(
     store: &dyn JournalStore,
     session: &SessionId,
     mut state: State,
@@ -96,22 +96,22 @@ async fn from_snapshot(
     let Some((envelope, snapshot)) = snapshot_at(store, session, seq).await? else {
         return Ok(None);
     };
-    let mut needed = Needed::default();
-    let Some(view) = chain(store, session, &snapshot.view, seq).await? else { return Ok(None) };
+    let mut needed = SnapshotEvents::default();
+    let Some(view) = view_listing(store, session, &snapshot.view, seq).await? else { return Ok(None) };
     needed.view = view;
     if let Some(before) = &snapshot.before {
-        let Some(view) = chain(store, session, &before.view, seq).await? else { return Ok(None) };
+        let Some(view) = view_listing(store, session, &before.view, seq).await? else { return Ok(None) };
         needed.before = view;
     }
 
-    let mut wanted: Vec<u64> =
+    let mut seqs: Vec<u64> =
         needed.view.events.iter().chain(&needed.before.events).copied().collect();
-    wanted.push(snapshot.created);
-    wanted.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
-    wanted.extend(&snapshot.inputs);
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
+    seqs.push(snapshot.created);
+    seqs.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
+    seqs.extend(&snapshot.inputs);
+    seqs.sort_unstable();
+    seqs.dedup();
+    let mut events: HashMap<u64, Event> = match store.pick(session, &seqs).await {
         Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -119,8 +119,8 @@ async fn from_snapshot(
     // Each event is used once, unless the conversation before the last summary shares it.
     let shared = !needed.before.events.is_empty();
     let mut take = |seq: u64| match shared {
-        true => found.get(&seq).cloned(),
-        false => found.remove(&seq),
+        true => events.get(&seq).cloned(),
+        false => events.remove(&seq),
     };
     match State::restore(&envelope, &snapshot, &needed, &mut take) {
         Ok(state) => Ok(Some(state)),
@@ -132,12 +132,12 @@ async fn from_snapshot(
 }
 
 /// All events of a conversation, those of the snapshots it builds on first.
-async fn chain(
+async fn view_listing(
     store: &dyn JournalStore,
     session: &SessionId,
     refs: &ViewRefs,
     mut at: u64,
-) -> Result<Option<Listing>, ResumeError> {
+) -> Result<Option<ViewListing>, ResumeError> {
     let mut links = Vec::new();
     let mut base = refs.base;
     // Each builds on an older one, so this ends.
@@ -149,10 +149,10 @@ async fn chain(
         (base, at) = (older.view.base, seq);
         links.push((seq, older.view.events));
     }
-    let mut listing = Listing::default();
+    let mut listing = ViewListing::default();
     for (snapshot, events) in links.into_iter().rev() {
         listing.events.extend(events);
-        listing.links.push(Listed { snapshot, sources: listing.events.len() });
+        listing.links.push(SnapshotLink { snapshot, sources: listing.events.len() });
     }
     listing.events.extend(&refs.events);
     Ok(Some(listing))

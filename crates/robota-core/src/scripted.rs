@@ -41,7 +41,7 @@ pub use yaml::MAX_SCRIPT_BYTES;
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::provider::{
-    DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadTap, Provider, ProviderError,
+    DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadSink, Provider, ProviderError,
 };
 
 /// What payloads of this provider call their interface.
@@ -137,12 +137,12 @@ impl Provider for ScriptedProvider {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
-        let tap = context.payloads;
-        if tap.is_wanted() {
+        let payloads = context.payloads;
+        if payloads.is_enabled() {
             // A request is plain data; if it could not be written, saying so beats failing.
             let payload = serde_json::to_value(&request)
                 .unwrap_or_else(|error| json!({ "unserialisable": error.to_string() }));
-            report(&tap, PayloadKind::Request, payload);
+            report(&payloads, PayloadKind::Request, payload);
         }
         let taken = self.take_answer(&request).and_then(|(at, answer)| {
             answer.expect.check(&request).map_err(|what| unexpected(at, &what))?;
@@ -150,25 +150,25 @@ impl Provider for ScriptedProvider {
         });
         let (at, answer) = match taken {
             Ok(taken) => taken,
-            Err(error) => return Err(refuse(&tap, error)),
+            Err(error) => return Err(refuse(&payloads, error)),
         };
         // A service that fails before it says anything refuses the call.
         if let Some(Step::Error(error)) = answer.steps.first() {
-            return Err(refuse(&tap, error.clone()));
+            return Err(refuse(&payloads, error.clone()));
         }
-        Ok(play::stream(at, answer, self.clone(), tap).boxed())
+        Ok(play::stream(at, answer, self.clone(), payloads).boxed())
     }
 }
 
-fn refuse(tap: &PayloadTap, error: ProviderError) -> ProviderError {
-    if tap.is_wanted() {
-        report(tap, PayloadKind::Response, json!({ "error": error.to_data() }));
+fn refuse(payloads: &PayloadSink, error: ProviderError) -> ProviderError {
+    if payloads.is_enabled() {
+        report(payloads, PayloadKind::Response, json!({ "error": error.to_data() }));
     }
     error
 }
 
-fn report(tap: &PayloadTap, kind: PayloadKind, payload: serde_json::Value) {
-    tap.report(NativePayload {
+fn report(payloads: &PayloadSink, kind: PayloadKind, payload: serde_json::Value) {
+    payloads.report(NativePayload {
         api_surface: Some(API_SURFACE.to_owned()),
         kind,
         sequence: None,

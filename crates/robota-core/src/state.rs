@@ -11,13 +11,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use snapshot::{Listing, Needed};
+pub(crate) use snapshot::{ViewListing, SnapshotEvents};
 pub use snapshot::{REDUCER, RestoreError, Sources};
 pub(crate) use turn::join_context;
 pub use turn::{CallStage, OpenCall, OpenTurn, OutputTail};
-pub(crate) use view::Listed;
+pub(crate) use view::SnapshotLink;
 pub(crate) use view::result_chars;
-pub use view::{ModelView, Shortened};
+pub use view::{ModelView, ReplacedView};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
@@ -118,7 +118,7 @@ impl SafePoints {
 
     /// Whether a session can be forked right after this event.
     #[must_use]
-    pub fn is_one(event: &Event) -> bool {
+    pub fn is_safe_point(event: &Event) -> bool {
         match event {
             Event::AssistantMessage(data) => data.message.tool_uses().next().is_none(),
             Event::ToolBatchFinished(_) => true,
@@ -262,7 +262,7 @@ impl State {
                 self.view.restore();
                 self.forget_left_out();
             }
-            Event::StateSnapshot(data) => self.snapshot_taken(cursor.seq, data),
+            Event::StateSnapshot(data) => self.on_snapshot(cursor.seq, data),
             Event::TurnFinished(data) => {
                 self.compacting = false;
                 let cut =
@@ -318,7 +318,7 @@ impl State {
             | Event::Failed(_)
             | Event::Unknown { .. } => {}
         }
-        if SafePoints::is_one(event) {
+        if SafePoints::is_safe_point(event) {
             self.safe_points.push(cursor);
         }
         OpenTurn::fold(&mut self.turn, event, turn);

@@ -121,7 +121,7 @@ pub fn tool_span(parent: &Span, tool_use: &ToolUse, class: Class) -> Span {
         "gen_ai.tool.type" = "function",
         "error.type" = Empty,
         "robota.call.id" = tool_use.call.as_str(),
-        "robota.tool.class" = word(&class).as_str(),
+        "robota.tool.class" = variant_name(&class).as_str(),
     )
 }
 
@@ -178,7 +178,7 @@ pub fn record_finish(span: &Span, stop: &StopReason) {
 /// `_OTHER`.
 pub fn record_error(span: &Span, error_type: &str) {
     if !span.is_disabled() {
-        span.record("error.type", code(error_type));
+        span.record("error.type", stable_code(error_type));
         span.record("otel.status_code", "ERROR");
     }
 }
@@ -196,7 +196,7 @@ pub fn record_turn(span: &Span, report: &TurnReport) {
         return;
     }
     record_usage(span, report.usage);
-    span.record("robota.turn.end", word(&report.end).as_str());
+    span.record("robota.turn.end", variant_name(&report.end).as_str());
     span.record("robota.turn.rounds", report.rounds);
     span.record("robota.turn.tool_calls", report.tools_executed);
     if let Some(error) = &report.error {
@@ -212,21 +212,21 @@ fn finish_reason(stop: &StopReason) -> &str {
         StopReason::MaxTokens => "length",
         StopReason::Refusal => "content_filter",
         StopReason::Pause => "pause",
-        StopReason::Other(reason) => code(reason),
+        StopReason::Other(reason) => stable_code(reason),
     }
 }
 
 /// The text if it looks like a stable code, else `_OTHER`: a free text could carry content, and
 /// its cardinality has no bound.
 #[must_use]
-pub fn code(text: &str) -> &str {
+pub fn stable_code(text: &str) -> &str {
     let stable = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if !text.is_empty() && text.len() <= 64 && text.bytes().all(stable) { text } else { OTHER }
 }
 
 /// The journal's word for a variant without data.
 #[must_use]
-pub fn word<T: Serialize>(variant: &T) -> String {
+pub fn variant_name<T: Serialize>(variant: &T) -> String {
     match serde_json::to_value(variant) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => OTHER.to_owned(),

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use calls::CallState;
 pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
 use effect::Out;
-pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
+pub use effect::{Effect, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport};
 
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
@@ -208,7 +208,7 @@ impl Turn {
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {
         let mut out = Out::default();
         // A turn that ends early only waits for its running calls.
-        let heard = match self.phase {
+        let accepts = match self.phase {
             Phase::Finished => false,
             Phase::Closing => matches!(
                 input,
@@ -216,25 +216,25 @@ impl Turn {
             ),
             _ => true,
         };
-        if !heard {
+        if !accepts {
             return out.into_effects();
         }
         match input {
             Input::Appended => self.advance(env, &mut out),
             Input::AppendFailed { error, dropped } => {
-                self.store_failed(error, &dropped, env, &mut out);
+                self.on_append_failed(error, &dropped, env, &mut out);
             }
             Input::Delta(delta) => self.on_delta(delta, env, &mut out),
-            Input::ModelFailed(error) => self.model_failed(&error, env, &mut out),
-            Input::Judged { call, judged } => self.judged(&call, judged, &mut out),
-            Input::Answered { call, answer } => self.answered(&call, answer, &mut out),
-            Input::Hooked { call, reply } => self.hooked(call.as_ref(), reply, env, &mut out),
+            Input::ModelFailed(error) => self.on_model_failed(&error, env, &mut out),
+            Input::Judged { call, judged } => self.on_judged(&call, judged, &mut out),
+            Input::Answered { call, answer } => self.on_permission_answer(&call, answer, &mut out),
+            Input::Hooked { call, reply } => self.on_hook_reply(call.as_ref(), reply, env, &mut out),
             Input::ToolFinished { call, outcome, duration } => {
-                self.tool_finished(&call, outcome, duration, &mut out);
+                self.on_tool_finished(&call, outcome, duration, &mut out);
             }
-            Input::Compacted(result) => self.compacted(result, &mut out),
-            Input::WaitOver => self.wait_over(env, &mut out),
-            Input::Abort { cause, note } => self.abort(cause, note, env, &mut out),
+            Input::Compacted(result) => self.on_compacted(result, &mut out),
+            Input::WaitOver => self.on_wait_over(env, &mut out),
+            Input::Abort { cause, note } => self.on_abort(cause, note, env, &mut out),
         }
         out.into_effects()
     }
@@ -270,7 +270,7 @@ impl Turn {
             calls: self
                 .calls
                 .iter()
-                .map(|call| (call.tool_use.call.clone(), call.to_open(self.committed)))
+                .map(|call| (call.tool_use.call.clone(), call.to_open_call(self.committed)))
                 .collect(),
         })
     }
@@ -283,11 +283,11 @@ impl Turn {
             Phase::Working => {
                 self.work_calls(out);
                 if self.calls.iter().all(CallState::is_done) {
-                    self.settle_calls(env, out);
+                    self.emit_results(env, out);
                 }
             }
-            Phase::Answered => self.answered_finally(env, out),
-            Phase::Closing => self.close_when_quiet(env, out),
+            Phase::Answered => self.on_final_answer(env, out),
+            Phase::Closing => self.close_when_idle(env, out),
             Phase::Prompting(_)
             | Phase::Compacting
             | Phase::Waiting(_)
@@ -304,7 +304,7 @@ impl Turn {
         out.emit(UserMessage { message: Message::user(env.ids, content), input, author });
     }
 
-    fn hooked(
+    fn on_hook_reply(
         &mut self,
         call: Option<&crate::ids::CallId>,
         reply: HookReply,
@@ -314,16 +314,16 @@ impl Turn {
         match (&self.phase, call) {
             (Phase::Prompting(content), None) => {
                 let content = content.clone();
-                self.prompt_hooked(content, reply.answer, env, out);
+                self.on_prompt_hook(content, reply.answer, env, out);
             }
-            (Phase::Stopping, None) => self.stop_hooked(reply, env, out),
-            (_, Some(call)) => self.call_hooked(call, reply, out),
+            (Phase::Stopping, None) => self.on_stop_hook(reply, env, out),
+            (_, Some(call)) => self.on_call_hook(call, reply, out),
             // An answer to a hook that was cancelled.
             (_, None) => {}
         }
     }
 
-    fn prompt_hooked(
+    fn on_prompt_hook(
         &mut self,
         mut content: Vec<Block>,
         answer: HookAnswer,
@@ -332,7 +332,7 @@ impl Turn {
     ) {
         let decision = match answer {
             HookAnswer::UserPromptSubmit(decision) => decision,
-            _ => PromptDecision::Block { reason: wrong_answer(HookPoint::UserPromptSubmit) },
+            _ => PromptDecision::Block { reason: wrong_hook_point(HookPoint::UserPromptSubmit) },
         };
         let (word, reason) = match &decision {
             PromptDecision::Continue { .. } => ("continue", None),
@@ -359,13 +359,13 @@ impl Turn {
                 self.phase = Phase::Preparing;
                 self.emit_user_message(content, Author::User, env, out);
             }
-            PromptDecision::Block { reason } => self.blocked(&reason, out),
+            PromptDecision::Block { reason } => self.finish_blocked(&reason, out),
         }
     }
 }
 
 /// Why an answer of another point counts as a refusal: hooks never fail open.
-fn wrong_answer(point: HookPoint) -> String {
+fn wrong_hook_point(point: HookPoint) -> String {
     format!("the {point:?} hook answered for another point")
 }
 

@@ -245,7 +245,7 @@ impl Actor {
     /// SessionStart hooks, before anything else happens. Their context goes with the next input.
     async fn begin(&mut self) {
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionStart) {
+        if hooks.has_event(HookEvent::SessionStart) {
             let model = Some(self.shared.turn_setup().setup.config.turn.model.clone());
             let data = HookData::SessionStart { source: self.options.source, model };
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
@@ -342,7 +342,7 @@ impl Actor {
         while self.background.try_join_next().is_some() {}
         let failed = matches!(report.end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
         let hooks = self.shared.hooks.clone();
-        if !failed || !hooks.stands_at(HookEvent::StopFailure) {
+        if !failed || !hooks.has_event(HookEvent::StopFailure) {
             return;
         }
         let error = report.error.as_ref();
@@ -400,7 +400,7 @@ impl Actor {
         });
         while self.background.join_next().await.is_some() {}
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionEnd) {
+        if hooks.has_event(HookEvent::SessionEnd) {
             let data = HookData::SessionEnd { reason: reason.to_owned() };
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }

@@ -109,7 +109,7 @@ impl Places {
         // Snapshots of older versions list no points.
         let mut count = 0;
         find(store, session, |event| {
-            count += u64::from(SafePoints::is_one(&event.event));
+            count += u64::from(SafePoints::is_safe_point(&event.event));
             if count == number { Look::Take } else { Look::On }
         })
         .await
@@ -138,7 +138,7 @@ impl Places {
             if event.seq > cursor.seq {
                 return Look::Stop;
             }
-            if SafePoints::is_one(&event.event) {
+            if SafePoints::is_safe_point(&event.event) {
                 last = Some(event.cursor());
             }
             Look::On

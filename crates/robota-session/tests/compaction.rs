@@ -139,7 +139,7 @@ impl Hooks for Guard {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
+    fn has_event(&self, event: HookEvent) -> bool {
         matches!(event, HookEvent::PreCompact | HookEvent::PostCompact)
     }
 

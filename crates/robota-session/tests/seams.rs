@@ -344,7 +344,7 @@ fn sess_15_a_blocked_prompt_does_not_use_up_the_session_start_context() {
             HookAnswer::UserPromptSubmit(decision).into()
         }
 
-        fn stands_at(&self, event: HookEvent) -> bool {
+        fn has_event(&self, event: HookEvent) -> bool {
             matches!(event, HookEvent::SessionStart | HookEvent::UserPromptSubmit)
         }
 

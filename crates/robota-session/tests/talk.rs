@@ -39,7 +39,7 @@ impl Hooks for Told {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, _event: HookEvent) -> bool {
+    fn has_event(&self, _event: HookEvent) -> bool {
         true
     }
 
@@ -473,7 +473,7 @@ fn sess_15_session_start_fires_once_and_its_words_go_with_the_first_input() {
             async fn run(&self, input: HookInput) -> HookReply {
                 NoHooks.run(input).await
             }
-            fn stands_at(&self, event: HookEvent) -> bool {
+            fn has_event(&self, event: HookEvent) -> bool {
                 event == HookEvent::SessionStart
             }
             async fn run_event(&self, data: HookData) -> EventReport {

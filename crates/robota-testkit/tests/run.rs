@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use robota_core::error::ErrorKind;
 use robota_core::event::{Durability, TurnEnd};
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::permission::{Class, Verdict};
 use robota_core::state::State;
 use robota_testkit::{
@@ -196,7 +196,7 @@ async fn a_panicking_tool_fails_one_call() {
 #[tokio::test(start_paused = true)]
 async fn a_stubborn_tool_is_abandoned() {
     let mule = stubborn_tool("mule", Class::Execute);
-    let run = Run::script("- tools: [mule]").tool(mule.clone()).gate(AllowEverything);
+    let run = Run::script("- tools: [mule]").tool(mule.clone()).gate(AllowAll);
     let cancel = run.cancel();
     let (ran, ()) = tokio::join!(run.prompt("hi"), async {
         mule.started(1).await;
@@ -236,7 +236,7 @@ async fn a_script_that_is_over_ends_the_run_with_its_words() {
 #[tokio::test]
 async fn whichever_append_fails_the_run_ends_and_says_so() {
     let whole =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
+        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
     let appends = whole.journal.appends().len();
     assert!(appends > 5, "{appends}");
@@ -244,7 +244,7 @@ async fn whichever_append_fails_the_run_ends_and_says_so() {
         let tool = echo(Class::Modify);
         let ran = Run::script(TWO_ROUNDS)
             .tool(tool.clone())
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .journal(FailingJournal::new().fail_from(nth))
             .prompt("hi")
             .await;
@@ -258,7 +258,7 @@ async fn whichever_append_fails_the_run_ends_and_says_so() {
 #[tokio::test]
 async fn the_journal_knows_how_safe_each_batch_was_to_be() {
     let ran =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
+        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     for append in ran.journal.appends() {
         let must = append.events.iter().map(|one| one.event.durability()).max().unwrap();
         assert_eq!(append.durability, must, "{:?}", append.kinds());

@@ -2,7 +2,7 @@
 
 use crate::ids::{InputId, TurnId};
 use crate::state::{CallStage, OpenCall, State};
-use crate::tool::Ran;
+use crate::tool::DidRun;
 
 /// Something a crash left open.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub enum OpenOperation {
         /// The call.
         call: Box<OpenCall>,
         /// Whether it may have had effects.
-        ran: Ran,
+        ran: DidRun,
     },
     /// A compaction: it never happened.
     Compaction,
@@ -44,9 +44,9 @@ pub fn open_operations(state: &State) -> Vec<OpenOperation> {
         call: Box::new(call.clone()),
         ran: match &call.stage {
             CallStage::Called | CallStage::InPreHook | CallStage::Asked | CallStage::Allowed => {
-                Ran::No
+                DidRun::No
             }
-            CallStage::Started => Ran::Maybe,
+            CallStage::Started => DidRun::Maybe,
             CallStage::Finished(outcome) | CallStage::InPostHook(outcome) => outcome.ran,
         },
     });

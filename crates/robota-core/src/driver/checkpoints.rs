@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::side::SideQueue;
+use super::task_events::TaskEventQueue;
 use crate::blob::Blobs;
 use crate::checkpoint::{Before, Changing, Checkpoints, FileChange};
 use crate::error::{Diagnose as _, ErrorData};
@@ -15,7 +15,7 @@ use crate::message::BlobRef;
 /// changes nothing more either.
 pub(super) struct JournalCheckpoints {
     pub(super) blobs: Arc<dyn Blobs>,
-    pub(super) side: SideQueue,
+    pub(super) task_events: TaskEventQueue,
 }
 
 #[async_trait::async_trait]
@@ -34,6 +34,6 @@ impl Checkpoints for JournalCheckpoints {
             let after_sha256 = BlobRef::of(file.after).sha256;
             kept.push(FileChange { path, before, mode, after_sha256 });
         }
-        self.side.append(FilesChanging { call: call.clone(), files: kept }.into()).await
+        self.task_events.append(FilesChanging { call: call.clone(), files: kept }.into()).await
     }
 }

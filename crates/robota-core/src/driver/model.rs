@@ -11,14 +11,14 @@ use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tracing::{Instrument as _, Span};
 
-use super::side::SideQueue;
+use super::task_events::TaskEventQueue;
 use super::{Ports, SessionConfig};
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
 use crate::message::Message;
 use crate::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadTap, ProviderError, check_native_web,
+    Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, check_native_web,
 };
 use crate::redact::Redactor;
 use crate::state::State;
@@ -39,7 +39,7 @@ type Item = Option<Result<Delta, ProviderError>>;
 /// What a model call gets beside its request.
 pub(super) struct ModelScope<'a> {
     pub(super) context: CallContext,
-    pub(super) side: &'a SideQueue,
+    pub(super) task_events: &'a TaskEventQueue,
     /// The span of its round.
     pub(super) round: &'a Span,
 }
@@ -50,9 +50,9 @@ pub(super) struct ModelRun {
     span: Span,
     idle_timeout: Duration,
     deadline: Instant,
-    held: DeltaBuffer,
+    buffer: DeltaBuffer,
     /// When text was last passed on.
-    told: Option<Instant>,
+    last_passed_on: Option<Instant>,
     /// Cancels the call's context when the call is dropped.
     _cancel: DropGuard,
 }
@@ -68,7 +68,7 @@ impl ModelRun {
         config: &SessionConfig,
         state: &State,
         call: ModelCall,
-        ModelScope { mut context, side, round: parent }: ModelScope<'_>,
+        ModelScope { mut context, task_events, round: parent }: ModelScope<'_>,
     ) -> Self {
         let (round, attempt) = (call.round, call.attempt);
         let request = request(ports, config, state, call);
@@ -77,7 +77,7 @@ impl ModelRun {
         let span = telemetry::model_call_span(parent, session, &request.model, name, attempt);
         if config.record_payloads {
             let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
-            context.payloads = tap(round, name, side.clone(), redactor);
+            context.payloads = payload_sink(round, name, task_events.clone(), redactor);
         }
         let cancel = context.cancel.clone().drop_guard();
         let connecting = async move {
@@ -89,8 +89,8 @@ impl ModelRun {
             span,
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
-            held: DeltaBuffer::default(),
-            told: None,
+            buffer: DeltaBuffer::default(),
+            last_passed_on: None,
             _cancel: cancel,
         }
     }
@@ -99,35 +99,35 @@ impl ModelRun {
     /// not returned is still held.
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
-        if this.held.is_empty() {
-            let item = match tokio::time::timeout_at(this.deadline, this.item()).await {
+        if this.buffer.is_empty() {
+            let item = match tokio::time::timeout_at(this.deadline, this.next_item()).await {
                 Ok(item) => item,
                 Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
             };
-            this.hold(item);
+            this.buffer_item(item);
         }
-        this.hold_arrived();
-        if let Some(told) = this.told
-            && this.held.may_wait()
+        this.buffer_arrived();
+        if let Some(last) = this.last_passed_on
+            && this.buffer.may_wait()
         {
             // One timer for all that comes meanwhile.
-            let due = tokio::time::sleep_until(told + WINDOW);
+            let due = tokio::time::sleep_until(last + WINDOW);
             tokio::pin!(due);
-            while this.held.may_wait() {
+            while this.buffer.may_wait() {
                 tokio::select! {
                     biased;
-                    item = this.item() => this.hold(item),
+                    item = this.next_item() => this.buffer_item(item),
                     () = &mut due => break,
                 }
-                this.hold_arrived();
+                this.buffer_arrived();
             }
         }
         let now = Instant::now();
         this.deadline = now + this.idle_timeout;
-        if this.held.bytes > 0 {
-            this.told = Some(now);
+        if this.buffer.bytes > 0 {
+            this.last_passed_on = Some(now);
         }
-        let ended = this.held.ended;
+        let ended = this.buffer.ended;
         let inputs = this.take_arrived();
         if ended {
             *run = None;
@@ -137,18 +137,18 @@ impl ModelRun {
 
     /// What has arrived and was not returned yet.
     pub(super) fn take_arrived(&mut self) -> VecDeque<Input> {
-        std::mem::take(&mut self.held).inputs
+        std::mem::take(&mut self.buffer).inputs
     }
 
-    fn hold_arrived(&mut self) {
-        while self.held.takes_more()
-            && let Some(item) = self.item().now_or_never()
+    fn buffer_arrived(&mut self) {
+        while self.buffer.accepts_more()
+            && let Some(item) = self.next_item().now_or_never()
         {
-            self.hold(item);
+            self.buffer_item(item);
         }
     }
 
-    fn hold(&mut self, item: Item) {
+    fn buffer_item(&mut self, item: Item) {
         match &item {
             Some(Ok(Delta::Usage(usage))) => telemetry::record_usage(&self.span, *usage),
             Some(Ok(Delta::End(stop))) => telemetry::record_finish(&self.span, stop),
@@ -156,11 +156,11 @@ impl ModelRun {
             None => telemetry::record_error(&self.span, ErrorKind::Network.code()),
             Some(Ok(_)) => {}
         }
-        self.held.push(item);
+        self.buffer.push(item);
     }
 
     /// Cancel safe: what was not returned is still in the stream.
-    async fn item(&mut self) -> Item {
+    async fn next_item(&mut self) -> Item {
         loop {
             match &mut self.stage {
                 Stage::Connecting(connecting) => {
@@ -261,7 +261,7 @@ impl DeltaBuffer {
         self.inputs.push_back(input);
     }
 
-    fn takes_more(&self) -> bool {
+    fn accepts_more(&self) -> bool {
         self.pieces < BATCH && !self.ended
     }
 
@@ -292,8 +292,8 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
     }
 }
 
-fn tap(round: u32, provider: String, side: SideQueue, redactor: Redactor) -> PayloadTap {
-    PayloadTap::new(move |mut payload, sequence| {
+fn payload_sink(round: u32, provider: String, task_events: TaskEventQueue, redactor: Redactor) -> PayloadSink {
+    PayloadSink::new(move |mut payload, sequence| {
         redactor.value(&mut payload.payload);
         redactor.fields(&mut payload.metadata);
         let event = ProviderPayload {
@@ -305,6 +305,6 @@ fn tap(round: u32, provider: String, side: SideQueue, redactor: Redactor) -> Pay
             payload: payload.payload,
             metadata: payload.metadata,
         };
-        side.push(event.into());
+        task_events.push(event.into());
     })
 }

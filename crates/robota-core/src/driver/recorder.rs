@@ -48,7 +48,7 @@ pub struct Recorder {
     next_seq: u64,
     observers: Vec<Observer>,
     /// The number of the last event that observers received.
-    shown: u64,
+    last_observed: u64,
     /// Events that the journal has not acknowledged.
     unwritten: Vec<Arc<Envelope>>,
     /// Events that it has acknowledged, but may lose if its machine fails.
@@ -70,7 +70,7 @@ impl Recorder {
             epoch,
             next_seq,
             observers: Vec::new(),
-            shown: next_seq - 1,
+            last_observed: next_seq - 1,
             unwritten: Vec::new(),
             unsynced: Vec::new(),
             failure: None,
@@ -172,12 +172,12 @@ impl Recorder {
     /// # Errors
     /// When the journal still cannot be written after some attempts; the events stay recorded.
     pub async fn flush(&mut self) -> Result<(), JournalError> {
-        let result = self.write().await;
+        let result = self.write_unwritten().await;
         self.failure = result.as_ref().err().cloned();
         result
     }
 
-    async fn write(&mut self) -> Result<(), JournalError> {
+    async fn write_unwritten(&mut self) -> Result<(), JournalError> {
         let mut delays = self.retries.clone().into_iter();
         while !self.unwritten.is_empty() {
             let durability = self.durability();
@@ -188,8 +188,8 @@ impl Recorder {
                 record_error(&span, error.kind().code());
             }
             match appended {
-                Ok(()) => self.written(durability),
-                Err(JournalError::OutOfOrder { last, .. }) if self.restore_after(last) => {
+                Ok(()) => self.on_written(durability),
+                Err(JournalError::OutOfOrder { last, .. }) if self.requeue_after(last) => {
                     tracing::warn!(%last, "the journal forgot unsynced events; writing them again");
                 }
                 Err(error) if error.retryable() => match delays.next() {
@@ -230,9 +230,9 @@ impl Recorder {
         strictest.unwrap_or(Durability::Written)
     }
 
-    fn written(&mut self, durability: Durability) {
+    fn on_written(&mut self, durability: Durability) {
         let written = std::mem::take(&mut self.unwritten);
-        for envelope in written.iter().filter(|envelope| envelope.seq > self.shown) {
+        for envelope in written.iter().filter(|envelope| envelope.seq > self.last_observed) {
             for observer in &self.observers {
                 // An observer's panic is its own: the event is written, and others see it.
                 let show = AssertUnwindSafe(|| observer(envelope));
@@ -241,7 +241,7 @@ impl Recorder {
                 }
             }
         }
-        self.shown = written.last().map_or(self.shown, |last| last.seq.max(self.shown));
+        self.last_observed = written.last().map_or(self.last_observed, |last| last.seq.max(self.last_observed));
         match durability {
             Durability::Synced => self.unsynced.clear(),
             Durability::Written => self.unsynced.extend(written),
@@ -250,7 +250,7 @@ impl Recorder {
 
     /// The journal ends with `last`, earlier than it acknowledged: its machine failed before the
     /// rest was synced. Queues the rest again; says whether there is any.
-    fn restore_after(&mut self, last: Cursor) -> bool {
+    fn requeue_after(&mut self, last: Cursor) -> bool {
         let next = last.seq.saturating_add(1);
         let Some(at) = self.unsynced.iter().position(|envelope| envelope.seq == next) else {
             return false;

@@ -20,15 +20,15 @@ pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
 
 /// Removes secrets from the reply of a hook that was run outside of a turn.
 pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
-    hook(redactor, &mut reply.answer);
-    maybe(redactor, &mut reply.context);
-    maybe(redactor, &mut reply.stop);
+    redact_answer(redactor, &mut reply.answer);
+    clean_optional(redactor, &mut reply.context);
+    clean_optional(redactor, &mut reply.stop);
 }
 
-fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
+fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
     match answer {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
-            maybe(redactor, context);
+            clean_optional(redactor, context);
         }
         HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
         | HookAnswer::PreToolUse(
@@ -36,12 +36,12 @@ fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
         )
         | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
         | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
-        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => maybe(redactor, reason),
+        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => clean_optional(redactor, reason),
         HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
             redactor.value(input);
             match then {
                 AfterChange::Judge => {}
-                AfterChange::Allow { reason } => maybe(redactor, reason),
+                AfterChange::Allow { reason } => clean_optional(redactor, reason),
                 AfterChange::Ask { reason } => redactor.clean(reason),
             }
         }
@@ -55,7 +55,7 @@ fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
     }
 }
 
-fn maybe(redactor: &Redactor, text: &mut Option<String>) {
+fn clean_optional(redactor: &Redactor, text: &mut Option<String>) {
     if let Some(text) = text {
         redactor.clean(text);
     }

@@ -22,7 +22,7 @@ pub const READER: u32 = 1;
 const MAX_SEQ: u64 = (1 << 53) - 1;
 
 /// `,"crc":"` + eight digits + `"}`.
-const TAIL: usize = 8 + 8 + 2;
+const CHECKSUM_BYTES: usize = 8 + 8 + 2;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,7 +139,7 @@ impl Envelope {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let (body, tail) = line
             .len()
-            .checked_sub(TAIL)
+            .checked_sub(CHECKSUM_BYTES)
             .and_then(|at| line.split_at_checked(at))
             .ok_or(DecodeError::Torn)?;
         let found = tail
@@ -155,24 +155,24 @@ impl Envelope {
         }
         let text =
             std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
-        if let Some(envelope) = Self::decode_ours(text) {
+        if let Some(envelope) = Self::decode_fast(text) {
             return Ok(envelope);
         }
         let line = Line::read(text).map_err(DecodeError::Malformed)?;
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }
-        Self::of_line(line)
+        Self::from_line(line)
     }
 
     /// A line as this version writes it: the data is the last field before the checksum, so
     /// nothing has to look for its end. Any other line is read the longer way.
-    fn decode_ours(text: &str) -> Option<Self> {
-        let head = Line::read_head(text, TAIL)?;
-        (head.min_reader.is_none()).then(|| Self::of_line(head).ok())?
+    fn decode_fast(text: &str) -> Option<Self> {
+        let head = Line::read_fast(text, CHECKSUM_BYTES)?;
+        (head.min_reader.is_none()).then(|| Self::from_line(head).ok())?
     }
 
-    fn of_line(line: Line<'_>) -> Result<Self, DecodeError> {
+    fn from_line(line: Line<'_>) -> Result<Self, DecodeError> {
         let missing = |field| DecodeError::Malformed(format!("missing field `{field}`"));
         let kind = line.kind.ok_or_else(|| missing("type"))?;
         let event = Event::decode(&kind, line.data.ok_or_else(|| missing("data"))?)

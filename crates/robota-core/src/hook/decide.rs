@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookSays, PostToolDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PostToolDecision,
     PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::message::ResultBlock;
@@ -40,8 +40,8 @@ impl HookOutput {
         }
         let then = match self.permission {
             None => AfterChange::Judge,
-            Some(HookPermission { says: HookSays::Allow, reason }) => AfterChange::Allow { reason },
-            Some(HookPermission { says: HookSays::Ask | HookSays::Defer, reason }) => {
+            Some(HookPermission { verdict: HookVerdict::Allow, reason }) => AfterChange::Allow { reason },
+            Some(HookPermission { verdict: HookVerdict::Ask | HookVerdict::Defer, reason }) => {
                 let reason = reason.unwrap_or_else(|| "a hook wants you to be asked".to_owned());
                 AfterChange::Ask { reason }
             }

@@ -119,10 +119,10 @@ pub struct UnusableHook {
 }
 
 /// The longest timeout that is kept; a longer one means "for ever" and is cut to this.
-const LONGEST: f64 = 86_400.0;
+const MAX_TIMEOUT_SECS: f64 = 86_400.0;
 
 /// How many characters of a command, an address or a question are shown.
-const LABEL: usize = 80;
+const MAX_LABEL_CHARS: usize = 80;
 
 impl HookDefinition {
     /// What all kinds have; nothing for one that cannot run.
@@ -139,7 +139,7 @@ impl HookDefinition {
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         let seconds = self.common()?.timeout?;
-        Some(Duration::from_secs_f64(seconds.clamp(0.001, LONGEST)))
+        Some(Duration::from_secs_f64(seconds.clamp(0.001, MAX_TIMEOUT_SECS)))
     }
 
     /// The permission rule that must match for it to run.
@@ -193,7 +193,7 @@ impl HookDefinition {
             Self::Agent(hook) => ("agent", hook.prompt.as_str()),
             Self::Unusable(hook) => return format!("hook that cannot run ({})", hook.reason),
         };
-        let mut short: String = what.chars().take(LABEL).collect();
+        let mut short: String = what.chars().take(MAX_LABEL_CHARS).collect();
         if short.len() < what.len() {
             short.push('…');
         }

@@ -127,13 +127,13 @@ impl HookEvent {
 
     /// Whether plain text on standard output is context for the model.
     #[must_use]
-    pub fn takes_text(self) -> bool {
+    pub fn text_is_context(self) -> bool {
         matches!(self, Self::UserPromptSubmit | Self::SessionStart)
     }
 
     /// Whether any code but 0 is a failure that refuses, and not only 2.
     #[must_use]
-    pub(super) fn every_code_counts(self) -> bool {
+    pub(super) fn fails_on_any_code(self) -> bool {
         self == Self::WorktreeCreate
     }
 

@@ -32,7 +32,7 @@ enum Kind {
 /// Why a matcher cannot be read, and what it counts as.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the matcher `{}` at {event} cannot be read ({reason}); {}", matcher.escape_debug(), self.counts_as())]
-pub struct BadMatcher {
+pub struct InvalidMatcher {
     /// At which event.
     pub event: HookEvent,
     /// As it was written.
@@ -41,7 +41,7 @@ pub struct BadMatcher {
     pub reason: String,
 }
 
-impl BadMatcher {
+impl InvalidMatcher {
     fn counts_as(&self) -> &'static str {
         if self.event.is_gate() { "its hooks run always" } else { "its hooks never run" }
     }
@@ -51,7 +51,7 @@ impl Matcher {
     /// Reads the matcher of a group at that event. There always is one; what is wrong with the
     /// text, if anything, comes beside it.
     #[must_use]
-    pub fn read(event: HookEvent, matcher: Option<&str>) -> (Self, Option<BadMatcher>) {
+    pub fn read(event: HookEvent, matcher: Option<&str>) -> (Self, Option<InvalidMatcher>) {
         let text = matcher.unwrap_or_default();
         if event.matched_on() == MatchedOn::Nothing || text.is_empty() || text == "*" {
             return (Self(Kind::All), None);
@@ -75,7 +75,7 @@ impl Matcher {
                     error => last_line(&error.to_string()),
                 };
                 let kind = if event.is_gate() { Kind::All } else { Kind::Never };
-                (Self(kind), Some(BadMatcher { event, matcher: text.to_owned(), reason }))
+                (Self(kind), Some(InvalidMatcher { event, matcher: text.to_owned(), reason }))
             }
         }
     }

@@ -44,7 +44,7 @@ fn stricter(
     second: Option<HookPermission>,
 ) -> Option<HookPermission> {
     match (first, second) {
-        (Some(first), Some(second)) if second.says > first.says => Some(second),
+        (Some(first), Some(second)) if second.verdict > first.verdict => Some(second),
         (first, second) => first.or(second),
     }
 }

@@ -48,14 +48,14 @@ pub struct HookOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookPermission {
     /// What is to happen.
-    pub says: HookSays,
+    pub verdict: HookVerdict,
     /// Why.
     pub reason: Option<String>,
 }
 
 /// What is to happen with a call, from loosest to strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookSays {
+pub enum HookVerdict {
     /// It may run.
     Allow,
     /// Somebody must be asked.
@@ -66,12 +66,12 @@ pub enum HookSays {
 
 /// A hook, as far as reading its words depends on it.
 #[derive(Debug, Clone)]
-pub(super) struct Speaker {
+pub(super) struct HookInfo {
     pub(super) label: String,
     pub(super) strict: bool,
 }
 
-impl From<&HookDefinition> for Speaker {
+impl From<&HookDefinition> for HookInfo {
     fn from(definition: &HookDefinition) -> Self {
         Self { label: definition.label(), strict: definition.blocks_on_failure() }
     }
@@ -81,47 +81,47 @@ impl HookOutput {
     /// Reads what a hook said at that event.
     #[must_use]
     pub fn read(event: HookEvent, definition: &HookDefinition, exit: &HookExit) -> Self {
-        Reader { event, speaker: definition.into(), output: Self::default() }.read(exit)
+        Reader { event, hook: definition.into(), output: Self::default() }.read(exit)
     }
 }
 
 struct Reader {
     event: HookEvent,
-    speaker: Speaker,
+    hook: HookInfo,
     output: HookOutput,
 }
 
 impl Reader {
     fn read(mut self, exit: &HookExit) -> HookOutput {
         match &exit.end {
-            HookEnd::Code(0) => self.said(exit),
-            HookEnd::Code(2) => self.blocked(exit),
+            HookEnd::Code(0) => self.on_success(exit),
+            HookEnd::Code(2) => self.on_block_code(exit),
             HookEnd::Code(code @ (126 | 127)) => {
                 let why = if *code == 126 { "may not be run" } else { "was not found" };
-                self.fail(&with_words(&format!("its command {why} (code {code})"), &exit.stderr));
+                self.fail(&with_stderr(&format!("its command {why} (code {code})"), &exit.stderr));
             }
             // A shell's way to say that a signal ended what it ran.
             HookEnd::Code(code @ 129..=192) => {
-                self.fail(&with_words(&format!("signal {} ended it", code - 128), &exit.stderr));
+                self.fail(&with_stderr(&format!("signal {} ended it", code - 128), &exit.stderr));
             }
-            HookEnd::Code(code) => self.complained(*code, exit),
+            HookEnd::Code(code) => self.on_other_code(*code, exit),
             HookEnd::Signal(signal) => {
-                self.fail(&with_words(&format!("signal {signal} ended it"), &exit.stderr));
+                self.fail(&with_stderr(&format!("signal {signal} ended it"), &exit.stderr));
             }
             HookEnd::TimedOut => self.fail("its time was up"),
-            HookEnd::Failed(why) => self.fail(&bounded(why)),
+            HookEnd::Failed(why) => self.fail(&truncated(why)),
         }
         self.output
     }
 
     /// Code 0.
-    fn said(&mut self, exit: &HookExit) {
+    fn on_success(&mut self, exit: &HookExit) {
         match json(exit) {
-            Some(Ok(wire)) => self.take(wire),
+            Some(Ok(wire)) => self.apply_json(wire),
             Some(Err(why)) => self.fail(&why),
             None => {
-                let text = words(&exit.stdout);
-                if self.event.takes_text() && !text.is_empty() {
+                let text = plain_text(&exit.stdout);
+                if self.event.text_is_context() && !text.is_empty() {
                     self.output.context = Some(text);
                 } else if self.event == HookEvent::WorktreeCreate {
                     self.output.worktree_path = last_line(exit);
@@ -131,28 +131,28 @@ impl Reader {
     }
 
     /// Code 2: a block, whatever else is said.
-    fn blocked(&mut self, exit: &HookExit) {
+    fn on_block_code(&mut self, exit: &HookExit) {
         if let Some(Ok(wire)) = json(exit) {
-            self.take(wire);
+            self.apply_json(wire);
         }
         self.output.permission = None;
         if self.output.block.is_none() {
-            let said = words(&exit.stderr);
-            let reason = if said.is_empty() { self.unexplained() } else { said };
+            let text = plain_text(&exit.stderr);
+            let reason = if text.is_empty() { self.no_reason() } else { text };
             self.block(reason);
         }
     }
 
     /// A code that means nothing in particular.
-    fn complained(&mut self, code: i32, exit: &HookExit) {
-        let why = with_words(&format!("it ended with code {code}"), &exit.stderr);
+    fn on_other_code(&mut self, code: i32, exit: &HookExit) {
+        let why = with_stderr(&format!("it ended with code {code}"), &exit.stderr);
         match json(exit) {
-            _ if self.speaker.strict || self.event.every_code_counts() => self.fail(&why),
+            _ if self.hook.strict || self.event.fails_on_any_code() => self.fail(&why),
             Some(Err(unreadable)) => self.fail(&unreadable),
             Some(Ok(wire)) => {
-                self.take(wire);
+                self.apply_json(wire);
                 // A hook that went wrong may refuse; it may not let anything through.
-                if matches!(&self.output.permission, Some(said) if said.says == HookSays::Allow) {
+                if matches!(&self.output.permission, Some(said) if said.verdict == HookVerdict::Allow) {
                     self.output.permission = None;
                 }
                 self.warn(&why);
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, wire: Wire) {
+    fn apply_json(&mut self, wire: Wire) {
         let event = self.event;
         let specific = wire.hook_specific_output.unwrap_or_default();
         if let Some(name) = specific.hook_event_name.filter(|name| name != event.name()) {
@@ -169,37 +169,37 @@ impl Reader {
             self.fail(&format!("its answer is for the event `{}`", name.escape_debug()));
         }
         if let Some(message) = wire.system_message.filter(|text| !text.trim().is_empty()) {
-            self.output.notices.push(HookNotice::message(event, bounded(&message)));
+            self.output.notices.push(HookNotice::message(event, truncated(&message)));
         }
         if wire.r#continue == Some(false) {
             let reason = wire.stop_reason.or_else(|| wire.reason.clone());
-            self.output.stop = Some(reason.map_or_else(|| self.unexplained(), |it| bounded(&it)));
+            self.output.stop = Some(reason.map_or_else(|| self.no_reason(), |it| truncated(&it)));
         }
-        let reason = wire.reason.map(|reason| bounded(&reason));
+        let reason = wire.reason.map(|reason| truncated(&reason));
         match wire.decision {
             Some(Decision::Block) => {
-                self.block(reason.unwrap_or_else(|| self.unexplained()));
+                self.block(reason.unwrap_or_else(|| self.no_reason()));
             }
             Some(Decision::Approve) if event == HookEvent::PreToolUse => {
-                self.output.permission = Some(HookPermission { says: HookSays::Allow, reason });
+                self.output.permission = Some(HookPermission { verdict: HookVerdict::Allow, reason });
             }
             Some(Decision::Approve) | None => {}
         }
-        let reason = specific.permission_decision_reason.map(|reason| bounded(&reason));
-        let says = match specific.permission_decision {
+        let reason = specific.permission_decision_reason.map(|reason| truncated(&reason));
+        let verdict = match specific.permission_decision {
             // Nobody says "deny" at a gate and means "go on".
             Some(Permission::Deny) if event.is_gate() => {
-                self.block(reason.clone().unwrap_or_else(|| self.unexplained()));
+                self.block(reason.clone().unwrap_or_else(|| self.no_reason()));
                 None
             }
-            Some(Permission::Allow) => Some(HookSays::Allow),
-            Some(Permission::Ask) => Some(HookSays::Ask),
-            Some(Permission::Defer) => Some(HookSays::Defer),
+            Some(Permission::Allow) => Some(HookVerdict::Allow),
+            Some(Permission::Ask) => Some(HookVerdict::Ask),
+            Some(Permission::Defer) => Some(HookVerdict::Defer),
             Some(Permission::Deny) | None => None,
         };
         if event == HookEvent::PreToolUse {
-            if let Some(says) = says {
-                self.output.permission = Some(HookPermission { says, reason });
+            if let Some(verdict) = verdict {
+                self.output.permission = Some(HookPermission { verdict, reason });
             }
             self.output.updated_input = specific.updated_input;
         }
@@ -210,7 +210,7 @@ impl Reader {
             self.output.worktree_path = specific.worktree_path;
         }
         let context = specific.additional_context.filter(|text| !text.trim().is_empty());
-        self.output.context = context.map(|text| bounded(&text));
+        self.output.context = context.map(|text| truncated(&text));
     }
 
     /// It says no, where that means something; the first reason stays.
@@ -224,9 +224,9 @@ impl Reader {
 
     /// It did not do its work: no word of it may be taken for a yes.
     fn fail(&mut self, why: &str) {
-        let refuses = self.event.is_gate() || self.speaker.strict && self.event.can_block();
+        let refuses = self.event.is_gate() || self.hook.strict && self.event.can_block();
         if refuses {
-            let reason = format!("the {} {} failed: {why}", self.event, self.speaker.label);
+            let reason = format!("the {} {} failed: {why}", self.event, self.hook.label);
             self.output.block.get_or_insert(reason);
         } else {
             self.warn(why);
@@ -234,12 +234,12 @@ impl Reader {
     }
 
     fn warn(&mut self, why: &str) {
-        let text = format!("{} {}: {why}", self.event, self.speaker.label);
+        let text = format!("{} {}: {why}", self.event, self.hook.label);
         self.output.notices.push(HookNotice::warning(self.event, text));
     }
 
-    fn unexplained(&self) -> String {
-        format!("the {} {} says so, without a reason", self.event, self.speaker.label)
+    fn no_reason(&self) -> String {
+        format!("the {} {} says so, without a reason", self.event, self.hook.label)
     }
 }
 
@@ -255,23 +255,23 @@ fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
     }
     Some(
         serde_json::from_slice(text)
-            .map_err(|error| bounded(&format!("its JSON cannot be read: {error}"))),
+            .map_err(|error| truncated(&format!("its JSON cannot be read: {error}"))),
     )
 }
 
 /// Text out of any bytes, within bounds.
-fn words(bytes: &[u8]) -> String {
+fn plain_text(bytes: &[u8]) -> String {
     // A character takes at most four bytes, so more than these cannot matter.
     let most = bytes.len().min(4 * (MAX_TEXT + 1));
-    bounded(String::from_utf8_lossy(&bytes[..most]).trim())
+    truncated(String::from_utf8_lossy(&bytes[..most]).trim())
 }
 
-fn with_words(why: &str, stderr: &[u8]) -> String {
-    let said = words(stderr);
-    if said.is_empty() { why.to_owned() } else { format!("{why}: {said}") }
+fn with_stderr(why: &str, stderr: &[u8]) -> String {
+    let text = plain_text(stderr);
+    if text.is_empty() { why.to_owned() } else { format!("{why}: {text}") }
 }
 
-fn bounded(text: &str) -> String {
+fn truncated(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         None => text.to_owned(),
         Some((at, _)) => format!("{} [cut]", &text[..at]),
@@ -283,7 +283,7 @@ fn last_line(exit: &HookExit) -> Option<String> {
         return None;
     }
     let text = std::str::from_utf8(&exit.stdout).ok()?;
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(bounded)
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(truncated)
 }
 
 #[cfg(test)]

@@ -216,7 +216,7 @@ impl From<&HookInput> for HookData {
     fn from(input: &HookInput) -> Self {
         match input {
             HookInput::UserPromptSubmit { content } => {
-                Self::UserPromptSubmit { prompt: words(content) }
+                Self::UserPromptSubmit { prompt: joined_text(content) }
             }
             HookInput::PreToolUse { tool_use, .. } => Self::PreToolUse {
                 tool_name: tool_use.name.clone(),
@@ -237,7 +237,7 @@ impl From<&HookInput> for HookData {
     }
 }
 
-fn words(content: &[Block]) -> String {
+fn joined_text(content: &[Block]) -> String {
     let texts: Vec<_> = content
         .iter()
         .filter_map(|block| match block {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::{
-    BadMatcher, EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
+    InvalidMatcher, EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
     HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice,
     HookOutput, HookPoint, HookReply, Hooks, Matcher,
 };
@@ -17,7 +17,7 @@ use super::{
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How much longer an executor may take to end a hook whose time is up. After that it is left.
-const SLACK: Duration = Duration::from_secs(10);
+const EXECUTOR_GRACE: Duration = Duration::from_secs(10);
 
 type Show = dyn Fn(HookNotice) + Send + Sync;
 
@@ -41,7 +41,7 @@ pub struct HookRunner {
     condition: Option<Arc<dyn HookCondition>>,
     timeout: Duration,
     show: Arc<Show>,
-    problems: Vec<BadMatcher>,
+    problems: Vec<InvalidMatcher>,
 }
 
 /// What hooks at a point of a turn came to.
@@ -125,7 +125,7 @@ impl HookRunner {
 
     /// The matchers that could not be read.
     #[must_use]
-    pub fn problems(&self) -> &[BadMatcher] {
+    pub fn problems(&self) -> &[InvalidMatcher] {
         &self.problems
     }
 
@@ -136,14 +136,14 @@ impl HookRunner {
 
     /// Whether any hook stands at that event.
     #[must_use]
-    pub fn stands_at(&self, event: HookEvent) -> bool {
+    pub fn has_event(&self, event: HookEvent) -> bool {
         self.hooks.get(&event).is_some_and(|hooks| !hooks.is_empty())
     }
 
     /// Runs the hooks of a point of a turn.
     pub async fn run_point(&self, input: HookInput) -> PointReport {
         let data = HookData::from(&input);
-        let mut output = self.ask(&data).await;
+        let mut output = self.run_matching(&data).await;
         let notices = std::mem::take(&mut output.notices);
         let (context, stop) = match input.point() {
             // These two have a place of their own for it.
@@ -169,7 +169,7 @@ impl HookRunner {
     /// Runs the hooks of any event.
     pub async fn run_event(&self, data: HookData) -> EventReport {
         let event = data.event();
-        let mut output = self.ask(&data).await;
+        let mut output = self.run_matching(&data).await;
         EventReport {
             notices: std::mem::take(&mut output.notices),
             stop: output.stop.clone(),
@@ -179,19 +179,19 @@ impl HookRunner {
     }
 
     /// The hooks that are to run, in configured order, each once.
-    fn chosen(&self, data: &HookData) -> Vec<Arc<HookDefinition>> {
-        let mut chosen: Vec<Arc<HookDefinition>> = Vec::new();
+    fn matching(&self, data: &HookData) -> Vec<Arc<HookDefinition>> {
+        let mut matching: Vec<Arc<HookDefinition>> = Vec::new();
         for (matcher, hook) in self.hooks.get(&data.event()).into_iter().flatten() {
-            if matcher.matches(data.target()) && self.holds(hook, data) && !chosen.contains(hook) {
-                chosen.push(hook.clone());
+            if matcher.matches(data.target()) && self.condition_holds(hook, data) && !matching.contains(hook) {
+                matching.push(hook.clone());
             }
         }
-        chosen
+        matching
     }
 
     /// Whether the hook's `if` holds. Only calls of tools have something a rule can match:
     /// elsewhere such a hook runs where it might refuse, and nowhere else.
-    fn holds(&self, hook: &HookDefinition, data: &HookData) -> bool {
+    fn condition_holds(&self, hook: &HookDefinition, data: &HookData) -> bool {
         let Some(rule) = hook.condition() else { return true };
         match (data.call(), &self.condition) {
             (Some((tool, input)), Some(condition)) => {
@@ -202,7 +202,7 @@ impl HookRunner {
         }
     }
 
-    fn executor_of(&self, hook: &HookDefinition) -> Result<Arc<dyn HookExecutor>, String> {
+    fn executor_for(&self, hook: &HookDefinition) -> Result<Arc<dyn HookExecutor>, String> {
         let kind = match (hook, hook.runs_as()) {
             (HookDefinition::Unusable(unusable), _) => return Err(unusable.reason.clone()),
             (_, Some(kind)) => kind,
@@ -214,10 +214,10 @@ impl HookRunner {
             .ok_or_else(|| format!("nothing here can run hooks of kind `{}` yet", kind.name()))
     }
 
-    async fn ask(&self, data: &HookData) -> HookOutput {
+    async fn run_matching(&self, data: &HookData) -> HookOutput {
         let event = data.event();
-        let chosen = self.chosen(data);
-        if chosen.is_empty() {
+        let matching = self.matching(data);
+        if matching.is_empty() {
             return HookOutput::default();
         }
         let payload: Arc<str> = {
@@ -225,11 +225,11 @@ impl HookRunner {
             data.to_json(&context).to_string().into()
         };
         // What is not overwritten below counts as a failure.
-        let mut exits = vec![HookExit::failed("it was lost"); chosen.len()];
+        let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
         let mut running = JoinSet::new();
-        let mut places = HashMap::new();
-        for (at, hook) in chosen.iter().enumerate() {
-            match self.executor_of(hook) {
+        let mut indexes = HashMap::new();
+        for (at, hook) in matching.iter().enumerate() {
+            match self.executor_for(hook) {
                 Err(why) => exits[at] = HookExit::failed(why),
                 Ok(executor) => {
                     let limit = hook.timeout().unwrap_or(self.timeout);
@@ -238,7 +238,7 @@ impl HookRunner {
                         exits[at] = HookExit::code(0, "", "");
                         self.detach(event, hook.clone(), task);
                     } else {
-                        places.insert(running.spawn(async move { (at, task.await) }).id(), at);
+                        indexes.insert(running.spawn(async move { (at, task.await) }).id(), at);
                     }
                 }
             }
@@ -247,7 +247,7 @@ impl HookRunner {
             match joined {
                 Ok((_, (at, exit))) => exits[at] = exit,
                 Err(error) => {
-                    if let Some(at) = places.get(&error.id()) {
+                    if let Some(at) = indexes.get(&error.id()) {
                         let why = if error.is_panic() { "it panicked" } else { "it was cancelled" };
                         exits[*at] = HookExit::failed(why);
                     }
@@ -255,7 +255,7 @@ impl HookRunner {
             }
         }
         let outputs =
-            chosen.iter().zip(&exits).map(|(hook, exit)| HookOutput::read(event, hook, exit));
+            matching.iter().zip(&exits).map(|(hook, exit)| HookOutput::read(event, hook, exit));
         HookOutput::merge(event, outputs)
     }
 
@@ -285,7 +285,7 @@ async fn execute(
     limit: Duration,
 ) -> HookExit {
     // Executors keep the time themselves; one that does not must not keep everybody waiting.
-    tokio::time::timeout(limit.saturating_add(SLACK), executor.execute(&hook, &payload, limit))
+    tokio::time::timeout(limit.saturating_add(EXECUTOR_GRACE), executor.execute(&hook, &payload, limit))
         .await
         .unwrap_or_else(|_| HookExit::silent(HookEnd::TimedOut))
 }
@@ -293,7 +293,7 @@ async fn execute(
 #[async_trait::async_trait]
 impl Hooks for HookRunner {
     fn has(&self, point: HookPoint) -> bool {
-        self.stands_at(point.into())
+        self.has_event(point.into())
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
@@ -302,8 +302,8 @@ impl Hooks for HookRunner {
         report.reply
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
-        Self::stands_at(self, event)
+    fn has_event(&self, event: HookEvent) -> bool {
+        Self::has_event(self, event)
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {

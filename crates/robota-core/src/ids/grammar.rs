@@ -13,10 +13,10 @@
 use uuid::Uuid;
 
 /// The longest part of a name.
-const LONGEST_PART: usize = 64;
+const MAX_PART_BYTES: usize = 64;
 
 /// The longest name: a lineage of forks ends somewhere.
-const LONGEST: usize = 1024;
+const MAX_NAME_BYTES: usize = 1024;
 
 /// The name of a session, taken apart.
 ///
@@ -79,8 +79,8 @@ impl SessionName {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        if text.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
+        if text.len() > MAX_NAME_BYTES {
+            return Err(format!("it is longer than {MAX_NAME_BYTES} bytes"));
         }
         if text.contains([':', '/']) {
             return SessionPath::read(text).map(Self::Path);
@@ -147,8 +147,8 @@ pub fn name_part(text: &str, what: &str) -> Result<(), String> {
         Some(first) if !first.is_ascii_alphanumeric() => {
             Err(format!("{what} must begin with a letter or a digit"))
         }
-        Some(_) if text.len() > LONGEST_PART => {
-            Err(format!("{what} is longer than {LONGEST_PART} bytes"))
+        Some(_) if text.len() > MAX_PART_BYTES => {
+            Err(format!("{what} is longer than {MAX_PART_BYTES} bytes"))
         }
         Some(_) if !text.bytes().all(plain) => {
             Err(format!("{what} may hold letters, digits, `-`, `_` and `.` only"))

@@ -9,7 +9,7 @@ use crate::message::Block;
 use crate::state::Origin;
 
 /// A title is cut after this many characters.
-const TITLE: usize = 120;
+const MAX_TITLE_CHARS: usize = 120;
 
 /// What is known of a session without reading its journal. A fold like every other: a store
 /// keeps it beside the journal and can make it anew from there.
@@ -127,11 +127,11 @@ fn title(content: &[Block]) -> Option<String> {
             title.push(' ');
         }
         title.push_str(word);
-        if title.len() > 4 * TITLE {
+        if title.len() > 4 * MAX_TITLE_CHARS {
             break;
         }
     }
-    Some(title.chars().take(TITLE).collect())
+    Some(title.chars().take(MAX_TITLE_CHARS).collect())
 }
 
 /// Which sessions to list. The default lists the newest of all.

@@ -140,7 +140,7 @@ impl ResultBlock {
 #[schemars(untagged)]
 pub enum ToolInput {
     /// What the model sent could not be parsed; the call is answered with the error.
-    Unparsed(Unparsed),
+    Unparsed(UnparsedInput),
     /// Arguments as JSON.
     Json(Value),
 }
@@ -148,7 +148,7 @@ pub enum ToolInput {
 /// Arguments that are not JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Unparsed {
+pub struct UnparsedInput {
     /// What the model wrote.
     #[serde(rename = "$unparsed")]
     pub raw: String,
@@ -190,7 +190,7 @@ impl<'de> Deserialize<'de> for ToolInput {
 }
 
 /// Reads JSON that is there: a `null` that was given is not the same as nothing given.
-pub(crate) fn given<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
+pub(crate) fn deserialize_some<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
 where
     D: serde::Deserializer<'de>,
 {
@@ -218,7 +218,7 @@ impl ToolInput {
         match serde_json::from_str::<Value>(raw) {
             Ok(value) => Self::Json(value),
             Err(error) => {
-                Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })
+                Self::Unparsed(UnparsedInput { raw: raw.to_owned(), error: error.to_string() })
             }
         }
     }

@@ -39,12 +39,12 @@ type Sink = dyn Fn(NativePayload, u64) + Send + Sync;
 /// Where a provider reports payloads of one call. Two calls never share one, so two sessions
 /// on one provider never see each other's.
 #[derive(Clone)]
-pub struct PayloadTap {
+pub struct PayloadSink {
     sink: Option<Arc<Sink>>,
     next: Arc<AtomicU64>,
 }
 
-impl PayloadTap {
+impl PayloadSink {
     /// Nobody wants them.
     #[must_use]
     pub fn none() -> Self {
@@ -58,7 +58,7 @@ impl PayloadTap {
 
     /// Whether anybody wants them: an adapter need not build what nobody reads.
     #[must_use]
-    pub fn is_wanted(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.sink.is_some()
     }
 
@@ -76,8 +76,8 @@ impl PayloadTap {
     }
 }
 
-impl std::fmt::Debug for PayloadTap {
+impl std::fmt::Debug for PayloadSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PayloadTap").field("wanted", &self.is_wanted()).finish()
+        f.debug_struct("PayloadSink").field("wanted", &self.is_enabled()).finish()
     }
 }

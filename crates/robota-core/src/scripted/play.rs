@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Answer, ScriptedProvider, Stall, Step, ToolStep, report};
 use crate::ids::CallId;
 use crate::message::{Block, ToolInput, ToolUse};
-use crate::provider::{Delta, PayloadKind, PayloadTap, ProviderError, StopReason};
+use crate::provider::{Delta, PayloadKind, PayloadSink, ProviderError, StopReason};
 
 /// Where a stream is in its answer. Pieces are cut step by step, so that a long answer is never
 /// held twice.
@@ -18,7 +18,7 @@ struct Play {
     at: usize,
     answer: Arc<Answer>,
     provider: ScriptedProvider,
-    tap: PayloadTap,
+    payloads: PayloadSink,
     next_step: usize,
     ready: VecDeque<Delta>,
     calls: u32,
@@ -29,13 +29,13 @@ pub(super) fn stream(
     at: usize,
     answer: Arc<Answer>,
     provider: ScriptedProvider,
-    tap: PayloadTap,
+    payloads: PayloadSink,
 ) -> impl Stream<Item = Result<Delta, ProviderError>> + Send {
     let play = Play {
         at,
         answer,
         provider,
-        tap,
+        payloads,
         next_step: 0,
         ready: VecDeque::new(),
         calls: 0,
@@ -123,10 +123,10 @@ impl Play {
 
     /// A stream that breaks off has no response to report; one that ends or fails has.
     fn report(&self) {
-        if self.tap.is_wanted() {
+        if self.payloads.is_enabled() {
             let steps: Vec<Value> = self.answer.steps.iter().map(Step::to_payload).collect();
             let payload = json!({ "answer": self.at + 1, "steps": steps });
-            report(&self.tap, PayloadKind::Response, payload);
+            report(&self.payloads, PayloadKind::Response, payload);
         }
     }
 }

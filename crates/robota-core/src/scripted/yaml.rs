@@ -3,7 +3,7 @@
 //! limits, and nothing in it is repeated for it: anchors and aliases are refused.
 
 mod shape;
-mod short;
+mod short_form;
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;

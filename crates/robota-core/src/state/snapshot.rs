@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::view::Listed;
-use super::{ModelView, OpenTurn, Shortened, State};
-use crate::event::{Envelope, Event, QuietTurn, ShortenedRefs, StateSnapshot, ViewRefs};
+use super::view::SnapshotLink;
+use super::{ModelView, OpenTurn, ReplacedView, State};
+use crate::event::{Envelope, Event, QuietTurn, ReplacedViewRefs, StateSnapshot, ViewRefs};
 
 /// The version of the fold. A snapshot of another version is ignored, and the whole journal is
 /// folded: raise it whenever the same events come to another state.
@@ -38,16 +38,16 @@ pub struct RestoreError {
 
 /// The events a snapshot needs: of the conversation, and of the one before the last summary.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Needed {
-    pub(crate) view: Listing,
-    pub(crate) before: Listing,
+pub(crate) struct SnapshotEvents {
+    pub(crate) view: ViewListing,
+    pub(crate) before: ViewListing,
 }
 
 /// The events of a conversation, and the snapshots it builds on, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Listing {
+pub(crate) struct ViewListing {
     pub(crate) events: Vec<u64>,
-    pub(crate) links: Vec<Listed>,
+    pub(crate) links: Vec<SnapshotLink>,
 }
 
 impl State {
@@ -80,7 +80,7 @@ impl State {
             view: self.view.refs(),
             before: self.view.before.as_ref().map(|before| {
                 let replaced_by = before.replaced_by as u64;
-                Box::new(ShortenedRefs { view: before.view.refs(), replaced_by })
+                Box::new(ReplacedViewRefs { view: before.view.refs(), replaced_by })
             }),
             inputs: self.inputs.values().map(|input| input.seq).collect(),
             turn,
@@ -93,10 +93,10 @@ impl State {
         })
     }
 
-    pub(super) fn snapshot_taken(&mut self, seq: u64, snapshot: &StateSnapshot) {
-        self.view.list(seq, snapshot.view.base);
+    pub(super) fn on_snapshot(&mut self, seq: u64, snapshot: &StateSnapshot) {
+        self.view.on_snapshot(seq, snapshot.view.base);
         if let (Some(before), Some(refs)) = (&mut self.view.before, &snapshot.before) {
-            before.view.build_on(refs.view.base);
+            before.view.drop_links_after(refs.view.base);
         }
         self.sources.snapshot = Some(seq);
         self.safe_points.recent.clear();
@@ -106,27 +106,27 @@ impl State {
     pub(crate) fn restore(
         at: &Envelope,
         snapshot: &StateSnapshot,
-        needed: &Needed,
+        needed: &SnapshotEvents,
         find: &mut dyn FnMut(u64) -> Option<Event>,
     ) -> Result<Self, RestoreError> {
-        let misfit = |reason: String| RestoreError { snapshot: at.seq, reason };
+        let mismatch = |reason: String| RestoreError { snapshot: at.seq, reason };
         let mut event =
-            |seq: u64| find(seq).ok_or_else(|| misfit(format!("event {seq} is missing")));
+            |seq: u64| find(seq).ok_or_else(|| mismatch(format!("event {seq} is missing")));
         let mut state = Self::default();
         // The fold itself makes what one event tells whole.
-        let told = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
-        for seq in told.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
+        let single = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
+        for seq in single.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
         }
-        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(misfit)?;
+        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(mismatch)?;
         if let Some(refs) = &snapshot.before {
-            let view = view(&refs.view, &needed.before, &mut event).map_err(misfit)?;
+            let view = view(&refs.view, &needed.before, &mut event).map_err(mismatch)?;
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
-                .ok_or_else(|| misfit("it shortens to more than there is".to_owned()))?;
-            state.view.before = Some(Box::new(Shortened { view, replaced_by }));
+                .ok_or_else(|| mismatch("it shortens to more than there is".to_owned()))?;
+            state.view.before = Some(Box::new(ReplacedView { view, replaced_by }));
         }
         state.name.clone_from(&snapshot.name);
         state.mode = snapshot.mode;
@@ -145,7 +145,7 @@ impl State {
         state.background.clone_from(&snapshot.background);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
-        state.snapshot_taken(at.seq, snapshot);
+        state.on_snapshot(at.seq, snapshot);
         Ok(state)
     }
 }
@@ -153,7 +153,7 @@ impl State {
 /// A conversation from the events it is made of.
 fn view(
     refs: &ViewRefs,
-    listing: &Listing,
+    listing: &ViewListing,
     event: &mut impl FnMut(u64) -> Result<Event, RestoreError>,
 ) -> Result<ModelView, String> {
     let mut view = ModelView::default();

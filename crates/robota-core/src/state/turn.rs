@@ -114,11 +114,11 @@ impl OutputTail {
 }
 
 /// Adds words of a hook to those it said before.
-pub(crate) fn join_context(context: &mut Option<String>, words: Option<&str>) {
-    if let Some(words) = words {
+pub(crate) fn join_context(context: &mut Option<String>, text: Option<&str>) {
+    if let Some(text) = text {
         *context = Some(match context.take() {
-            Some(earlier) => format!("{earlier}\n{words}"),
-            None => words.to_owned(),
+            Some(earlier) => format!("{earlier}\n{text}"),
+            None => text.to_owned(),
         });
     }
 }

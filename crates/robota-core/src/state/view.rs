@@ -23,16 +23,16 @@ pub struct ModelView {
     /// What the provider counted last, and for which message.
     pub latest_usage: Option<(MessageId, Usage)>,
     /// What the model saw before the last summary.
-    pub before: Option<Box<Shortened>>,
+    pub before: Option<Box<ReplacedView>>,
     /// The numbers of the events, and for each the message it is part of.
     sources: Vec<Source>,
     /// The snapshots that list the sources, oldest first; each builds on the one before it.
-    pub(super) listed: Vec<Listed>,
+    pub(super) listed: Vec<SnapshotLink>,
 }
 
 /// A conversation that a summary took the place of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Shortened {
+pub struct ReplacedView {
     /// The conversation.
     pub view: ModelView,
     /// How many messages of the shorter one stand for it; those after them are new.
@@ -47,13 +47,13 @@ struct Source {
 
 /// A snapshot, and how many of the sources it and those it builds on list.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct SnapshotLink {
     pub(crate) snapshot: u64,
     pub(crate) sources: usize,
 }
 
 /// A snapshot that lists up to this many sources builds on no other.
-const LISTED_WHOLE: usize = 256;
+const MAX_LISTED_WHOLE: usize = 256;
 
 impl ModelView {
     pub(super) fn push(&mut self, message: Message, seq: u64) {
@@ -103,7 +103,7 @@ impl ModelView {
         let replaced_by = self.messages.len();
         // What the provider counted was counted for the conversation before.
         self.latest_usage = None;
-        self.before = Some(Box::new(Shortened { view, replaced_by }));
+        self.before = Some(Box::new(ReplacedView { view, replaced_by }));
     }
 
     /// Only the first messages stay.
@@ -161,12 +161,12 @@ impl ModelView {
     /// The snapshot that the next one builds on. One that lists not much more than is new is
     /// listed again instead: so each link of the chain lists more than twice as much as the next,
     /// and a resume follows few links however often the session was snapshotted.
-    fn base(&self) -> Option<Listed> {
+    fn base(&self) -> Option<SnapshotLink> {
         let mut links = self.listed.as_slice();
         while let [older @ .., last] = links {
             let own = last.sources - older.last().map_or(0, |link| link.sources);
             let new = self.sources.len() - last.sources;
-            if own > 2 * new && own + new > LISTED_WHOLE {
+            if own > 2 * new && own + new > MAX_LISTED_WHOLE {
                 return Some(*last);
             }
             links = older;
@@ -175,13 +175,13 @@ impl ModelView {
     }
 
     /// A snapshot that builds on `base` was taken.
-    pub(super) fn list(&mut self, snapshot: u64, base: Option<u64>) {
-        self.build_on(base);
-        self.listed.push(Listed { snapshot, sources: self.sources.len() });
+    pub(super) fn on_snapshot(&mut self, snapshot: u64, base: Option<u64>) {
+        self.drop_links_after(base);
+        self.listed.push(SnapshotLink { snapshot, sources: self.sources.len() });
     }
 
     /// Forgets the snapshots after the one that the last snapshot built on.
-    pub(super) fn build_on(&mut self, base: Option<u64>) {
+    pub(super) fn drop_links_after(&mut self, base: Option<u64>) {
         let links = self.listed.iter().position(|link| Some(link.snapshot) == base);
         self.listed.truncate(links.map_or(0, |at| at + 1));
     }

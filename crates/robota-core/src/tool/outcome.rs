@@ -9,7 +9,7 @@ use crate::message::{ResultBlock, ToolResult, ToolUse};
 /// Whether a call ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ran {
+pub enum DidRun {
     /// It ran.
     #[default]
     Yes,
@@ -26,7 +26,7 @@ pub struct ToolOutcome {
     pub ok: bool,
     /// Whether it ran at all.
     #[serde(default)]
-    pub ran: Ran,
+    pub ran: DidRun,
     /// What the model is told.
     pub content: Vec<ResultBlock>,
     /// Why it failed, as a stable word: `unknown_tool`, `denied`, `timeout`, …
@@ -42,7 +42,7 @@ impl ToolOutcome {
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             ok: true,
-            ran: Ran::Yes,
+            ran: DidRun::Yes,
             content: vec![ResultBlock::text(text)],
             error_code: None,
             metadata: Map::new(),
@@ -56,7 +56,7 @@ impl ToolOutcome {
 
     /// It did not run.
     pub fn not_run(code: &str, text: impl Into<String>) -> Self {
-        Self { ran: Ran::No, ..Self::failed(code, text) }
+        Self { ran: DidRun::No, ..Self::failed(code, text) }
     }
 
     /// The same outcome with one more fact.

@@ -12,7 +12,7 @@ use crate::message::Cause;
 use crate::tool::ToolOutcome;
 
 impl Turn {
-    pub(super) fn abort(
+    pub(super) fn on_abort(
         &mut self,
         cause: Cause,
         note: Option<String>,
@@ -30,7 +30,7 @@ impl Turn {
         self.begin_closing(Ending::Interrupted(cause), cause, env, out);
     }
 
-    pub(super) fn store_failed(
+    pub(super) fn on_append_failed(
         &mut self,
         error: ErrorData,
         dropped: &[Effect],
@@ -84,12 +84,12 @@ impl Turn {
         self.ending = Some(ending);
         self.phase = Phase::Closing;
         if !out.has_append() {
-            self.close_when_quiet(env, out);
+            self.close_when_idle(env, out);
         }
     }
 
     /// Closes the turn, unless a call still runs: its outcome comes first.
-    pub(super) fn close_when_quiet(&mut self, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn close_when_idle(&mut self, env: &Env<'_>, out: &mut Out) {
         if self.calls.iter().any(super::CallState::is_running) {
             return;
         }
@@ -104,12 +104,12 @@ impl Turn {
         for event in close_turn(env.state, &closing, env.ids) {
             out.emit(event);
         }
-        self.report(end, error, out);
+        self.push_report(end, error, out);
     }
 
     /// A hook said that all work is to stop: nothing more starts, what runs is waited for, and
     /// then the turn ends. While the answer still streams it waits for its end.
-    pub(super) fn stop_calls(&mut self, out: &mut Out) {
+    pub(super) fn stop_for_hook(&mut self, out: &mut Out) {
         let Some(reason) = self.stopped.clone() else { return };
         if !self.committed || self.ending.is_some() {
             return;

@@ -5,17 +5,17 @@ use serde_json::Value;
 
 use crate::gate::Judgement;
 use crate::hook::AfterChange;
-use crate::message::{ToolUse, given};
+use crate::message::{ToolUse, deserialize_some};
 use crate::permission::Class;
 use crate::state::{CallStage, OpenCall};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 
 /// A call and how far it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CallState {
     pub(super) tool_use: ToolUse,
     /// Arguments a hook put in place of the model's.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
     pub(super) input: Option<Value>,
     /// Hooks run once, also when they changed the arguments and the gate judges again.
     pub(super) pre_hooks_done: bool,
@@ -77,7 +77,7 @@ impl CallState {
     pub(super) fn has_started(&self) -> bool {
         match &self.stage {
             Stage::Running(_) | Stage::PostHook(..) => true,
-            Stage::Done(outcome) => outcome.ran != Ran::No,
+            Stage::Done(outcome) => outcome.ran != DidRun::No,
             Stage::Judging
             | Stage::Judged(_)
             | Stage::PreHook(_)
@@ -87,7 +87,7 @@ impl CallState {
     }
 
     /// Whether a later call that only looks may run beside it.
-    pub(super) fn lets_readers_pass(&self) -> bool {
+    pub(super) fn allows_parallel_reads(&self) -> bool {
         matches!(
             self.stage,
             Stage::Running(Class::Inspect) | Stage::PostHook(Class::Inspect, _) | Stage::Done(_)
@@ -95,7 +95,7 @@ impl CallState {
     }
 
     /// What the fold should say of it.
-    pub(super) fn to_open(&self, committed: bool) -> OpenCall {
+    pub(super) fn to_open_call(&self, committed: bool) -> OpenCall {
         let stage = match &self.stage {
             Stage::Judging | Stage::Judged(_) => CallStage::Called,
             Stage::PreHook(_) => CallStage::InPreHook,

@@ -61,7 +61,7 @@ pub enum Input {
         /// About which call.
         call: CallId,
         /// What it said.
-        judged: Judged,
+        judged: JudgeResult,
     },
     /// Somebody answered.
     Answered {
@@ -101,7 +101,7 @@ pub enum Input {
 
 /// What was found about a call before it may run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Judged {
+pub enum JudgeResult {
     /// Its arguments make sense; this is what the gate says.
     Judgement(Judgement),
     /// Its arguments are wrong.

@@ -12,8 +12,8 @@ const MAX_STOP_CONTINUES: u8 = 8;
 impl Turn {
     /// The answer is in the conversation. It is final unless something was sent meanwhile or a
     /// hook wants more.
-    pub(super) fn answered_finally(&mut self, env: &Env<'_>, out: &mut Out) {
-        if env.state.inputs.values().any(super::prepare::is_due) {
+    pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
+        if env.state.inputs.values().any(super::prepare::is_for_next_round) {
             self.phase = Phase::Preparing;
             self.prepare(env, out);
             return;
@@ -28,10 +28,10 @@ impl Turn {
             }));
             return;
         }
-        self.conclude(TurnEnd::Complete, None, out);
+        self.finish(TurnEnd::Complete, None, out);
     }
 
-    pub(super) fn stop_hooked(&mut self, reply: HookReply, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn on_stop_hook(&mut self, reply: HookReply, env: &Env<'_>, out: &mut Out) {
         let context = reply.context.filter(|context| !context.trim().is_empty());
         let decision = match (reply.answer, context.clone()) {
             (HookAnswer::Stop(StopDecision::Continue { reason }), Some(context)) => {
@@ -60,7 +60,7 @@ impl Turn {
             stop: None,
         });
         match decision {
-            StopDecision::Finish => self.conclude(TurnEnd::Complete, None, out),
+            StopDecision::Finish => self.finish(TurnEnd::Complete, None, out),
             StopDecision::Continue { reason } => {
                 self.stop_continues += 1;
                 self.phase = Phase::Preparing;
@@ -70,15 +70,15 @@ impl Turn {
     }
 
     /// A hook refused the input.
-    pub(super) fn blocked(&mut self, reason: &str, out: &mut Out) {
+    pub(super) fn finish_blocked(&mut self, reason: &str, out: &mut Out) {
         out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");
-        self.conclude(TurnEnd::Blocked, None, out);
+        self.finish(TurnEnd::Blocked, None, out);
     }
 
     /// The turn is over. What was accepted and not delivered stays in the state, for whoever
     /// drives the next turn.
-    pub(super) fn conclude(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
+    pub(super) fn finish(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         self.phase = Phase::Finished;
         out.emit(TurnFinished {
             end,
@@ -87,11 +87,11 @@ impl Turn {
             usage: self.usage,
             error: error.clone(),
         });
-        self.report(end, error, out);
+        self.push_report(end, error, out);
     }
 
     /// The last effect of a turn.
-    pub(super) fn report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
+    pub(super) fn push_report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         out.push(Effect::Finish(TurnReport {
             end,
             text: std::mem::take(&mut self.text),

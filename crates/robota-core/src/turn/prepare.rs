@@ -18,7 +18,7 @@ use crate::streaming::StreamingAnswer;
 const UNKNOWN_ROUNDS: u32 = 2;
 
 /// Whether an input is delivered before the next model call of the turn that runs.
-pub(super) fn is_due(input: &PendingInput) -> bool {
+pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
     input.delivery == Delivery::NextRound
 }
 
@@ -38,7 +38,7 @@ impl Turn {
             out.emit(CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate });
             out.push(Effect::Compact);
         } else if estimate.exceeds(GUARD) {
-            self.context_full(&estimate, env, out);
+            self.finish_context_full(&estimate, env, out);
         } else {
             self.new_round(estimate, env, out);
         }
@@ -46,7 +46,7 @@ impl Turn {
 
     /// Delivers the inputs that were sent for the next round; says whether there were any.
     fn deliver_inputs(&self, env: &Env<'_>, out: &mut Out) -> bool {
-        let due = env.state.inputs.iter().filter(|(_, input)| is_due(input));
+        let due = env.state.inputs.iter().filter(|(_, input)| is_for_next_round(input));
         let mut any = false;
         for (id, input) in due {
             let message = Message::user(env.ids, input.content.clone());
@@ -56,7 +56,7 @@ impl Turn {
         any
     }
 
-    pub(super) fn compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
+    pub(super) fn on_compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
         if self.phase != Phase::Compacting {
             return;
         }
@@ -138,7 +138,7 @@ impl Turn {
     }
 
     /// Nothing is sent that does not fit: the answer says why and what to do.
-    fn context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
+    fn finish_context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
         let threshold = crate::context::share_of(estimate.max, GUARD);
         let text = format!(
             "The conversation no longer fits into the model's context window, so nothing was \
@@ -159,6 +159,6 @@ impl Turn {
             .with_metadata("threshold", threshold);
         self.text = text;
         out.emit(AssistantMessage { round: self.round, message });
-        self.conclude(TurnEnd::ContextFull, None, out);
+        self.finish(TurnEnd::ContextFull, None, out);
     }
 }

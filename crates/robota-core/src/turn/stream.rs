@@ -32,14 +32,14 @@ impl Turn {
             }
             Delta::Block(block) => self.on_block(block, env, out),
             Delta::Usage(usage) => self.answer_usage = Some(usage),
-            Delta::LeftOut(parts) => self.left_out(parts, env, out),
+            Delta::LeftOut(parts) => self.on_left_out(parts, env, out),
             Delta::Activity => {}
             Delta::End(stop) => self.end_answer(&stop, env, out),
         }
     }
 
     /// Tells what a request was without, unless that was told of this model before.
-    fn left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
+    fn on_left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
         let (provider, model) = (&self.facts.provider, &self.rules.model);
         let known = env.state.left_out.as_ref();
         let known = known.filter(|told| told.provider == *provider && told.model == *model);
@@ -84,7 +84,7 @@ impl Turn {
         if self.purpose == Purpose::Answer {
             self.commit(MessageState::Complete, env, out);
             if !self.calls.is_empty() {
-                self.begin_work(out);
+                self.start_tools(out);
             } else if *stop == StopReason::Pause {
                 self.phase = Phase::Preparing;
             } else {
@@ -93,7 +93,7 @@ impl Turn {
                 self.phase = Phase::Answered;
             }
         } else {
-            self.end_summary(MessageState::Complete, env, out);
+            self.finish_summary(MessageState::Complete, env, out);
         }
     }
 
@@ -114,7 +114,7 @@ impl Turn {
     }
 
     /// A forced summary is final, with its words or with the fallback.
-    pub(super) fn end_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn finish_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
         let mut blocks = self.pending.take_blocks();
         let wordless = !blocks.iter().any(|block| match block {
             Block::Text(text) => !text.text.trim().is_empty(),
@@ -130,7 +130,7 @@ impl Turn {
         }
         let end = self.summary_end();
         if self.calls.is_empty() {
-            self.conclude(end, None, out);
+            self.finish(end, None, out);
             return;
         }
         // It was offered no tools and asks for some all the same.
@@ -150,7 +150,7 @@ impl Turn {
     }
 
     /// The answer is committed and asks for calls: work them off.
-    pub(super) fn begin_work(&mut self, out: &mut Out) {
+    pub(super) fn start_tools(&mut self, out: &mut Out) {
         self.phase = Phase::Working;
         out.emit(ToolBatchStarted {
             round: self.round,
@@ -161,13 +161,13 @@ impl Turn {
                 limit => u32::try_from(limit).ok(),
             },
         });
-        self.refuse_impossible_calls(out);
-        self.stop_calls(out);
+        self.finish_impossible_calls(out);
+        self.stop_for_hook(out);
     }
 
     /// Calls to tools that do not exist, and calls whose arguments cannot be read, are
     /// answered without running anything.
-    fn refuse_impossible_calls(&mut self, out: &mut Out) {
+    fn finish_impossible_calls(&mut self, out: &mut Out) {
         let mut unknown = Vec::new();
         for at in 0..self.calls.len() {
             let tool_use = &self.calls[at].tool_use;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::calls::Stage;
 use super::effect::with_input;
-use super::{Effect, Ending, Env, Judged, Out, Phase, SKIPPED_RESULT, Turn, wrong_answer};
+use super::{Effect, Ending, Env, JudgeResult, Out, Phase, SKIPPED_RESULT, Turn, wrong_hook_point};
 use crate::approve::{Answer, Question, Scope};
 use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
 use crate::event::{
@@ -19,7 +19,7 @@ use crate::ids::{CallId, MessageId};
 use crate::message::{ResultBlock, ToolResult};
 use crate::permission::{Class, Verdict};
 use crate::state::{join_context, result_chars};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 
 impl Turn {
     pub(super) fn position(&self, call: &CallId) -> Option<usize> {
@@ -27,29 +27,29 @@ impl Turn {
     }
 
     /// The gate spoke.
-    pub(super) fn judged(&mut self, call: &CallId, judged: Judged, out: &mut Out) {
+    pub(super) fn on_judged(&mut self, call: &CallId, judged: JudgeResult, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         if self.calls[at].stage != Stage::Judging {
             return;
         }
         match judged {
-            Judged::Invalid(error) => {
+            JudgeResult::Invalid(error) => {
                 let text =
                     format!("Error: {error}. Nothing was run; correct the call and try again.");
                 self.finish_call(at, ToolOutcome::not_run("invalid_input", text), out);
             }
-            Judged::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
+            JudgeResult::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
-            Judged::Judgement(judgement) => {
+            JudgeResult::Judgement(judgement) => {
                 let said = std::mem::take(&mut self.calls[at].then);
-                let Some(judgement) = self.heard(at, judgement, said, out) else { return };
+                let Some(judgement) = self.apply_hook(at, judgement, said, out) else { return };
                 let settled = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
                 if settled {
                     self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
                 } else {
                     self.calls[at].stage = Stage::Judged(judgement);
-                    self.move_judged(at, out);
+                    self.advance_judged(at, out);
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Turn {
     /// running follows the order of the calls.
     pub(super) fn work_calls(&mut self, out: &mut Out) {
         for at in 0..self.calls.len() {
-            self.move_judged(at, out);
+            self.advance_judged(at, out);
             if let Stage::Allowed(class) = self.calls[at].stage
                 && self.may_start(at, class)
             {
@@ -81,7 +81,7 @@ impl Turn {
     }
 
     /// A judged call waits for the answer to be committed, then for its hook, then for somebody.
-    fn move_judged(&mut self, at: usize, out: &mut Out) {
+    fn advance_judged(&mut self, at: usize, out: &mut Out) {
         if !self.committed || self.ending.is_some() {
             return;
         }
@@ -133,7 +133,7 @@ impl Turn {
         let earlier = &self.calls[..at];
         match class {
             // Also while the response still streams.
-            Class::Inspect => earlier.iter().all(super::CallState::lets_readers_pass),
+            Class::Inspect => earlier.iter().all(super::CallState::allows_parallel_reads),
             Class::Modify | Class::Execute => {
                 self.committed && earlier.iter().all(super::CallState::is_done)
             }
@@ -141,13 +141,13 @@ impl Turn {
     }
 
     /// A hook about a call answered.
-    pub(super) fn call_hooked(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
+    pub(super) fn on_call_hook(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let HookReply { answer, context, stop } = reply;
-        let beside = Beside { context: context.filter(|words| !words.is_empty()), stop };
+        let extras = HookExtras { context: context.filter(|words| !words.is_empty()), stop };
         match self.calls[at].stage.clone() {
             Stage::PreHook(judgement) => {
-                let decision = match (answer, &beside.stop) {
+                let decision = match (answer, &extras.stop) {
                     (HookAnswer::PreToolUse(decision), None) => decision,
                     (HookAnswer::PreToolUse(decision @ PreToolDecision::Deny { .. }), Some(_)) => {
                         decision
@@ -156,36 +156,36 @@ impl Turn {
                     (HookAnswer::PreToolUse(_), Some(reason)) => {
                         PreToolDecision::Deny { reason: reason.clone() }
                     }
-                    (_, _) => PreToolDecision::Deny { reason: wrong_answer(HookPoint::PreToolUse) },
+                    (_, _) => PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) },
                 };
-                self.pre_hooked(at, judgement, decision, beside, out);
+                self.on_pre_hook(at, judgement, decision, extras, out);
             }
             Stage::PostHook(_, outcome) => {
                 let decision = match answer {
                     HookAnswer::PostToolUse(decision) => decision,
-                    _ => PostToolDecision::Block { reason: wrong_answer(HookPoint::PostToolUse) },
+                    _ => PostToolDecision::Block { reason: wrong_hook_point(HookPoint::PostToolUse) },
                 };
-                self.post_hooked(at, outcome, decision, beside, out);
+                self.on_post_hook(at, outcome, decision, extras, out);
             }
             _ => {}
         }
     }
 
     /// What hooks said beside their decision about a call.
-    fn take_beside(&mut self, at: usize, beside: Beside, out: &mut Out) {
-        join_context(&mut self.calls[at].context, beside.context.as_deref());
-        if self.stopped.is_none() && beside.stop.is_some() {
-            self.stopped = beside.stop;
-            self.stop_calls(out);
+    fn apply_extras(&mut self, at: usize, extras: HookExtras, out: &mut Out) {
+        join_context(&mut self.calls[at].context, extras.context.as_deref());
+        if self.stopped.is_none() && extras.stop.is_some() {
+            self.stopped = extras.stop;
+            self.stop_for_hook(out);
         }
     }
 
-    fn pre_hooked(
+    fn on_pre_hook(
         &mut self,
         at: usize,
         judgement: Judgement,
         decision: PreToolDecision,
-        beside: Beside,
+        extras: HookExtras,
         out: &mut Out,
     ) {
         let (word, reason) = match &decision {
@@ -207,8 +207,8 @@ impl Turn {
             reason,
             input,
             outcome: None,
-            context: beside.context.clone(),
-            stop: beside.stop.clone(),
+            context: extras.context.clone(),
+            stop: extras.stop.clone(),
         });
         self.calls[at].pre_hooks_done = true;
         let said = match decision {
@@ -227,11 +227,11 @@ impl Turn {
                     rules: Vec::new(),
                 });
                 self.finish_call(at, ToolOutcome::not_run("blocked_by_hook", text), out);
-                self.take_beside(at, beside, out);
+                self.apply_extras(at, extras, out);
                 return;
             }
             PreToolDecision::Change { input, then } => {
-                self.take_beside(at, beside, out);
+                self.apply_extras(at, extras, out);
                 self.calls[at].input = Some(input);
                 self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
@@ -240,19 +240,19 @@ impl Turn {
                 return;
             }
             PreToolDecision::Answer { outcome } => {
-                self.take_beside(at, beside, out);
-                self.finish_call(at, ToolOutcome { ran: Ran::No, ..outcome }, out);
+                self.apply_extras(at, extras, out);
+                self.finish_call(at, ToolOutcome { ran: DidRun::No, ..outcome }, out);
                 return;
             }
         };
-        self.take_beside(at, beside, out);
-        let Some(judgement) = self.heard(at, judgement, said, out) else { return };
+        self.apply_extras(at, extras, out);
+        let Some(judgement) = self.apply_hook(at, judgement, said, out) else { return };
         self.calls[at].stage = Stage::Judged(judgement);
-        self.move_judged(at, out);
+        self.advance_judged(at, out);
     }
 
     /// The judgement after what hooks said of the call; none when that settled it.
-    fn heard(
+    fn apply_hook(
         &mut self,
         at: usize,
         mut judgement: Judgement,
@@ -277,12 +277,12 @@ impl Turn {
         Some(judgement)
     }
 
-    fn post_hooked(
+    fn on_post_hook(
         &mut self,
         at: usize,
         outcome: ToolOutcome,
         decision: PostToolDecision,
-        beside: Beside,
+        extras: HookExtras,
         out: &mut Out,
     ) {
         let ran = outcome.ran;
@@ -303,16 +303,16 @@ impl Turn {
             reason,
             input: None,
             outcome: replaced.clone(),
-            context: beside.context.clone(),
-            stop: beside.stop.clone(),
+            context: extras.context.clone(),
+            stop: extras.stop.clone(),
         });
         self.calls[at].post_hooked = true;
         self.calls[at].stage = Stage::Done(replaced.unwrap_or(outcome));
-        self.take_beside(at, beside, out);
+        self.apply_extras(at, extras, out);
     }
 
     /// Somebody answered a question.
-    pub(super) fn answered(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
+    pub(super) fn on_permission_answer(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
         let class = judgement.class;
@@ -397,7 +397,7 @@ impl Turn {
     }
 
     /// A call that ran has its outcome.
-    pub(super) fn tool_finished(
+    pub(super) fn on_tool_finished(
         &mut self,
         call: &CallId,
         outcome: ToolOutcome,
@@ -431,7 +431,7 @@ impl Turn {
 
     /// Every call is done: the model is told, in the order of the calls, as far as there is
     /// room.
-    pub(super) fn settle_calls(&mut self, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn emit_results(&mut self, env: &Env<'_>, out: &mut Out) {
         let message = MessageId::mint(env.ids);
         let mut chars = env.state.view.chars;
         let (mut added, mut skipped, mut failed) = (0, 0, 0);
@@ -456,26 +456,26 @@ impl Turn {
         self.phase = Phase::Preparing;
         match self.ending.take() {
             None => self.next_round_or_wait(out),
-            Some(Ending::Interrupted(_)) => self.conclude(TurnEnd::Interrupted, None, out),
+            Some(Ending::Interrupted(_)) => self.finish(TurnEnd::Interrupted, None, out),
             Some(Ending::StoreFailed(error)) => {
-                self.conclude(TurnEnd::StoreFailed, Some(error), out);
+                self.finish(TurnEnd::StoreFailed, Some(error), out);
             }
-            Some(Ending::ProviderFailed(error)) => self.provider_failed(error, env, out),
+            Some(Ending::ProviderFailed(error)) => self.finish_provider_failed(error, env, out),
             Some(Ending::Forced) => {
                 let end = self.summary_end();
-                self.conclude(end, None, out);
+                self.finish(end, None, out);
             }
             Some(Ending::Stopped) => {
                 let reason = self.stopped.take().unwrap_or_default();
                 self.text = format!("Stopped by hook: {reason}");
-                self.conclude(TurnEnd::Stopped, None, out);
+                self.finish(TurnEnd::Stopped, None, out);
             }
         }
     }
 }
 
 /// What hooks say beside their decision about a call.
-struct Beside {
+struct HookExtras {
     context: Option<String>,
     stop: Option<String>,
 }

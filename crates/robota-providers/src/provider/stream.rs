@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
 use robota_core::provider::{
-    Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadTap, ProviderError,
+    Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadSink, ProviderError,
 };
 use serde_json::Map;
 use tokio::time::{Instant, Sleep};
@@ -32,7 +32,7 @@ const AFTERMATH: Duration = Duration::from_secs(1);
 pub(crate) struct Call {
     pub(crate) about: About,
     pub(crate) scrub: Scrubber,
-    pub(crate) tap: PayloadTap,
+    pub(crate) tap: PayloadSink,
     pub(crate) wire: Wire,
     pub(crate) request_id: Option<String>,
     pub(crate) idle: Option<Duration>,
@@ -170,7 +170,7 @@ impl Reader {
 
 /// Tells whoever wants to know what came over the wire.
 fn tell(call: &Call, name: &str, data: &str) {
-    if !call.tap.is_wanted() {
+    if !call.tap.is_enabled() {
         return;
     }
     let mut metadata = Map::new();

@@ -23,7 +23,7 @@ impl Compactor for HookedCompactor {
         context: CallContext,
     ) -> Result<Compaction, ErrorData> {
         let trigger = request.trigger;
-        if self.hooks.stands_at(HookEvent::PreCompact) {
+        if self.hooks.has_event(HookEvent::PreCompact) {
             let custom_instructions = request.instructions.clone().unwrap_or_default();
             let data = HookData::PreCompact { trigger, custom_instructions };
             match self.hooks.run_event(data).await.decision {
@@ -41,7 +41,7 @@ impl Compactor for HookedCompactor {
             }
         }
         let compaction = self.inner.compact(request, context).await?;
-        if self.hooks.stands_at(HookEvent::PostCompact) {
+        if self.hooks.has_event(HookEvent::PostCompact) {
             let compact_summary = compaction.summary.text();
             self.hooks.run_event(HookData::PostCompact { trigger, compact_summary }).await;
         }

@@ -48,7 +48,7 @@ impl HookChain {
         let code = code.iter().map(|hook| named(hook.name(), HookOrigin::Code));
         let events = HookEvent::ALL
             .into_iter()
-            .filter(|event| self.settings.iter().any(|hooks| hooks.stands_at(*event)));
+            .filter(|event| self.settings.iter().any(|hooks| hooks.has_event(*event)));
         code.chain(events.map(|event| named(event.name(), HookOrigin::Settings))).collect()
     }
 
@@ -237,15 +237,15 @@ impl Hooks for HookChain {
         }
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
+    fn has_event(&self, event: HookEvent) -> bool {
         HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
-            || self.settings.iter().any(|hooks| hooks.stands_at(event))
+            || self.settings.iter().any(|hooks| hooks.has_event(event))
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
         let mut all = EventReport::default();
         let mut contexts = Vec::new();
-        for hooks in self.settings.iter().filter(|hooks| hooks.stands_at(data.event())) {
+        for hooks in self.settings.iter().filter(|hooks| hooks.has_event(data.event())) {
             let report = hooks.run_event(data.clone()).await;
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);

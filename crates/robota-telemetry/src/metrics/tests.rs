@@ -218,7 +218,7 @@ fn what_a_crash_left_open_is_counted_without_a_duration() {
     journal.tool_finished(
         90_000,
         "1",
-        ToolOutcome { ran: Ran::Maybe, ..ToolOutcome::failed("crash", "?") },
+        ToolOutcome { ran: DidRun::Maybe, ..ToolOutcome::failed("crash", "?") },
     );
     journal.push(0, Interrupted { cause: Cause::Crash, note: None });
     journal.turn_finished(0, TurnEnd::Interrupted);

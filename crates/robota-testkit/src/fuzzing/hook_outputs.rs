@@ -21,8 +21,8 @@ pub fn hook_outputs(data: &[u8]) {
         for output in &outputs {
             assert!(all.block.is_some() || output.block.is_none(), "a block stays");
             assert!(all.stop.is_some() || output.stop.is_none(), "a stop stays");
-            let says = |output: &HookOutput| output.permission.as_ref().map(|it| it.says);
-            assert!(says(&all) >= says(output), "the strictest wins");
+            let verdict = |output: &HookOutput| output.permission.as_ref().map(|it| it.verdict);
+            assert!(verdict(&all) >= verdict(output), "the strictest wins");
         }
     }
 }
@@ -45,7 +45,7 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must refuse");
     assert!(event.can_block() || output.block.is_none(), "{event}: nothing to block");
     if exit.end != HookEnd::Code(0) {
-        let allows = matches!(&output.permission, Some(said) if said.says == robota_core::hook::HookSays::Allow);
+        let allows = matches!(&output.permission, Some(said) if said.verdict == robota_core::hook::HookVerdict::Allow);
         assert!(!allows, "only a hook that went well may allow");
     }
     // A reason may stand inside a sentence.

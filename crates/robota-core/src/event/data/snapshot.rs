@@ -38,7 +38,7 @@ data! {
         view: ViewRefs,
         /// What the model saw before the last summary.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<Box<ShortenedRefs>>,
+        before: Option<Box<ReplacedViewRefs>>,
         /// The events with the inputs that are not delivered yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         inputs: Vec<u64>,
@@ -84,7 +84,7 @@ data! {
     }
 
     /// A conversation that a summary took the place of.
-    ShortenedRefs {
+    ReplacedViewRefs {
         /// The conversation.
         view: ViewRefs,
         /// How many messages of the shorter one stand for it.

@@ -9,10 +9,10 @@ use crate::approve::Scope;
 use crate::checkpoint::FileChange;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
-use crate::message::given;
+use crate::message::deserialize_some;
 use crate::message::{ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
-pub use crate::tool::Ran;
+pub use crate::tool::DidRun;
 use crate::tool::ToolOutcome;
 
 data! {
@@ -61,7 +61,7 @@ data! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         /// The arguments it put in place of the model's.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
         input: Option<Value>,
         /// The outcome it put in place of the tool's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ data! {
         /// What it does.
         class: Class,
         /// The arguments, when a hook changed them.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
         input: Option<Value>,
     }
 

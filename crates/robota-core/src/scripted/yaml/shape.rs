@@ -1,7 +1,7 @@
 //! The keys of a script. Every mapping refuses keys it does not know. Nothing here is untagged
 //! or flattened: that would lose the places that errors name.
 //!
-//! What has a short form is read by [`short`]: its derived reader (`remote = "Self"` makes it a
+//! What has a short form is read by [`short_form`]: its derived reader (`remote = "Self"` makes it a
 //! plain function) serves the mapping, and the trait adds the rest.
 
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use serde::de::{MapAccess, SeqAccess};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::short::{Short, short};
+use super::short_form::{ShortForm, short_form};
 use crate::error::ErrorKind;
 use crate::provider::StopReason;
 
@@ -124,9 +124,9 @@ pub(super) enum StallIn {
     Ms(u64),
 }
 
-short!(ScriptIn, AnswerIn, StepIn, TextIn, ToolIn, ErrorIn, StallIn);
+short_form!(ScriptIn, AnswerIn, StepIn, TextIn, ToolIn, ErrorIn, StallIn);
 
-impl Short for ScriptIn {
+impl ShortForm for ScriptIn {
     const EXPECTED: &'static str = "a list of answers, or a mapping with `answers`";
 
     fn from_seq<'de, A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
@@ -139,7 +139,7 @@ impl Short for ScriptIn {
     }
 }
 
-impl Short for AnswerIn {
+impl ShortForm for AnswerIn {
     const EXPECTED: &'static str = "an answer: its text, or a mapping with `text`, `tools` or \
                                     `steps`";
 
@@ -152,7 +152,7 @@ impl Short for AnswerIn {
     }
 }
 
-impl Short for StepIn {
+impl ShortForm for StepIn {
     const EXPECTED: &'static str = "a step: `drop`, `activity`, or a mapping with one of text, \
                                     thinking, tool, usage, error, stall, stop, drop, activity";
 
@@ -169,7 +169,7 @@ impl Short for StepIn {
     }
 }
 
-impl Short for TextIn {
+impl ShortForm for TextIn {
     const EXPECTED: &'static str = "text (in quotes, if it looks like a number), or a list of \
                                     the pieces it comes in";
 
@@ -182,7 +182,7 @@ impl Short for TextIn {
     }
 }
 
-impl Short for ToolIn {
+impl ShortForm for ToolIn {
     const EXPECTED: &'static str = "a tool call: the tool's name, or a mapping with `tool` and \
                                     `input`, `raw`, `id`, `chunk`";
 
@@ -195,7 +195,7 @@ impl Short for ToolIn {
     }
 }
 
-impl Short for ErrorIn {
+impl ShortForm for ErrorIn {
     const EXPECTED: &'static str = "an error: its message, or a mapping with `message` and \
                                     `kind`, `retry_after_ms`, `retryable`";
 
@@ -208,7 +208,7 @@ impl Short for ErrorIn {
     }
 }
 
-impl Short for StallIn {
+impl ShortForm for StallIn {
     const EXPECTED: &'static str = "a stall: `forever`, `{ms: 500}` or `{gate: name}`";
 
     fn from_text(text: &str) -> Option<Self> {

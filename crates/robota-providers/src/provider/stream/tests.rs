@@ -10,7 +10,7 @@ fn call() -> Call {
     Call {
         about: About { vendor: "Acme".into(), ..About::default() },
         scrub: Scrubber::new(["sk-secret"]),
-        tap: PayloadTap::none(),
+        tap: PayloadSink::none(),
         wire: Wire::ChatCompletions,
         request_id: Some("req_9".into()),
         idle: None,
@@ -168,7 +168,7 @@ async fn core_06_events_are_told_without_secrets() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&told);
     let tap =
-        PayloadTap::new(move |payload, sequence| seen.lock().unwrap().push((sequence, payload)));
+        PayloadSink::new(move |payload, sequence| seen.lock().unwrap().push((sequence, payload)));
     let leak = "data: {\"choices\":[],\"note\":\"sk-secret\"}\n\n";
     all(reader(chunks(&[leak, STOP, "data: [DONE]\n\n"]), Call { tap, ..call() })).await;
     let told = told.lock().unwrap();

@@ -304,7 +304,7 @@ pub async fn request_id(suite: Suite) {
 pub async fn the_key_is_never_told(suite: Suite) {
     use std::sync::{Arc, Mutex};
 
-    use robota_core::provider::PayloadTap;
+    use robota_core::provider::PayloadSink;
 
     use super::super::bench::KEY;
 
@@ -325,7 +325,7 @@ pub async fn the_key_is_never_told(suite: Suite) {
     let bench = suite.bench("fine").await;
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = seen.clone();
-    let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
+    let tap = PayloadSink::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
     let request = bench.request(vec![bench.user("hello")]);
     let stream =
         bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();

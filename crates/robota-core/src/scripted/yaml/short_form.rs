@@ -7,7 +7,7 @@ use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
 /// A value that may be written in more than one form. A form that is not there is an error that
 /// says which are.
-pub(super) trait Short: Sized {
+pub(super) trait ShortForm: Sized {
     /// What may be written, for errors.
     const EXPECTED: &'static str;
 
@@ -28,24 +28,24 @@ pub(super) trait Short: Sized {
 }
 
 /// Makes serde read types by their forms.
-macro_rules! short {
+macro_rules! short_form {
     ($($name:ident),* $(,)?) => { $(
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any($crate::scripted::yaml::short::visitor::<Self>())
+                deserializer.deserialize_any($crate::scripted::yaml::short_form::visitor::<Self>())
             }
         }
     )* };
 }
-pub(super) use short;
+pub(super) use short_form;
 
-pub(super) fn visitor<'de, T: Short>() -> impl Visitor<'de, Value = T> {
+pub(super) fn visitor<'de, T: ShortForm>() -> impl Visitor<'de, Value = T> {
     Forms(PhantomData)
 }
 
 struct Forms<T>(PhantomData<T>);
 
-impl<'de, T: Short> Visitor<'de> for Forms<T> {
+impl<'de, T: ShortForm> Visitor<'de> for Forms<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

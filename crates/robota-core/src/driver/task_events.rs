@@ -25,7 +25,7 @@ pub(super) type Ack = oneshot::Sender<Result<(), JournalError>>;
 
 /// Clones are the same queue.
 #[derive(Clone, Default)]
-pub(super) struct SideQueue(Arc<Shared>);
+pub(super) struct TaskEventQueue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -44,7 +44,7 @@ struct Queue {
     closed: bool,
 }
 
-impl SideQueue {
+impl TaskEventQueue {
     /// Adds an event.
     pub(super) fn push(&self, event: Event) {
         let mut queue = self.lock();
