@@ -1,9 +1,8 @@
-//! The one driver: runs a [`Turn`] against a provider, tools, a gate and a journal. The
-//! ephemeral agent and the durable session both step it; neither has a second match over
-//! effects.
+//! The one driver: runs a [`Turn`] against a provider, tools, a gate and a journal. Both the
+//! ephemeral agent and the durable session step it, so there is only one match over effects.
 //!
-//! Each effect is a task that ends in an [`Input`] for the machine. The driver starts effects in
-//! order, each only when the append before it is durable. It decides nothing.
+//! Each effect is a task that ends in an [`Input`] for the machine. The driver starts the effects
+//! in order, each one only when the append before it is durable. The driver makes no decisions.
 
 mod checkpoints;
 mod config;
@@ -39,9 +38,9 @@ use crate::telemetry;
 use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
 
 /// A turn in progress. The owner of the recorder waits until it is [`ready`](Drive::ready), then
-/// calls [`step`](Drive::step), until there is a report. Between two steps the owner may append
-/// events of its own. Dropping the drive ends everything the turn started; the turn stays open in
-/// the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
+/// calls [`step`](Drive::step), until `step` returns a report. Between two steps the owner may
+/// append its own events. Dropping the drive cancels everything that the turn started; the turn
+/// stays open in the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
 pub struct Drive {
     ports: Ports,
     config: SessionConfig,
@@ -51,12 +50,12 @@ pub struct Drive {
     model: Option<ModelRun>,
     tasks: Tasks,
     task_events: TaskEventQueue,
-    /// The context of every call; cancelled when the drive is dropped.
+    /// The parent of every call's context; cancelled when the drive is dropped.
     context: CallContext,
     span: Span,
-    /// The span of the round, and its number.
+    /// The span of the current round, and its number.
     round: (Span, u32),
-    /// An append failed: nothing starts any more, and events are only recorded.
+    /// An append failed: no more effects start, and events are recorded without being written.
     broken: bool,
     report: Option<TurnReport>,
 }
@@ -127,8 +126,8 @@ impl Drive {
         }
     }
 
-    /// Does one thing the turn has to do; returns the report once the turn is over. Not cancel
-    /// safe: let it finish, or drop the drive.
+    /// Does one unit of work. Returns the report once the turn is over. Not cancel safe: await it
+    /// to its end, or drop the drive.
     pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
         let span = self.span.clone();
         self.work(recorder).instrument(span).await;
@@ -153,8 +152,8 @@ impl Drive {
         }
     }
 
-    /// Interrupts the turn: what has arrived counts, nothing more starts, and what runs is
-    /// cancelled. It ends once its running calls have ended.
+    /// Interrupts the turn. What has arrived from the model is kept, no more effects start, and
+    /// running tasks are cancelled. The turn ends once its running calls have ended.
     pub async fn interrupt(&mut self, recorder: &mut Recorder, cause: Cause, note: Option<String>) {
         let arrived = self.model.as_mut().map(ModelRun::take_arrived).unwrap_or_default();
         self.inputs.extend(arrived);
@@ -181,7 +180,8 @@ impl Drive {
     /// Starts effects, in order.
     async fn perform(&mut self, recorder: &mut Recorder, effects: Vec<Effect>) {
         for effect in &effects {
-            // Before the journal says that it is asked: an answer may come at once.
+            // Before the journal says that the user is asked, because a client may answer
+            // immediately.
             if let Effect::AskPermission(question) = effect {
                 self.ports.approver.announce(question);
             }
@@ -200,13 +200,14 @@ impl Drive {
                 Effect::Cancel(target) => {
                     match &target {
                         Target::Model => self.model = None,
-                        // At once: its task may end later.
+                        // Immediately: the aborted task may end later, and a client could still
+                        // answer.
                         Target::Question(call) => self.ports.approver.withdraw(call),
                         _ => {}
                     }
                     self.tasks.cancel(&target);
                 }
-                // The machine starts nothing once an append failed.
+                // After a failed append nothing starts any more.
                 _ if self.broken => {}
                 Effect::CallModel(call) => {
                     if self.round.1 != call.round {
@@ -234,7 +235,7 @@ impl Drive {
         recorder: &mut Recorder,
         events: Vec<Event>,
     ) -> Result<(), JournalError> {
-        // What was reported beside the turn happened before what the turn says now.
+        // The tasks reported these events before the machine emitted its own.
         let (mut batch, mut acks) = (Vec::new(), Vec::new());
         for (event, ack) in self.task_events.take() {
             batch.push(event);
@@ -243,7 +244,7 @@ impl Drive {
         batch.extend(events);
         let turn = Some(self.turn.id());
         if self.broken {
-            // Dropping the acks tells those who wait that nothing was written.
+            // Dropping the senders reports to the waiting tasks that nothing was written.
             recorder.record(turn, batch);
             return Ok(());
         }
@@ -284,8 +285,8 @@ impl Drop for Drive {
     }
 }
 
-/// Runs one turn to its end. It always ends with a report. Dropping the future ends everything
-/// the turn started and leaves the turn open in the recorder's state.
+/// Runs one turn to its end and returns its report. Dropping the future cancels everything that the
+/// turn started and leaves the turn open in the recorder's state.
 pub async fn run_turn(
     ports: Ports,
     config: SessionConfig,
@@ -314,7 +315,7 @@ pub async fn run_turn(
     }
 }
 
-/// Freezes what the model is offered for this turn, and journals it where it changed.
+/// Determines what the model is offered in this turn, and records what changed since the last one.
 async fn announce(
     ports: &Ports,
     config: &SessionConfig,

@@ -1,5 +1,5 @@
-//! From a stored journal to its state, at the cost of its tail: the newest snapshot, the events
-//! it refers to, and what came after. What cannot be had that way is folded from the beginning.
+//! Computes the state of a stored journal from the newest snapshot, the events that it refers to,
+//! and the events after it. If that is not possible, all events are folded.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
 use crate::journal::{JournalError, JournalStore};
-use crate::state::{FoldError, SnapshotLink, ViewListing, SnapshotEvents, REDUCER, State};
+use crate::state::{FoldError, REDUCER, SnapshotEvents, SnapshotLink, State, ViewListing};
 
-/// How many events are read at once: bounded memory for any length of journal.
+/// How many events are read at once. It limits the memory that a long journal takes.
 const PAGE: usize = 4096;
 
-/// A session that cannot be resumed.
+/// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// Its journal cannot be read.
+    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its journal has a gap.
+    /// The journal has a gap.
     #[error(transparent)]
     Fold(#[from] FoldError),
 }
@@ -46,7 +46,7 @@ impl Diagnose for ResumeError {
     }
 }
 
-/// What the events of a session come to.
+/// Computes the state of a session.
 ///
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
@@ -59,7 +59,7 @@ pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State
     fold_rest(store, session, state.unwrap_or_default()).await
 }
 
-/// What all events of a session come to, snapshots ignored: to check the others by.
+/// Computes the state of a session from all events, without snapshots, to verify [`load`].
 ///
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
@@ -87,7 +87,7 @@ async fn fold_rest(
     }
 }
 
-/// The state at a snapshot; none when it is of another version or does not fit its journal.
+/// Computes the state at a snapshot; `None` if it has another version or contradicts the journal.
 async fn from_snapshot(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -97,10 +97,14 @@ async fn from_snapshot(
         return Ok(None);
     };
     let mut needed = SnapshotEvents::default();
-    let Some(view) = view_listing(store, session, &snapshot.view, seq).await? else { return Ok(None) };
+    let Some(view) = view_listing(store, session, &snapshot.view, seq).await? else {
+        return Ok(None);
+    };
     needed.view = view;
     if let Some(before) = &snapshot.before {
-        let Some(view) = view_listing(store, session, &before.view, seq).await? else { return Ok(None) };
+        let Some(view) = view_listing(store, session, &before.view, seq).await? else {
+            return Ok(None);
+        };
         needed.before = view;
     }
 
@@ -116,7 +120,8 @@ async fn from_snapshot(
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    // Each event is used once, unless the conversation before the last summary shares it.
+    // Each event is used once and can be moved out, unless the view before the last compaction
+    // shares it.
     let shared = !needed.before.events.is_empty();
     let mut take = |seq: u64| match shared {
         true => events.get(&seq).cloned(),
@@ -131,7 +136,7 @@ async fn from_snapshot(
     }
 }
 
-/// All events of a conversation, those of the snapshots it builds on first.
+/// Returns all events of a view, beginning with those of the snapshots whose lists it continues.
 async fn view_listing(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -140,7 +145,7 @@ async fn view_listing(
 ) -> Result<Option<ViewListing>, ResumeError> {
     let mut links = Vec::new();
     let mut base = refs.base;
-    // Each builds on an older one, so this ends.
+    // Each snapshot continues an older one, so the loop ends.
     while let Some(seq) = base {
         if seq >= at {
             return Ok(None);

@@ -64,7 +64,7 @@ pub use defaults::DEFAULT_ALLOW;
 pub use policy::{Policy, PolicySpec};
 pub use rule::{List, Rule, RuleError, RuleSource};
 pub use suggest::{TOO_BROAD, too_broad};
-pub use verdict::{PolicyVerdict, Reason, RuleRef, VerdictSource, Suggestion};
+pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};
 pub use workspace::{LexicalPaths, Workspace};
 
 use judge::is_sink as judge_sink;

@@ -9,8 +9,8 @@ use common::MemoryPaths;
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::{
-    DEFAULT_ALLOW, PolicyVerdict, List, Policy, PolicySpec, RuleSource, VerdictSource, ToolCall, Workspace,
-    too_broad,
+    DEFAULT_ALLOW, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, VerdictSource,
+    Workspace, too_broad,
 };
 use serde_json::{Value, json};
 

@@ -281,7 +281,8 @@ impl Metrics {
         };
         let mut attributes: Attributes =
             vec![name, ("robota.tool.outcome", word_of_outcome.into())];
-        attributes.extend(data.class.map(|class| ("robota.tool.class", variant_name(&class).into())));
+        attributes
+            .extend(data.class.map(|class| ("robota.tool.class", variant_name(&class).into())));
         attributes.extend(error);
         self.add(Instrument::ToolCalls, attributes, 1);
     }

@@ -31,7 +31,7 @@ turn#1 turn_started input#1 provider=scripted model=test-model max_rounds=10
   model_responded round=1 stop=tool_use usage=10+5 tool_calls=1
   assistant_message round=1 msg#2 assistant ["Let me see.", call#1 echo{"say":"hello"}] usage=10+5
   tool_batch_started round=1 [call#1] parallel=true max_concurrency=8
-  permission_decided call#1 verdict=allow by=gate class=inspect reason="no gate was configured, so only tools that look may run"
+  permission_decided call#1 verdict=allow by=gate class=inspect reason="no gate was configured, so only read-only tools may run"
   tool_started call#1 class=inspect
   tool_finished call#1 class=inspect ok "hello"
   tool_result round=1 msg#3 call#1 ok "hello"
@@ -235,8 +235,7 @@ async fn a_script_that_is_over_ends_the_run_with_its_words() {
 
 #[tokio::test]
 async fn whichever_append_fails_the_run_ends_and_says_so() {
-    let whole =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
+    let whole = Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
     let appends = whole.journal.appends().len();
     assert!(appends > 5, "{appends}");
@@ -257,8 +256,7 @@ async fn whichever_append_fails_the_run_ends_and_says_so() {
 
 #[tokio::test]
 async fn the_journal_knows_how_safe_each_batch_was_to_be() {
-    let ran =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
+    let ran = Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     for append in ran.journal.appends() {
         let must = append.events.iter().map(|one| one.event.durability()).max().unwrap();
         assert_eq!(append.durability, must, "{:?}", append.kinds());

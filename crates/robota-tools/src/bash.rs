@@ -6,7 +6,9 @@ use std::time::Duration;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, KeptOutput, DidRun, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{
+    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
 use robota_exec::{
     Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
     Stdin, Streams, TerminalSize,

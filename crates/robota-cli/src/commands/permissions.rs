@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_exec::OsPaths;
-use robota_policy::{PolicyVerdict, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
+use robota_policy::{List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, Workspace};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Files that a call is about to change: their content goes to the session's blobs, and the
-//! journal names them, synced, before anything changes.
+//! Checkpoints of the files that a call is about to change: their content is stored in the
+//! session's blobs, and the journal lists them, synced, before anything changes.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::event::FilesChanging;
 use crate::ids::CallId;
 use crate::message::BlobRef;
 
-/// Checkpoints of one turn. After its end nothing more is recorded, so a call that was abandoned
-/// changes nothing more either.
+/// The checkpoints of one turn. After the turn has ended, recording fails, so that a call that was
+/// abandoned cannot change further files.
 pub(super) struct JournalCheckpoints {
     pub(super) blobs: Arc<dyn Blobs>,
     pub(super) task_events: TaskEventQueue,
@@ -21,7 +21,7 @@ pub(super) struct JournalCheckpoints {
 #[async_trait::async_trait]
 impl Checkpoints for JournalCheckpoints {
     async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
-        let mut kept = Vec::with_capacity(files.len());
+        let mut changes = Vec::with_capacity(files.len());
         for file in files {
             let (before, mode) = match file.before {
                 Before::Missing => (None, None),
@@ -32,8 +32,8 @@ impl Checkpoints for JournalCheckpoints {
             };
             let path = file.path.to_string_lossy().into_owned();
             let after_sha256 = BlobRef::of(file.after).sha256;
-            kept.push(FileChange { path, before, mode, after_sha256 });
+            changes.push(FileChange { path, before, mode, after_sha256 });
         }
-        self.task_events.append(FilesChanging { call: call.clone(), files: kept }.into()).await
+        self.task_events.append(FilesChanging { call: call.clone(), files: changes }.into()).await
     }
 }

@@ -1,4 +1,4 @@
-//! One model call: connecting, streaming, the idle timeout.
+//! One model call: the connection, the stream, the idle timeout.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -25,18 +25,18 @@ use crate::state::State;
 use crate::telemetry;
 use crate::turn::{Input, ModelCall};
 
-/// Text that has arrived is passed to the machine in pieces of at most this size. Reasoning and
-/// arguments of calls count as text.
+/// Text that has arrived is passed to the machine in pieces of at most this many bytes. Reasoning
+/// and arguments of calls count as text.
 const CHUNK: usize = 4 * 1024;
-/// At most this many deltas are taken from a stream before the turn does something else.
+/// At most this many deltas are read from a stream before the turn does other work.
 const BATCH: usize = 1024;
-/// Text that arrives within this time is passed on together. The first piece is passed on at once,
-/// so that a slow stream is not delayed.
+/// Text that arrives within this time is passed on together, so that it becomes one event. The
+/// first piece is passed on immediately, so that a slow stream is not delayed.
 const WINDOW: Duration = Duration::from_millis(10);
 
 type Item = Option<Result<Delta, ProviderError>>;
 
-/// What a model call gets beside its request.
+/// What a model call gets in addition to its request.
 pub(super) struct ModelScope<'a> {
     pub(super) context: CallContext,
     pub(super) task_events: &'a TaskEventQueue,
@@ -44,14 +44,14 @@ pub(super) struct ModelScope<'a> {
     pub(super) round: &'a Span,
 }
 
-/// A model call in flight.
+/// A model call in progress.
 pub(super) struct ModelRun {
     stage: Stage,
     span: Span,
     idle_timeout: Duration,
     deadline: Instant,
     buffer: DeltaBuffer,
-    /// When text was last passed on.
+    /// When text was last passed to the machine; `None` before the first.
     last_passed_on: Option<Instant>,
     /// Cancels the call's context when the call is dropped.
     _cancel: DropGuard,
@@ -95,8 +95,8 @@ impl ModelRun {
         }
     }
 
-    /// The next inputs from the call; never returns while there is no call. Cancel safe: what was
-    /// not returned is still held.
+    /// Returns the next inputs from the call; never returns while there is no call. Cancel safe:
+    /// what was not returned stays in the buffer.
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
         if this.buffer.is_empty() {
@@ -110,7 +110,7 @@ impl ModelRun {
         if let Some(last) = this.last_passed_on
             && this.buffer.may_wait()
         {
-            // One timer for all that comes meanwhile.
+            // One timer for everything that arrives within the window.
             let due = tokio::time::sleep_until(last + WINDOW);
             tokio::pin!(due);
             while this.buffer.may_wait() {
@@ -135,7 +135,7 @@ impl ModelRun {
         inputs
     }
 
-    /// What has arrived and was not returned yet.
+    /// Returns what has arrived and was not returned yet.
     pub(super) fn take_arrived(&mut self) -> VecDeque<Input> {
         std::mem::take(&mut self.buffer).inputs
     }
@@ -159,7 +159,7 @@ impl ModelRun {
         self.buffer.push(item);
     }
 
-    /// Cancel safe: what was not returned is still in the stream.
+    /// Returns the next item of the stream. Cancel safe: what was not returned stays in the stream.
     async fn next_item(&mut self) -> Item {
         loop {
             match &mut self.stage {
@@ -186,17 +186,17 @@ fn panicked() -> ProviderError {
         .with_hint("this is a bug of the provider's adapter; please report it")
 }
 
-/// What has arrived and is not passed on yet. Neighbouring pieces of text are joined.
+/// What has arrived and was not passed on yet. Consecutive pieces of text are joined.
 #[derive(Default)]
 struct DeltaBuffer {
     inputs: VecDeque<Input>,
-    /// How many pieces these are made of.
+    /// The number of deltas that it was made from.
     pieces: usize,
-    /// How many bytes of text are among them.
+    /// The number of bytes of text.
     bytes: usize,
-    /// Whether anything but text is among them: that is passed on without delay.
+    /// Whether it contains anything other than text, which is passed on without delay.
     urgent: bool,
-    /// Whether nothing can follow.
+    /// Whether the stream has ended.
     ended: bool,
 }
 
@@ -245,7 +245,7 @@ impl DeltaBuffer {
                     }
                 }
             }
-            // That bytes came is seen by their coming.
+            // Its arrival alone keeps the call from timing out.
             Delta::Activity => {}
             end @ Delta::End(_) => self.end(Input::Delta(end)),
             delta @ (Delta::Block(_) | Delta::Usage(_) | Delta::LeftOut(_)) => {
@@ -265,7 +265,7 @@ impl DeltaBuffer {
         self.pieces < BATCH && !self.ended
     }
 
-    /// Whether only a little text is held, which can wait for more.
+    /// Returns true if the buffer has so little text that it can wait for more.
     fn may_wait(&self) -> bool {
         self.pieces < BATCH && self.bytes < CHUNK && !self.urgent
     }
@@ -292,7 +292,12 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
     }
 }
 
-fn payload_sink(round: u32, provider: String, task_events: TaskEventQueue, redactor: Redactor) -> PayloadSink {
+fn payload_sink(
+    round: u32,
+    provider: String,
+    task_events: TaskEventQueue,
+    redactor: Redactor,
+) -> PayloadSink {
     PayloadSink::new(move |mut payload, sequence| {
         redactor.value(&mut payload.payload);
         redactor.fields(&mut payload.metadata);

@@ -1,4 +1,4 @@
-//! Removes secrets from what tools, hooks and providers return, before the machine takes it.
+//! Removes secrets from what tools, hooks and providers return, before the machine receives it.
 
 use crate::hook::{
     AfterChange, HookAnswer, HookReply, PostToolDecision, PreToolDecision, PromptDecision,
@@ -7,7 +7,7 @@ use crate::hook::{
 use crate::redact::Redactor;
 use crate::turn::Input;
 
-/// Removes secrets from an input. What the model streams is left as it is.
+/// Removes secrets from an input. The model's stream is not changed.
 pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
@@ -18,7 +18,7 @@ pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     }
 }
 
-/// Removes secrets from the reply of a hook that was run outside of a turn.
+/// Removes secrets from the reply of hooks that were run outside a turn.
 pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
     redact_answer(redactor, &mut reply.answer);
     clean_optional(redactor, &mut reply.context);
@@ -36,7 +36,9 @@ fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
         )
         | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
         | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
-        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => clean_optional(redactor, reason),
+        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => {
+            clean_optional(redactor, reason);
+        }
         HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
             redactor.value(input);
             match then {

@@ -1,5 +1,5 @@
-//! All effects but the model call. Each is a task that ends in one input. A task that panics ends
-//! in the safe input for it: a denial, a failure.
+//! Performs all effects except the model call. Each is a task that ends in one input. If a task
+//! panics, its input is the safe one: a denial or a failure.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,20 +30,20 @@ use crate::permission::{Class, Verdict};
 use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::state::State;
 use crate::telemetry;
-use crate::tool::{Progress, DidRun, Tool, ToolContext, ToolOutcome};
+use crate::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome};
 use crate::turn::{Effect, Input, JudgeResult, Target};
 
 /// The tasks of one turn.
 pub(super) struct Tasks {
     running: JoinSet<Input>,
-    /// What each task ends in if it panics.
+    /// The input for the case that the task panics.
     fallback: HashMap<Id, Input>,
-    /// Tasks that are not tools: cancelling one aborts it, and it ends in no input.
+    /// Tasks other than tools. Cancelling one aborts it, and it sends no input.
     abortable: HashMap<Id, (Target, AbortHandle)>,
-    /// Tools: cancelling one tells it to stop, and it still reports its outcome.
+    /// Running tools. Cancelling one requests it to stop, and it still reports its outcome.
     tools: HashMap<CallId, CancellationToken>,
     task_events: TaskEventQueue,
-    /// Each call gets a child of this context.
+    /// The parent of every call's context.
     context: CallContext,
 }
 
@@ -89,7 +89,7 @@ impl Tasks {
         }
     }
 
-    /// The next input; none while nothing runs.
+    /// Returns the next input; `None` while no task runs.
     pub(super) async fn next(&mut self) -> Option<Input> {
         loop {
             match self.running.join_next_with_id().await? {
@@ -100,7 +100,7 @@ impl Tasks {
                 Err(error) => {
                     let fallback = self.fallback.remove(&error.id());
                     self.forget(error.id(), fallback.as_ref());
-                    // A cancelled task is silent; a panicking one is not.
+                    // A cancelled task sends no input; one that panicked sends its fallback.
                     if error.is_panic() && fallback.is_some() {
                         return fallback;
                     }
@@ -109,7 +109,7 @@ impl Tasks {
         }
     }
 
-    /// Forgets a task that ended: a turn may have any number of them.
+    /// Removes a task that ended. A turn may have any number of tasks, so none is kept.
     fn forget(&mut self, id: Id, input: Option<&Input>) {
         self.fallback.remove(&id);
         self.abortable.remove(&id);
@@ -118,7 +118,7 @@ impl Tasks {
         }
     }
 
-    /// Stops what was started for that target.
+    /// Cancels what was started for a target.
     pub(super) fn cancel(&mut self, target: &Target) {
         if let Target::Tool(call) = target
             && let Some(token) = self.tools.get(call)
@@ -148,7 +148,7 @@ impl Tasks {
 
     fn judge(&mut self, tool_use: ToolUse, ports: &Ports) {
         let call = tool_use.call.clone();
-        // The machine asks only about tools that exist; were one gone, nothing would run.
+        // The machine asks only about tools that exist. Without the tool nothing would run.
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let gate = ports.gate.clone();
         let denied = |reason: &str| Input::Judged {
@@ -175,10 +175,11 @@ impl Tasks {
         let scope = self.context.child();
         self.tools.insert(call.clone(), scope.cancel.clone());
         let output = Arc::new(Mutex::new(scope.redactor.stream()));
-        let (task_events, id, piece) = (self.task_events.clone(), call.clone(), Arc::clone(&output));
+        let (task_events, id, piece) =
+            (self.task_events.clone(), call.clone(), Arc::clone(&output));
         let progress = Progress::new(move |text| {
-            // Under the lock, so that pieces from several threads keep the order in which the
-            // redactor saw them.
+            // The lock is held while the piece is queued, so that pieces from several threads are
+            // queued in the order in which the redactor received them.
             let mut redacted = piece.lock().unwrap_or_else(PoisonError::into_inner);
             task_events.push_output(&id, redacted.push(&text));
         });
@@ -265,7 +266,8 @@ impl Tasks {
             ErrorKind::Plugin,
             "the compactor panicked; the conversation stays as it was",
         )));
-        let (task_events, round) = (self.task_events.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
+        let (task_events, round) =
+            (self.task_events.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
         let mut context = self.context.child();
         context.retries = RetryWatch::new(move |retry| {
             task_events.push(ModelRetry::of(round, retry).into());
@@ -300,15 +302,15 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> JudgeRes
 /// How long a call may take.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// To run; none lets it run for as long as it wants.
+    /// The maximum run time; `None` means no limit.
     time: Option<Duration>,
-    /// To report an outcome after it was told to stop.
+    /// The time to report an outcome after the call was cancelled.
     grace: Duration,
 }
 
-/// Runs a tool in a task of its own, so that a panic ends only this call. The tool is told to stop
-/// when the call is cancelled or its time is up. Then it has a grace period to report an outcome;
-/// after that it is abandoned.
+/// Runs a tool in its own task, so that a panic ends only this call. The tool is cancelled when the
+/// call is cancelled or its time is up. It then has a grace period to report an outcome; after that
+/// the driver abandons it.
 async fn run_tool(
     tool: Arc<dyn Tool>,
     tool_use: ToolUse,
@@ -342,8 +344,8 @@ async fn run_tool(
             Ok(joined) => outcome(&name, joined),
             Err(_elapsed) => {
                 let text = format!(
-                    "{name} was told to stop and did not within {} s; it was abandoned and may \
-                     have had effects.",
+                        "{name} was cancelled and did not stop within {} s; it was abandoned and may \
+                         have had effects.",
                     grace.as_secs_f64()
                 );
                 ToolOutcome { ran: DidRun::Maybe, ..ToolOutcome::failed("interrupted", text) }
@@ -352,9 +354,10 @@ async fn run_tool(
     }
 }
 
-/// The outcome of a call whose time was up; `said` is the outcome it reported when it was stopped.
+/// The outcome of a call whose time was up; `reported` is its own outcome after it was cancelled.
 fn timed_out(name: &str, time: Duration, reported: Option<ToolOutcome>) -> ToolOutcome {
-    let ended = if reported.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
+    let ended =
+        if reported.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
     let text = format!(
         "{name} ran longer than {} s and {ended}. It may have had effects.",
         time.as_secs_f64()
@@ -389,7 +392,7 @@ fn panicked(name: &str, message: &str) -> ToolOutcome {
     ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({message})."))
 }
 
-/// The answer that a failed hook counts as: hooks never fail open.
+/// The answer of a hook that failed: hooks never fail open.
 fn refusal(point: HookPoint, why: &str) -> HookAnswer {
     let reason = format!("the {point:?} hook failed: {why}");
     match point {
@@ -398,7 +401,7 @@ fn refusal(point: HookPoint, why: &str) -> HookAnswer {
         }
         HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
         HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
-        // A turn that cannot be kept going by a broken hook ends.
+        // A hook that failed must not keep the turn running.
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }
 }

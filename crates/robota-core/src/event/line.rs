@@ -1,7 +1,7 @@
-//! The fields of a line, with the event's data as it was written.
+//! Splits a journal line into its fields and keeps the event's data as text.
 //!
-//! Read field by field: the JSON library's own way of keeping a value as text would have it
-//! read JSON inside of strings too, at each level with a new limit of depth.
+//! The fields are read one by one. `serde_json`'s own way of keeping a value as text (`RawValue`)
+//! would also parse JSON inside strings, at each level with a new depth limit.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use crate::ids::TurnId;
 
-/// What a line says, as far as it says it.
+/// The fields of a line; `None` for a field that the line does not have.
 #[derive(Default)]
 pub(super) struct Line<'a> {
     pub(super) seq: Option<u64>,
@@ -23,12 +23,12 @@ pub(super) struct Line<'a> {
     pub(super) data: Option<&'a str>,
 }
 
-/// A string that is copied only where it must be.
+/// A string that is copied only if it contains escapes.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Line<'a> {
-    /// Reads an object, which is the whole text.
+    /// Reads a line that is one JSON object and nothing else.
     pub(super) fn read(text: &'a str) -> Result<Self, String> {
         let mut line = Self::default();
         let mut rest = expect_char(text, '{')?;
@@ -42,11 +42,16 @@ impl<'a> Line<'a> {
             }
         }
         let end = expect_char(rest, '}')?;
-        if skip_whitespace(end).is_empty() { Ok(line) } else { Err("something follows it".to_owned()) }
+        if skip_whitespace(end).is_empty() {
+            Ok(line)
+        } else {
+            Err("something follows it".to_owned())
+        }
     }
 
-    /// Reads the fields up to the data, and takes as data all that stands before the last `tail`
-    /// bytes. Whether that is one value shows when it is read.
+    /// Fast path: reads the fields before the data and takes everything up to the last `tail` bytes
+    /// as the data, without parsing it. Whether that is one JSON value is checked when the event is
+    /// decoded. Returns `None` for a line of another form.
     pub(super) fn read_fast(text: &'a str, tail: usize) -> Option<Self> {
         let mut line = Self::default();
         let mut rest = expect_char(text, '{').ok()?;
@@ -61,7 +66,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Reads the value of a field; returns what follows it.
+    /// Reads the value of a field; returns the text after it.
     fn field(&mut self, key: &str, text: &'a str) -> Result<&'a str, String> {
         Ok(match key {
             "seq" => read_into(text, &mut self.seq)?,
@@ -79,19 +84,22 @@ impl<'a> Line<'a> {
                 self.data = text.get(..text.len() - rest.len());
                 rest
             }
-            // The checksum, and what later versions add.
+            // The checksum, and fields that later versions add.
             _ => next_value::<IgnoredAny>(text)?.1,
         })
     }
 }
 
-fn read_into<'a, T: Deserialize<'a>>(text: &'a str, field: &mut Option<T>) -> Result<&'a str, String> {
+fn read_into<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    field: &mut Option<T>,
+) -> Result<&'a str, String> {
     let (value, rest) = next_value(text)?;
     *field = value;
     Ok(rest)
 }
 
-/// The first value of the text, and what follows it.
+/// Parses the first JSON value of the text; returns it and the text after it.
 fn next_value<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, &'a str), String> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = values.next().ok_or("a value is missing")?.map_err(|error| error.to_string())?;

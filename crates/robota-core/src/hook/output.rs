@@ -1,14 +1,14 @@
-//! What one hook says: its exit code and its JSON, read the way the event allows.
+//! Parses the output of one hook: its exit code and its JSON, as far as the event allows them.
 //!
-//! | end | means |
+//! | exit | meaning |
 //! |---|---|
-//! | 0 | go on; standard output is read |
-//! | 2 | block; the JSON's reason, else standard error, says why |
-//! | 126, 127, 129 to 192, a signal, a timeout, not run | a failure: blocks at a gate, else a warning |
-//! | any other code | a warning; its JSON counts, except that it cannot allow |
+//! | 0 | success; standard output is parsed |
+//! | 2 | block; the reason is in the JSON, or else standard error |
+//! | 126, 127, 129 to 192, a signal, a timeout, not run | a failure: blocks at a gate, otherwise a warning |
+//! | any other code | a warning; the JSON applies, but cannot allow a call |
 //!
-//! Output that starts with `{` is meant as JSON: when it cannot be read, or says a word that is
-//! not known where a decision belongs, that is a failure too. Fields nobody knows are ignored.
+//! Output that starts with `{` is treated as JSON. If it cannot be parsed, or a decision in it has
+//! an unknown value, that is a failure too. Unknown fields are ignored.
 
 mod wire;
 
@@ -17,54 +17,54 @@ use serde_json::{Map, Value};
 use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
 use wire::{Decision, Permission, Wire};
 
-/// How many bytes of standard output are read; JSON that is longer cannot be.
+/// The maximum size of standard output in bytes; longer JSON is a failure.
 pub const MAX_STDOUT: usize = 1 << 20;
 
-/// How many characters of a reason, a context or a message are kept.
+/// The maximum length of a reason, a context or a message, in characters.
 pub const MAX_TEXT: usize = 10_000;
 
-/// What one hook says, or all of one event together.
+/// The parsed output of one hook, or the merged output of all hooks of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutput {
-    /// All work is to stop (`continue: false`); why.
+    /// Why all work is to stop (`continue: false`); `None` if it is not.
     pub stop: Option<String>,
-    /// What is about to happen is not to; why.
+    /// Why the action of the event is blocked; `None` if it is not.
     pub block: Option<String>,
-    /// About a call that has not run.
+    /// The decision about a call that has not run.
     pub permission: Option<HookPermission>,
-    /// Arguments in place of all those of the call.
+    /// Arguments that replace all arguments of the call.
     pub updated_input: Option<Map<String, Value>>,
-    /// A result in place of that of the call.
+    /// A result that replaces the result of the call.
     pub updated_output: Option<Value>,
-    /// Words for the model.
+    /// Text for the model.
     pub context: Option<String>,
-    /// Where the worktree lies that the hook made.
+    /// The path of the worktree that the hook created.
     pub worktree_path: Option<String>,
-    /// What people should see.
+    /// Notices for the user.
     pub notices: Vec<HookNotice>,
 }
 
-/// About a call that has not run; a denial is a block.
+/// A hook's decision about a call that has not run. A denial is a block instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookPermission {
-    /// What is to happen.
+    /// Allow, ask or defer.
     pub verdict: HookVerdict,
-    /// Why.
+    /// Why; `None` if the hook gives no reason.
     pub reason: Option<String>,
 }
 
-/// What is to happen with a call, from loosest to strictest.
+/// A hook's decision about a call, from least to most strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookVerdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// Somebody must be asked.
+    /// The call needs a user's approval.
     Ask,
-    /// Whoever runs the session decides later. Until somebody can, it counts as asking.
+    /// The program that runs the session decides later. Until programs can, it counts as ask.
     Defer,
 }
 
-/// A hook, as far as reading its words depends on it.
+/// The properties of a hook that affect how its output is interpreted.
 #[derive(Debug, Clone)]
 pub(super) struct HookInfo {
     pub(super) label: String,
@@ -78,7 +78,7 @@ impl From<&HookDefinition> for HookInfo {
 }
 
 impl HookOutput {
-    /// Reads what a hook said at that event.
+    /// Parses the output of a hook at that event.
     #[must_use]
     pub fn read(event: HookEvent, definition: &HookDefinition, exit: &HookExit) -> Self {
         Reader { event, hook: definition.into(), output: Self::default() }.read(exit)
@@ -100,7 +100,7 @@ impl Reader {
                 let why = if *code == 126 { "may not be run" } else { "was not found" };
                 self.fail(&with_stderr(&format!("its command {why} (code {code})"), &exit.stderr));
             }
-            // A shell's way to say that a signal ended what it ran.
+            // A shell reports with these codes that a signal ended the command.
             HookEnd::Code(code @ 129..=192) => {
                 self.fail(&with_stderr(&format!("signal {} ended it", code - 128), &exit.stderr));
             }
@@ -114,7 +114,7 @@ impl Reader {
         self.output
     }
 
-    /// Code 0.
+    /// Exit code 0.
     fn on_success(&mut self, exit: &HookExit) {
         match json(exit) {
             Some(Ok(wire)) => self.apply_json(wire),
@@ -130,7 +130,7 @@ impl Reader {
         }
     }
 
-    /// Code 2: a block, whatever else is said.
+    /// Exit code 2: a block, whatever else the output contains.
     fn on_block_code(&mut self, exit: &HookExit) {
         if let Some(Ok(wire)) = json(exit) {
             self.apply_json(wire);
@@ -143,7 +143,7 @@ impl Reader {
         }
     }
 
-    /// A code that means nothing in particular.
+    /// An exit code without a special meaning.
     fn on_other_code(&mut self, code: i32, exit: &HookExit) {
         let why = with_stderr(&format!("it ended with code {code}"), &exit.stderr);
         match json(exit) {
@@ -151,8 +151,8 @@ impl Reader {
             Some(Err(unreadable)) => self.fail(&unreadable),
             Some(Ok(wire)) => {
                 self.apply_json(wire);
-                // A hook that went wrong may refuse; it may not let anything through.
-                if matches!(&self.output.permission, Some(said) if said.verdict == HookVerdict::Allow) {
+                // A hook that failed may block, but must not allow anything.
+                if matches!(&self.output.permission, Some(it) if it.verdict == HookVerdict::Allow) {
                     self.output.permission = None;
                 }
                 self.warn(&why);
@@ -181,13 +181,14 @@ impl Reader {
                 self.block(reason.unwrap_or_else(|| self.no_reason()));
             }
             Some(Decision::Approve) if event == HookEvent::PreToolUse => {
-                self.output.permission = Some(HookPermission { verdict: HookVerdict::Allow, reason });
+                self.output.permission =
+                    Some(HookPermission { verdict: HookVerdict::Allow, reason });
             }
             Some(Decision::Approve) | None => {}
         }
         let reason = specific.permission_decision_reason.map(|reason| truncated(&reason));
         let verdict = match specific.permission_decision {
-            // Nobody says "deny" at a gate and means "go on".
+            // At a gate, "deny" always blocks.
             Some(Permission::Deny) if event.is_gate() => {
                 self.block(reason.clone().unwrap_or_else(|| self.no_reason()));
                 None
@@ -213,7 +214,7 @@ impl Reader {
         self.output.context = context.map(|text| truncated(&text));
     }
 
-    /// It says no, where that means something; the first reason stays.
+    /// Blocks, where the event can be blocked; the first reason is kept. Otherwise warns.
     fn block(&mut self, reason: String) {
         if self.event.can_block() {
             self.output.block.get_or_insert(reason);
@@ -222,7 +223,7 @@ impl Reader {
         }
     }
 
-    /// It did not do its work: no word of it may be taken for a yes.
+    /// The hook failed: nothing in its output may count as an approval.
     fn fail(&mut self, why: &str) {
         let refuses = self.event.is_gate() || self.hook.strict && self.event.can_block();
         if refuses {
@@ -239,11 +240,11 @@ impl Reader {
     }
 
     fn no_reason(&self) -> String {
-        format!("the {} {} says so, without a reason", self.event, self.hook.label)
+        format!("the {} {} gave no reason", self.event, self.hook.label)
     }
 }
 
-/// Output that is meant as JSON, read; nothing when it is not meant so.
+/// Parses standard output as JSON; `None` if it does not start like JSON.
 fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
     let text = exit.stdout.trim_ascii_start();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);
@@ -259,9 +260,9 @@ fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
     )
 }
 
-/// Text out of any bytes, within bounds.
+/// Converts bytes to trimmed text of limited length.
 fn plain_text(bytes: &[u8]) -> String {
-    // A character takes at most four bytes, so more than these cannot matter.
+    // A character has at most four bytes, so bytes after these cannot be part of the text.
     let most = bytes.len().min(4 * (MAX_TEXT + 1));
     truncated(String::from_utf8_lossy(&bytes[..most]).trim())
 }

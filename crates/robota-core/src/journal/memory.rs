@@ -14,26 +14,26 @@ use crate::event::{Cursor, Durability, Envelope};
 use crate::ids::{SessionId, SessionName};
 use crate::message::BlobRef;
 
-/// A journal that lives as long as its process. Clones share it.
+/// A journal that exists as long as its process. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     events: Arc<Mutex<Vec<Arc<Envelope>>>>,
 }
 
 impl MemoryJournal {
-    /// An empty one.
+    /// Creates an empty journal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What it holds, oldest first.
+    /// Returns the events, oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         locked(&self.events).clone()
     }
 
-    /// Drops streamed pieces: what they were pieces of is there whole.
+    /// Drops the streamed chunks; later events contain the complete content.
     pub(crate) fn drop_chunks(&self) {
         locked(&self.events).retain(|envelope| !envelope.event.is_chunk());
     }
@@ -53,7 +53,7 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// How many of the events to append are stored already.
+/// Returns how many of the events to append are already stored.
 fn overlap(
     session: &SessionId,
     stored: &[Arc<Envelope>],
@@ -70,14 +70,14 @@ fn overlap(
     Err(order.refuse(session, first.cursor()))
 }
 
-/// Sessions that live as long as their process. Clones share them.
+/// A store that exists as long as its process. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     sessions: Arc<Mutex<HashMap<SessionId, MemorySession>>>,
     blobs: Arc<Mutex<BlobTable>>,
 }
 
-/// Blobs, and which session refers to which.
+/// The blobs, and which session refers to which.
 #[derive(Debug, Default)]
 struct BlobTable {
     bytes: HashMap<String, Vec<u8>>,
@@ -99,7 +99,7 @@ struct MemorySession {
     events: Vec<Arc<Envelope>>,
     head: Option<SessionHead>,
     open: bool,
-    /// The number of the last event; closed when the session is deleted.
+    /// The sequence number of the last event; the channel closes when the session is deleted.
     last: watch::Sender<u64>,
 }
 
@@ -118,7 +118,7 @@ impl MemorySession {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,28 +1,29 @@
-//! What an answer expects of the request it answers.
+//! What an answer expects of its request.
 
 use crate::message::{Message, Role};
 use crate::provider::ModelRequest;
 
-/// What a request must look like to get its answer. Everything left out may be anything.
+/// The conditions that a request must meet to get its answer. Fields that are not set allow
+/// anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expect {
     /// The text of the last user or tool message contains this.
     pub last: Option<String>,
     /// The system prompt contains this.
     pub system: Option<String>,
-    /// Tools that are offered, perhaps among others.
+    /// Tools that are offered; others may be offered too.
     pub tools: Vec<String>,
-    /// No tools are offered at all.
+    /// No tools are offered.
     pub no_tools: bool,
-    /// The conversation has this many messages.
+    /// The number of messages in the conversation.
     pub messages: Option<usize>,
 }
 
-/// How much of a foreign text an error quotes.
+/// The maximum number of characters of a text that an error quotes.
 const QUOTE: usize = 200;
 
 impl Expect {
-    /// What is not as expected, in words.
+    /// Checks the conditions; the error says which one is not met.
     pub(super) fn check(&self, request: &ModelRequest) -> Result<(), String> {
         if let Some(expected) = &self.last {
             let last = request

@@ -1,4 +1,4 @@
-//! The end of a turn.
+//! How a turn ends.
 
 use super::{Effect, Env, Out, Phase, Turn, TurnReport};
 use crate::error::ErrorData;
@@ -6,12 +6,12 @@ use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, Tur
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, StopDecision};
 use crate::message::Block;
 
-/// A hook may keep a turn going this many times in a row.
+/// A Stop hook may continue a turn this many times. The limit prevents an endless loop.
 const MAX_STOP_CONTINUES: u8 = 8;
 
 impl Turn {
-    /// The answer is in the conversation. It is final unless something was sent meanwhile or a
-    /// hook wants more.
+    /// The answer is in the conversation. It is final unless an input for the next round is waiting
+    /// or a Stop hook continues the turn.
     pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
         if env.state.inputs.values().any(super::prepare::is_for_next_round) {
             self.phase = Phase::Preparing;
@@ -37,12 +37,12 @@ impl Turn {
             (HookAnswer::Stop(StopDecision::Continue { reason }), Some(context)) => {
                 StopDecision::Continue { reason: format!("{reason}\n{context}") }
             }
-            // Words for the model are words it can act on: the turn goes on with them.
+            // Context is for the model to act on, so a hook that returns some continues the turn.
             (HookAnswer::Stop(StopDecision::Finish), Some(reason)) => {
                 StopDecision::Continue { reason }
             }
             (HookAnswer::Stop(decision), None) => decision,
-            // Ending is the safe reading of an answer that makes no sense here.
+            // Finishing is the safe interpretation of a reply for another hook point.
             (_, _) => StopDecision::Finish,
         };
         let (word, reason) = match &decision {
@@ -69,15 +69,15 @@ impl Turn {
         }
     }
 
-    /// A hook refused the input.
+    /// A hook blocked the input.
     pub(super) fn finish_blocked(&mut self, reason: &str, out: &mut Out) {
         out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");
         self.finish(TurnEnd::Blocked, None, out);
     }
 
-    /// The turn is over. What was accepted and not delivered stays in the state, for whoever
-    /// drives the next turn.
+    /// Ends the turn. Inputs that were accepted and not delivered stay in the state for the next
+    /// turn.
     pub(super) fn finish(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         self.phase = Phase::Finished;
         out.emit(TurnFinished {
@@ -90,7 +90,7 @@ impl Turn {
         self.push_report(end, error, out);
     }
 
-    /// The last effect of a turn.
+    /// Pushes the last effect of the turn.
     pub(super) fn push_report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         out.push(Effect::Finish(TurnReport {
             end,

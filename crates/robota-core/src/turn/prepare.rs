@@ -1,4 +1,4 @@
-//! Before a model call: what was sent meanwhile, the round limit, the context window.
+//! Before a model call: pending inputs, the context window, the round limit.
 
 use super::{Effect, Env, ModelCall, Out, Phase, Turn};
 use crate::compact::Compaction;
@@ -13,11 +13,11 @@ use crate::message::{Message, MessageState};
 use crate::state::PendingInput;
 use crate::streaming::StreamingAnswer;
 
-/// After this many rounds in a row that ask for tools that do not exist, the model is called
-/// without any.
+/// After this many consecutive rounds that ask for tools that do not exist, the model is called
+/// without tools.
 const UNKNOWN_ROUNDS: u32 = 2;
 
-/// Whether an input is delivered before the next model call of the turn that runs.
+/// Returns true for an input that is delivered before the next model call of the current turn.
 pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
     input.delivery == Delivery::NextRound
 }
@@ -44,7 +44,7 @@ impl Turn {
         }
     }
 
-    /// Delivers the inputs that were sent for the next round; says whether there were any.
+    /// Delivers the inputs for the next round; returns whether there were any.
     fn deliver_inputs(&self, env: &Env<'_>, out: &mut Out) -> bool {
         let due = env.state.inputs.iter().filter(|(_, input)| is_for_next_round(input));
         let mut any = false;
@@ -89,7 +89,7 @@ impl Turn {
         self.call_model(env, out);
     }
 
-    /// Sends the request of this round, for the first time or again.
+    /// Sends the request of this round, for the first time or as a retry.
     pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
         self.attempt += 1;
         self.pending = StreamingAnswer::default();
@@ -137,7 +137,8 @@ impl Turn {
         }
     }
 
-    /// Nothing is sent that does not fit: the answer says why and what to do.
+    /// Ends the turn without calling the model, because the request would not fit. The answer says
+    /// why and what the user can do.
     fn finish_context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
         let threshold = crate::context::share_of(estimate.max, GUARD);
         let text = format!(

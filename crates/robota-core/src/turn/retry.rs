@@ -1,4 +1,4 @@
-//! When a model call fails: try again while there is time, else say so in words.
+//! A failed model call: retries it while the budget lasts, then turns the failure into an answer.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ impl Turn {
                 self.schedule_retry(delay, true, error.to_data(), out);
             }
             Some(delay) => {
-                // What ran cannot be asked for again: keep it, and go on in a new round.
+                // A call that ran cannot be discarded with the failed answer. Commit the part of
+                // the answer that arrived and continue in a new round.
                 self.next_round_after = Some((delay, error.to_data()));
                 out.emit(ModelFailed { round: self.round, error: error.to_data() });
                 self.commit_interrupted(Cause::Provider, env, out);
@@ -63,8 +64,13 @@ impl Turn {
         self.phase = Phase::Working;
     }
 
-    /// The failure becomes an answer that people can read, after whatever had arrived.
-    pub(super) fn finish_provider_failed(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {
+    /// Ends the turn with an answer that explains the failure, after the text that had arrived.
+    pub(super) fn finish_provider_failed(
+        &mut self,
+        error: ErrorData,
+        env: &Env<'_>,
+        out: &mut Out,
+    ) {
         let mut text = format!("Error: the model could not answer: {}", error.message);
         if let Some(hint) = &error.hint {
             text.push_str("\nHint: ");
@@ -84,13 +90,19 @@ impl Turn {
         self.finish(TurnEnd::ProviderFailed, Some(error), out);
     }
 
-    /// After the calls of a failed answer are settled, the next round waits like any retry.
+    /// When the calls of a failed answer have their results, the next round waits like a retry.
     pub(super) fn next_round_or_wait(&mut self, out: &mut Out) {
         let Some((delay, error)) = self.next_round_after.take() else { return };
         self.schedule_retry(delay, false, error, out);
     }
 
-    fn schedule_retry(&mut self, delay: Duration, same_request: bool, error: ErrorData, out: &mut Out) {
+    fn schedule_retry(
+        &mut self,
+        delay: Duration,
+        same_request: bool,
+        error: ErrorData,
+        out: &mut Out,
+    ) {
         out.emit(ModelRetry {
             round: self.round,
             attempt: self.attempt,

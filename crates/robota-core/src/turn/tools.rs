@@ -1,4 +1,4 @@
-//! Working off the calls of an answer: judge, hooks, questions, run, results.
+//! Processes the calls of an answer: judgement, hooks, approval, execution, results.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Turn {
         self.calls.iter().position(|state| state.tool_use.call == *call)
     }
 
-    /// The gate spoke.
+    /// The gate judged a call, or its arguments are not valid.
     pub(super) fn on_judged(&mut self, call: &CallId, judged: JudgeResult, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         if self.calls[at].stage != Stage::Judging {
@@ -42,10 +42,10 @@ impl Turn {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
             JudgeResult::Judgement(judgement) => {
-                let said = std::mem::take(&mut self.calls[at].then);
-                let Some(judgement) = self.apply_hook(at, judgement, said, out) else { return };
-                let settled = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
-                if settled {
+                let decision = std::mem::take(&mut self.calls[at].then);
+                let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
+                let decided = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
+                if decided {
                     self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
                 } else {
                     self.calls[at].stage = Stage::Judged(judgement);
@@ -59,8 +59,8 @@ impl Turn {
         self.facts.hooks.contains(HookPoint::PreToolUse) && !self.calls[at].pre_hooks_done
     }
 
-    /// Starts whatever can start now. Hooks and questions of all calls may be open at once;
-    /// running follows the order of the calls.
+    /// Starts everything that can start now. Hooks and questions of several calls may be open at
+    /// the same time; calls run in the order of the answer.
     pub(super) fn work_calls(&mut self, out: &mut Out) {
         for at in 0..self.calls.len() {
             self.advance_judged(at, out);
@@ -80,7 +80,8 @@ impl Turn {
         }
     }
 
-    /// A judged call waits for the answer to be committed, then for its hook, then for somebody.
+    /// Moves a judged call on: it waits for its answer to be committed, then for its hooks, then
+    /// for the approver. A retry may still discard an answer that is not committed.
     fn advance_judged(&mut self, at: usize, out: &mut Out) {
         if !self.committed || self.ending.is_some() {
             return;
@@ -132,7 +133,7 @@ impl Turn {
         }
         let earlier = &self.calls[..at];
         match class {
-            // Also while the response still streams.
+            // May start while the answer still streams, since it has no effects.
             Class::Inspect => earlier.iter().all(super::CallState::allows_parallel_reads),
             Class::Modify | Class::Execute => {
                 self.committed && earlier.iter().all(super::CallState::is_done)
@@ -140,11 +141,11 @@ impl Turn {
         }
     }
 
-    /// A hook about a call answered.
+    /// The hooks of a call finished.
     pub(super) fn on_call_hook(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let HookReply { answer, context, stop } = reply;
-        let extras = HookExtras { context: context.filter(|words| !words.is_empty()), stop };
+        let extras = HookExtras { context: context.filter(|text| !text.is_empty()), stop };
         match self.calls[at].stage.clone() {
             Stage::PreHook(judgement) => {
                 let decision = match (answer, &extras.stop) {
@@ -152,18 +153,22 @@ impl Turn {
                     (HookAnswer::PreToolUse(decision @ PreToolDecision::Deny { .. }), Some(_)) => {
                         decision
                     }
-                    // Where all work is to stop, this call is not to begin.
+                    // A hook that stops the turn also prevents this call.
                     (HookAnswer::PreToolUse(_), Some(reason)) => {
                         PreToolDecision::Deny { reason: reason.clone() }
                     }
-                    (_, _) => PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) },
+                    (_, _) => {
+                        PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) }
+                    }
                 };
                 self.on_pre_hook(at, judgement, decision, extras, out);
             }
             Stage::PostHook(_, outcome) => {
                 let decision = match answer {
                     HookAnswer::PostToolUse(decision) => decision,
-                    _ => PostToolDecision::Block { reason: wrong_hook_point(HookPoint::PostToolUse) },
+                    _ => {
+                        PostToolDecision::Block { reason: wrong_hook_point(HookPoint::PostToolUse) }
+                    }
                 };
                 self.on_post_hook(at, outcome, decision, extras, out);
             }
@@ -171,7 +176,7 @@ impl Turn {
         }
     }
 
-    /// What hooks said beside their decision about a call.
+    /// Applies what the hooks returned besides their decision: text for the model, and a stop.
     fn apply_extras(&mut self, at: usize, extras: HookExtras, out: &mut Out) {
         join_context(&mut self.calls[at].context, extras.context.as_deref());
         if self.stopped.is_none() && extras.stop.is_some() {
@@ -211,7 +216,7 @@ impl Turn {
             stop: extras.stop.clone(),
         });
         self.calls[at].pre_hooks_done = true;
-        let said = match decision {
+        let decision = match decision {
             PreToolDecision::Continue => AfterChange::Judge,
             PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
             PreToolDecision::Ask { reason } => AfterChange::Ask { reason },
@@ -246,20 +251,21 @@ impl Turn {
             }
         };
         self.apply_extras(at, extras, out);
-        let Some(judgement) = self.apply_hook(at, judgement, said, out) else { return };
+        let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
         self.calls[at].stage = Stage::Judged(judgement);
         self.advance_judged(at, out);
     }
 
-    /// The judgement after what hooks said of the call; none when that settled it.
+    /// Applies a hook's decision to the gate's judgement. Returns `None` if that decided the call.
+    /// A hook may make the verdict stricter. It may lift an ask of the mode, but not one of a rule.
     fn apply_hook(
         &mut self,
         at: usize,
         mut judgement: Judgement,
-        said: AfterChange,
+        decision: AfterChange,
         out: &mut Out,
     ) -> Option<Judgement> {
-        match said {
+        match decision {
             AfterChange::Judge => {}
             AfterChange::Allow { reason } => {
                 if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
@@ -294,7 +300,7 @@ impl Turn {
                 ("block", Some(reason), Some(ToolOutcome::failed("blocked_by_hook", text)))
             }
         };
-        // It ran, whatever the model is told of it.
+        // The call ran, whatever the model sees of it.
         let replaced = replaced.map(|replaced| ToolOutcome { ran, ..replaced });
         out.emit(HookFinished {
             point: HookPoint::PostToolUse,
@@ -311,7 +317,7 @@ impl Turn {
         self.apply_extras(at, extras, out);
     }
 
-    /// Somebody answered a question.
+    /// The approver answered.
     pub(super) fn on_permission_answer(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
@@ -384,7 +390,7 @@ impl Turn {
         self.finish_call(at, ToolOutcome::not_run("denied", text), out);
     }
 
-    /// A call that will not run has its outcome.
+    /// Records the outcome of a call that does not run.
     pub(super) fn finish_call(&mut self, at: usize, outcome: ToolOutcome, out: &mut Out) {
         let call = &mut self.calls[at];
         out.emit(ToolFinished {
@@ -396,7 +402,7 @@ impl Turn {
         call.stage = Stage::Done(outcome);
     }
 
-    /// A call that ran has its outcome.
+    /// Records the outcome of a call that ran.
     pub(super) fn on_tool_finished(
         &mut self,
         call: &CallId,
@@ -414,8 +420,9 @@ impl Turn {
             outcome: outcome.clone(),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         });
-        let hooked = matches!(self.ending, None | Some(Ending::Stopped));
-        if self.facts.hooks.contains(HookPoint::PostToolUse) && hooked {
+        // A turn that closes because of an interrupt or a failure runs no more hooks.
+        let run_hook = matches!(self.ending, None | Some(Ending::Stopped));
+        if self.facts.hooks.contains(HookPoint::PostToolUse) && run_hook {
             out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
             let state = &self.calls[at];
             let tool_use = with_input(&state.tool_use, state.input.as_ref());
@@ -429,8 +436,9 @@ impl Turn {
         }
     }
 
-    /// Every call is done: the model is told, in the order of the calls, as far as there is
-    /// room.
+    /// Every call is done: adds all results in one append, in the order of the calls, as far as
+    /// they fit. One append, because a conversation with only some of the results is one that
+    /// providers refuse (see decision 4).
     pub(super) fn emit_results(&mut self, env: &Env<'_>, out: &mut Out) {
         let message = MessageId::mint(env.ids);
         let mut chars = env.state.view.chars;
@@ -439,7 +447,7 @@ impl Turn {
             let Stage::Done(outcome) = call.stage else { continue };
             failed += u32::from(!outcome.ok);
             let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
-            // The first result is always told: leaving out all of them would help nobody.
+            // The first result is always added: omitting all of them would not help the model.
             let result = if full && added > 0 {
                 skipped += 1;
                 ToolResult::text(&call.tool_use, SKIPPED_RESULT, true)
@@ -474,7 +482,7 @@ impl Turn {
     }
 }
 
-/// What hooks say beside their decision about a call.
+/// What hooks return besides their decision about a call.
 struct HookExtras {
     context: Option<String>,
     stop: Option<String>,

@@ -1,4 +1,4 @@
-//! From any provider's usage object to [`Usage`]: by the names of the fields, never by the
+//! Converts any provider's usage object to [`Usage`], by the names of its fields and never by the
 //! name of the provider.
 
 use serde_json::Value;
@@ -23,11 +23,11 @@ const OUTPUT: &[&str] = &[
 ];
 const TOTAL: &[&str] = &["total_tokens", "totalTokens", "totalTokenCount", "total_token_count"];
 
-/// Beside the input: a provider that reports one of these leaves it out of the input.
+/// Cache counts that the provider does not include in its input count.
 const READ_SEPARATE: &[&str] = &["cache_read_input_tokens", "cacheReadInputTokens"];
 const WRITE_SEPARATE: &[&str] = &["cache_creation_input_tokens", "cacheCreationInputTokens"];
 
-/// Inside the input already.
+/// Cache counts that the provider includes in its input count.
 const READ_INCLUDED: &[&str] = &[
     "cache_read_tokens",
     "cacheReadTokens",
@@ -79,13 +79,14 @@ fn read(value: &Value) -> Option<Usage> {
     let tool_prompt = count(value, TOOL_PROMPT).unwrap_or(0);
     let generated = match (output, thoughts_separate) {
         (Some(output), Some(thoughts)) => Some(output.saturating_add(thoughts)),
-        // Some servers leave thinking out of the completion; then only the total tells.
+        // Some servers leave thinking out of the completion; only the total shows it.
         (Some(output), None) if reasoning_is_separate(total, input, output, reasoning) => {
             Some(output.saturating_add(reasoning))
         }
         (output, thoughts) => output.or(thoughts).or(reasoning_included),
     };
-    // One side missing: the total has it. Both missing: the total is what is in the context.
+    // If one side is missing, it is the difference to the total. If both are missing, the total is
+    // taken as the input, because it is the size of the context.
     let sent = match (input, total) {
         (None, Some(total)) => total.saturating_sub(generated.unwrap_or(0)),
         (input, _) => input.unwrap_or(0).saturating_add(separate).saturating_add(tool_prompt),
@@ -114,14 +115,19 @@ fn read(value: &Value) -> Option<Usage> {
     })
 }
 
-/// Whether the total shows that reasoning was counted beside the output.
-fn reasoning_is_separate(total: Option<u64>, input: Option<u64>, output: u64, reasoning: u64) -> bool {
+/// Returns true if the total shows that the output does not include the reasoning.
+fn reasoning_is_separate(
+    total: Option<u64>,
+    input: Option<u64>,
+    output: u64,
+    reasoning: u64,
+) -> bool {
     let (Some(total), Some(input)) = (total, input) else { return false };
     reasoning > 0
         && input.checked_add(output).and_then(|sum| sum.checked_add(reasoning)) == Some(total)
 }
 
-/// The first of these fields that holds a count.
+/// Returns the first of these fields that is a valid count.
 fn count(value: &Value, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| number(value.get(name)?))
 }
@@ -133,7 +139,7 @@ fn detail(value: &Value, objects: &[&str], names: &[&str]) -> Option<u64> {
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64().filter(|float| float.is_finite() && *float >= 0.0)?;
-        // The cast saturates and cuts the fraction off: a count of 1e300 is a huge count.
+        // The cast saturates and truncates: 1e300 becomes the largest count.
         Some(float as u64)
     })
 }

@@ -87,7 +87,12 @@ impl Policy {
         };
         let given = given_dirs(call);
         if given.windows(2).any(|pair| pair[0] != pair[1]) {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call names two working directories", None);
+            found.add(
+                Verdict::Ask,
+                VerdictSource::Input,
+                "the call names two working directories",
+                None,
+            );
         }
         let shell = Shell::new(self, disk, script);
         let mut unknown = false;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use robota_core::event::{Cursor, DecidedBy, Envelope, Event, DidRun, TurnEnd};
+use robota_core::event::{Cursor, DecidedBy, DidRun, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, SessionId, TurnId};
 use robota_core::message::{Cause, Message, MessageState, ToolInput, ToolUse};
 use robota_core::permission::{Mode, Verdict};

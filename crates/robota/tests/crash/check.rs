@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use robota_core::event::{Cursor, Durability, Envelope, Event, DidRun};
+use robota_core::event::{Cursor, DidRun, Durability, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, read_all};
 use robota_core::message::{BlobRef, Message};

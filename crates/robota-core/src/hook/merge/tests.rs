@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::hook::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 
 fn output(verdict: HookVerdict, reason: &str) -> HookOutput {
@@ -82,7 +82,8 @@ fn strictness(decision: &PreToolDecision) -> u8 {
 }
 
 fn any_output() -> impl Strategy<Value = HookOutput> {
-    let verdict = prop_oneof![Just(HookVerdict::Allow), Just(HookVerdict::Ask), Just(HookVerdict::Defer)];
+    let verdict =
+        prop_oneof![Just(HookVerdict::Allow), Just(HookVerdict::Ask), Just(HookVerdict::Defer)];
     let changed = prop::option::weighted(0.3, 0..2_u8);
     (
         prop::option::weighted(0.1, "[a-z]{1,3}"),

@@ -54,7 +54,7 @@ fn core_22_exit_2_blocks_where_blocking_means_something() {
     let output = read(HookEvent::PreToolUse, &HookExit::code(2, blocks, "stderr's"));
     assert_eq!(output.block.as_deref(), Some("the JSON's"));
     let silent = read(HookEvent::PreToolUse, &HookExit::code(2, "", ""));
-    assert!(silent.block.unwrap().contains("command hook `./check` says so"));
+    assert!(silent.block.unwrap().contains("command hook `./check` gave no reason"));
 }
 
 #[test]

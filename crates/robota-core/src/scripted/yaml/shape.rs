@@ -1,8 +1,8 @@
-//! The keys of a script. Every mapping refuses keys it does not know. Nothing here is untagged
-//! or flattened: that would lose the places that errors name.
+//! The keys of a script. Every mapping refuses unknown keys. Nothing here is untagged or flattened,
+//! because serde would then lose the positions that errors name.
 //!
-//! What has a short form is read by [`short_form`]: its derived reader (`remote = "Self"` makes it a
-//! plain function) serves the mapping, and the trait adds the rest.
+//! Types with a short form are read by [`short_form`]: the derived reader (`remote = "Self"` makes
+//! it a plain function) reads the mapping, and the trait adds the other forms.
 
 use std::num::NonZeroUsize;
 
@@ -53,7 +53,7 @@ pub(super) struct ExpectIn {
     pub(super) messages: Option<usize>,
 }
 
-/// One step: a word, or a mapping with one main key and what belongs to it.
+/// One step: a name, or a mapping with one main key and the keys that belong to it.
 #[derive(Deserialize, Default)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(super) struct StepIn {
@@ -73,7 +73,7 @@ pub(super) struct StepIn {
     pub(super) activity: bool,
 }
 
-/// Text: whole, or a list of the pieces it comes in.
+/// Text: complete, or a list of the pieces that are streamed.
 pub(super) struct TextIn(pub(super) Vec<String>);
 
 /// A tool call in the short form of an answer: the tool's name, or a mapping.
@@ -91,7 +91,7 @@ pub(super) struct ToolIn {
     pub(super) chunk: Option<NonZeroUsize>,
 }
 
-/// What a call costs.
+/// The tokens of a call.
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UsageIn {
@@ -115,7 +115,7 @@ pub(super) struct ErrorIn {
     pub(super) retryable: Option<bool>,
 }
 
-/// A silence: `forever`, or how it ends.
+/// A silence: `forever`, or when it ends.
 #[derive(Deserialize)]
 #[serde(remote = "Self", rename_all = "snake_case")]
 pub(super) enum StallIn {

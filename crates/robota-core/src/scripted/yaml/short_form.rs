@@ -1,33 +1,33 @@
-//! Values with a short form: text or a list in place of a mapping.
+//! Values with a short form: text or a list instead of a mapping.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 
-/// A value that may be written in more than one form. A form that is not there is an error that
-/// says which are.
+/// A value that may be written in several forms. Any other form is an error that lists the allowed
+/// ones.
 pub(super) trait ShortForm: Sized {
-    /// What may be written, for errors.
+    /// The allowed forms, for errors.
     const EXPECTED: &'static str;
 
-    /// From text; none when it is not one of the words allowed.
+    /// Creates the value from text; `None` if the text is not allowed.
     fn from_text(_text: &str) -> Option<Self> {
         None
     }
 
-    /// From a list.
+    /// Creates the value from a list.
     fn from_seq<'de, A: SeqAccess<'de>>(_seq: A) -> Result<Self, A::Error> {
         Err(A::Error::invalid_type(Unexpected::Seq, &Self::EXPECTED))
     }
 
-    /// From a mapping.
+    /// Creates the value from a mapping.
     fn from_map<'de, A: MapAccess<'de>>(_map: A) -> Result<Self, A::Error> {
         Err(A::Error::invalid_type(Unexpected::Map, &Self::EXPECTED))
     }
 }
 
-/// Makes serde read types by their forms.
+/// Implements `Deserialize` through the forms of the type.
 macro_rules! short_form {
     ($($name:ident),* $(,)?) => { $(
         impl<'de> serde::Deserialize<'de> for $name {

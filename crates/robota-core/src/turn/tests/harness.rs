@@ -22,8 +22,8 @@ use crate::provider::{Delta, ProviderError, RetryPolicy, StopReason};
 use crate::state::State;
 use crate::tool::ToolOutcome;
 use crate::turn::{
-    Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn, TurnFacts,
-    TurnInput, TurnReport, TurnRules,
+    Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn,
+    TurnFacts, TurnInput, TurnReport, TurnRules,
 };
 use crate::usage::Usage;
 

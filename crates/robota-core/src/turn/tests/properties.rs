@@ -203,7 +203,11 @@ impl Choices {
             self.of(&[Verdict::Allow, Verdict::Allow, Verdict::Ask, Verdict::Deny, Verdict::Allow]);
         let mut says = judgement(verdict, name);
         says.source = self.of(&[Source::Mode, Source::Rule]);
-        if self.one_in(8) { JudgeResult::Invalid("wrong".to_owned()) } else { JudgeResult::Judgement(says) }
+        if self.one_in(8) {
+            JudgeResult::Invalid("wrong".to_owned())
+        } else {
+            JudgeResult::Judgement(says)
+        }
     }
 
     fn hook_answer(&mut self, point: HookPoint) -> HookAnswer {

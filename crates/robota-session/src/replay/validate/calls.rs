@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use robota_core::event::{Envelope, Event, DidRun};
+use robota_core::event::{DidRun, Envelope, Event};
 use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
 
