@@ -1,4 +1,4 @@
-//! The `Approver` port: whoever is asked when a call needs somebody's word.
+//! The `Approver` port: gets a user's decision on calls that need approval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,87 +11,87 @@ use crate::permission::Class;
 /// A question about one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// The call; its id is the permission's.
+    /// The call. Its id is also the id of the approval.
     pub call: ToolUse,
-    /// What it does.
+    /// The class of the call, as the gate judged it.
     pub class: Class,
-    /// Why it is asked.
+    /// Why the call needs approval.
     pub reason: String,
-    /// The narrow rules that "always" would keep; none where it cannot be said.
+    /// The rules that the answer "always" would save; empty if that answer is not possible.
     pub rules: Vec<String>,
 }
 
-/// How far a yes reaches.
+/// How far an approval reaches.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema, PartialOrd, Ord,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This call.
+    /// This call only.
     #[default]
     Once,
-    /// Calls like it, until the session ends. It does not survive a resume.
+    /// Calls that match the rules, until the session ends. A resume does not restore it.
     Session,
-    /// Calls like it, from now on: the rules that were shown are saved.
+    /// Calls that match the rules, in this and later sessions: the shown rules are saved.
     Always,
 }
 
-/// The answer.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It may run.
+    /// The call may run.
     Allow {
-        /// In whose words.
+        /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
-    /// It may run, and so may calls like it.
+    /// The call, and calls that match the rules, may run.
     Remember {
-        /// How far that reaches.
+        /// How far the approval reaches.
         scope: Scope,
-        /// The rules that are kept.
+        /// The rules to remember.
         rules: Vec<String>,
-        /// In whose words.
+        /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
-    /// It may not.
+    /// The call is denied.
     Deny {
-        /// In whose words.
+        /// A remark of the user, recorded as the reason.
         note: Option<String>,
     },
 }
 
-/// Answers questions about calls. Several may be open at once; dropping the future withdraws
-/// the question.
+/// Answers questions about calls. Several questions may be open at the same time. Dropping the
+/// future of [`Approver::ask`] withdraws the question.
 #[async_trait::async_trait]
 pub trait Approver: Send + Sync {
-    /// Announces a question before anybody can see that it is asked, so that an answer cannot
-    /// come too early. [`Approver::ask`] follows, or [`Approver::withdraw`].
+    /// Announces a question before clients can see it, so that an answer cannot arrive too early.
+    /// [`Approver::ask`] or [`Approver::withdraw`] follows.
     fn announce(&self, _question: &Question) {}
 
-    /// Takes back a question that was announced and will not be asked.
+    /// Withdraws a question that was announced and will not be asked.
     fn withdraw(&self, _call: &CallId) {}
 
-    /// Asks.
+    /// Asks the question and waits for the answer.
     async fn ask(&self, question: Question) -> Answer;
 }
 
-/// Where the rules go that somebody said "always" to.
+/// Saves the rules of approvals with the answer "always".
 #[async_trait::async_trait]
 pub trait RuleSink: Send + Sync {
-    /// Saves these rules to those that allow.
+    /// Adds these rules to the saved allow rules.
     ///
     /// # Errors
-    /// When they could not be saved; they then hold for this session only.
+    /// When they could not be saved. They then apply to this session only.
     async fn save(&self, rules: &[String]) -> Result<(), ErrorData>;
 }
 
-/// Nobody is there, so nothing that must be asked may run. The default.
+/// Denies every question, because there is no one to ask. The default.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyToAsk;
+pub struct NoApprover;
 
 #[async_trait::async_trait]
-impl Approver for NobodyToAsk {
+impl Approver for NoApprover {
     async fn ask(&self, _question: Question) -> Answer {
-        Answer::Deny { note: Some("it needs approval and nobody is there to give it".to_owned()) }
+        Answer::Deny { note: Some("it needs approval, and no approver is configured".to_owned()) }
     }
 }

@@ -1,27 +1,27 @@
-//! The `Blobs` port: large payloads by their hash, so that events stay small.
+//! The `Blobs` port: stores large content by hash, so that events stay small.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::journal::JournalError;
 use crate::message::BlobRef;
 
-/// Up to this many bytes stay in the event; more go to a blob.
+/// Content up to this many bytes stays in the event; larger content becomes a blob.
 pub const INLINE_LIMIT: usize = 32 * 1024;
 
-/// A blob is no larger than this.
+/// The maximum size of a blob in bytes.
 pub const BLOB_LIMIT: usize = 64 * 1024 * 1024;
 
-/// Keeps bytes by their hash. The same bytes are kept once.
+/// Stores content by its hash. The same content is stored once.
 #[async_trait::async_trait]
 pub trait Blobs: Send + Sync {
-    /// Keeps the bytes; when it returns they survive a loss of power.
+    /// Stores the content. When this returns, it survives a power failure.
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError>;
 
-    /// The bytes, or none when nobody kept them.
+    /// Returns the content, or `None` if it is not stored.
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError>;
 }
 
-/// Keeps nothing: for calls outside of a session.
+/// Stores nothing, for calls outside a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoBlobs;
 
@@ -30,7 +30,7 @@ impl Blobs for NoBlobs {
     async fn put(&self, _bytes: &[u8]) -> Result<BlobRef, JournalError> {
         Err(JournalError::Unsuitable {
             place: "a call outside of a session".to_owned(),
-            reason: "it has no blobs".to_owned(),
+            reason: "it has no blob store".to_owned(),
         })
     }
 
@@ -40,7 +40,7 @@ impl Blobs for NoBlobs {
 }
 
 impl BlobRef {
-    /// The reference these bytes have, if they are not too many to be kept.
+    /// Returns the reference of this content, unless it is too large to be stored.
     ///
     /// # Errors
     /// [`JournalError::TooLarge`] beyond [`BLOB_LIMIT`].
@@ -51,14 +51,14 @@ impl BlobRef {
         Ok(Self::of(bytes))
     }
 
-    /// The reference these bytes have.
+    /// Returns the reference of this content.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self { sha256: hex(&Sha256::digest(bytes)), bytes: bytes.len() as u64 }
     }
 }
 
-/// Bytes in hexadecimal, lower case.
+/// Converts bytes to lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The context of a call: what a session passes to the tools, providers and compactors it calls.
+//! The context that a session passes to the tools, providers and compactors that it calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,50 +8,50 @@ use tokio_util::sync::CancellationToken;
 use crate::blob::{Blobs, NoBlobs};
 use crate::error::ErrorData;
 use crate::ids::{SessionId, TurnId};
-use crate::provider::PayloadTap;
+use crate::provider::PayloadSink;
 use crate::redact::Redactor;
 
-/// The session and turn a call belongs to, and what it may use of them. Cloning is cheap.
+/// The session and turn of a call, and what it may use of them. Cloning is cheap.
 #[derive(Clone)]
 pub struct CallContext {
-    /// The session; none outside of one.
+    /// The session; `None` outside a session.
     pub session: Option<SessionId>,
-    /// The turn; none between turns.
+    /// The turn; `None` between turns.
     pub turn: Option<TurnId>,
-    /// The session's blobs: images and other large payloads of its messages.
+    /// The session's blobs: images and other large content of its messages.
     pub blobs: Arc<dyn Blobs>,
-    /// Cancelled when the result is no longer wanted.
+    /// Cancelled when the result is no longer needed.
     pub cancel: CancellationToken,
     /// Removes secrets from what is stored or shown.
     pub redactor: Redactor,
     /// Receives the raw payloads of a model call.
-    pub payloads: PayloadTap,
-    /// Receives failed attempts of a model call that are tried again.
+    pub payloads: PayloadSink,
+    /// Receives failed attempts of a model call that will be retried.
     pub retries: RetryWatch,
 }
 
-/// A failed attempt of a model call that is tried again.
+/// A failed attempt of a model call that will be retried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retry {
-    /// Which attempt failed, from one.
+    /// The attempt that failed, from 1.
     pub attempt: u32,
-    /// Why.
+    /// Why it failed.
     pub error: ErrorData,
-    /// How long the next attempt waits.
+    /// The wait before the next attempt.
     pub delay: Duration,
 }
 
-/// Receives failed attempts that are tried again.
+/// Receives failed attempts that will be retried.
 #[derive(Clone, Default)]
 pub struct RetryWatch(Option<Arc<dyn Fn(Retry) + Send + Sync>>);
 
 impl RetryWatch {
-    /// Hands each to `sink`.
+    /// Creates a watch that passes each attempt to `sink`.
     pub fn new(sink: impl Fn(Retry) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Reports one.
+    /// Reports an attempt.
     pub fn report(&self, retry: Retry) {
         if let Some(sink) = &self.0 {
             sink(retry);
@@ -60,7 +60,7 @@ impl RetryWatch {
 }
 
 impl CallContext {
-    /// The context of a call outside of any session.
+    /// Creates a context for a call outside a session.
     #[must_use]
     pub fn detached() -> Self {
         Self {
@@ -69,24 +69,24 @@ impl CallContext {
             blobs: Arc::new(NoBlobs),
             cancel: CancellationToken::new(),
             redactor: Redactor::default(),
-            payloads: PayloadTap::none(),
+            payloads: PayloadSink::none(),
             retries: RetryWatch::default(),
         }
     }
 
-    /// The same context with that receiver of raw payloads.
+    /// Sets the receiver of raw payloads.
     #[must_use]
-    pub fn with_payloads(self, payloads: PayloadTap) -> Self {
+    pub fn with_payloads(self, payloads: PayloadSink) -> Self {
         Self { payloads, ..self }
     }
 
-    /// The same context with those blobs.
+    /// Sets the blobs.
     #[must_use]
     pub fn with_blobs(self, blobs: Arc<dyn Blobs>) -> Self {
         Self { blobs, ..self }
     }
 
-    /// The same context, cancelled on its own as well as with the original.
+    /// Returns a copy that can be cancelled alone and is cancelled together with the original.
     #[must_use]
     pub fn child(&self) -> Self {
         Self { cancel: self.cancel.child_token(), ..self.clone() }

@@ -1,12 +1,12 @@
-//! What is known about models: limits, prices, abilities.
+//! What is known about models: limits, prices, capabilities.
 //!
-//! The built-in list is a data file with, for each entry, where its facts were read and, if
-//! the source says so, when they were checked. It goes stale, as every such list does: users
-//! add or replace entries with [`Catalogue::with`], and a provider's own list of models
-//! beats it. An unknown model gets [`DEFAULT_CONTEXT_WINDOW`] and [`DEFAULT_MAX_OUTPUT`].
+//! The built-in list is a data file. Each entry has the source of its facts and, if the source says
+//! so, the date on which they were verified. Such a list becomes outdated: users add or replace
+//! entries with [`Catalogue::with`], and a provider's own list of models takes precedence. An
+//! unknown model gets [`DEFAULT_CONTEXT_WINDOW`] and [`DEFAULT_MAX_OUTPUT`].
 //!
-//! A model is found under the names people use: with a vendor in front, a date or tag behind,
-//! dots for dashes.
+//! A model is found under the spellings that people use: with a vendor before the id, a date or tag
+//! after it, dots instead of dashes.
 //!
 //! ```
 //! use robota_core::catalogue::{Catalogue, ModelInfo};
@@ -16,7 +16,7 @@
 //!     ..ModelInfo::new("house-model", "Our own", "Us")
 //! });
 //! assert_eq!(catalogue.context_window("openrouter/us/house-model:latest"), 32_000);
-//! assert_eq!(catalogue.context_window("nobody-knows"), 200_000);
+//! assert_eq!(catalogue.context_window("an-unknown-model"), 200_000);
 //! ```
 
 use std::collections::BTreeSet;
@@ -35,12 +35,12 @@ mod price;
 pub use lookup::Precision;
 pub use price::{LongPrompt, Prices, cost};
 
-/// The context window assumed for a model nobody knows.
+/// The context window in tokens that is assumed for an unknown model.
 pub const DEFAULT_CONTEXT_WINDOW: u64 = 200_000;
-/// The output limit assumed for a model nobody knows.
+/// The output limit in tokens that is assumed for an unknown model.
 pub const DEFAULT_MAX_OUTPUT: u64 = 16_384;
 
-/// Something a model can do.
+/// A capability of a model.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -52,39 +52,39 @@ pub enum Capability {
     Images,
     /// Reads PDF files.
     Pdf,
-    /// Hears audio.
+    /// Takes audio.
     Audio,
-    /// Sees video.
+    /// Takes video.
     Video,
-    /// Thinks before it answers.
+    /// Reasons before it answers.
     Thinking,
     /// Searches the web on the provider's side.
     WebSearch,
     /// Fetches pages on the provider's side.
     WebFetch,
-    /// Answers in a given JSON schema.
+    /// Answers according to a JSON schema.
     StructuredOutput,
 }
 
-/// Where a model stands between its announcement and its end.
+/// The stage of a model between its announcement and its shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifecycle {
-    /// Can be used, may change.
+    /// Available, may change.
     Preview,
-    /// Can be used.
+    /// Available.
     #[default]
     Active,
-    /// Can be used; its vendor recommends another.
+    /// Available; the vendor recommends another model.
     Legacy,
-    /// Can still be used; its end is announced.
+    /// Available; its shutdown is announced.
     Deprecated,
-    /// Cannot be used any more.
+    /// No longer available.
     Retired,
 }
 
 impl Lifecycle {
-    /// Whether a user should be offered such a model at all.
+    /// Returns true if users should be offered a model of this stage.
     #[must_use]
     pub fn selectable(self) -> bool {
         match self {
@@ -98,50 +98,50 @@ impl Lifecycle {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelInfo {
-    /// The id its own vendor uses.
+    /// The id that its vendor uses.
     pub id: String,
-    /// The name for people.
+    /// The display name.
     pub name: String,
-    /// Who made it.
+    /// The company that made it.
     pub vendor: String,
-    /// Other ids it goes by, beyond what the lookup tolerates anyway.
+    /// Other ids of the model, in addition to the spellings that the lookup accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// How many tokens fit, prompt and answer together; absent when not known.
+    /// The context window in tokens, prompt and answer together; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// How many tokens one answer may have; absent when not known.
+    /// The maximum number of tokens of one answer; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// What its own vendor charges; absent when not known or when it depends on who serves it.
+    /// The vendor's prices; absent if not known or if they depend on who serves the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
-    /// What a long prompt costs, where that differs.
+    /// The prices of long prompts, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub long_prompt: Option<LongPrompt>,
     /// What it can do.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub capabilities: BTreeSet<Capability>,
-    /// Whether anybody may run it.
+    /// Whether its weights are published.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open_weights: bool,
-    /// Where it stands.
+    /// Its stage.
     #[serde(default)]
     pub lifecycle: Lifecycle,
-    /// When the source checked these facts; absent when it does not say.
+    /// When the source verified these facts; absent if it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub verified_at: Option<Date>,
-    /// Where these facts were read.
+    /// Where these facts were found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What else one should know, such as a price that ends on a date.
+    /// A remark, such as a price that ends on a date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl ModelInfo {
-    /// A model about which only this is known.
+    /// Creates an entry with only an id, a name and a vendor.
     pub fn new(id: impl Into<String>, name: impl Into<String>, vendor: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -161,33 +161,33 @@ impl ModelInfo {
         }
     }
 
-    /// Whether it is known to be able to do this.
+    /// Returns true if it is known to have this capability.
     #[must_use]
     pub fn can(&self, capability: Capability) -> bool {
         self.capabilities.contains(&capability)
     }
 }
 
-/// A model that was found, and how surely it is the one asked for.
+/// The entry that was found for an id.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found<'a> {
+pub struct ModelMatch<'a> {
     /// The entry.
     pub model: &'a ModelInfo,
-    /// How well its id fits.
+    /// How well its id matches the requested one.
     pub precision: Precision,
 }
 
-/// A list of models. Cloning is cheap; adding to a clone leaves the original alone.
+/// A list of models. Cloning is cheap; adding to a clone does not change the original.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     /// By normalised id and alias; later entries replace earlier ones.
     by_key: Arc<IndexMap<String, Arc<ModelInfo>>>,
 }
 
-/// Parsed at the first use, not at start-up; never changed after.
+/// Parsed at first use, not at program start.
 static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
-    // A test holds that the file parses. Should it not, every model has its defaults, which
-    // beats a process that cannot start.
+    // A test checks that the file parses. If it did not, every model would get the defaults, which
+    // is better than a program that cannot start.
     let models: Vec<ModelInfo> = serde_json::from_str(MODELS).unwrap_or_default();
     models.into_iter().fold(Catalogue::empty(), Catalogue::with)
 });
@@ -195,19 +195,19 @@ static BUILTIN: LazyLock<Catalogue> = LazyLock::new(|| {
 const MODELS: &str = include_str!("../data/models.json");
 
 impl Catalogue {
-    /// A catalogue of nothing.
+    /// Creates an empty catalogue.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The models this version knows.
+    /// Returns the models that this version knows.
     #[must_use]
     pub fn builtin() -> &'static Self {
         &BUILTIN
     }
 
-    /// The same catalogue with one entry more. It replaces what had its id or aliases.
+    /// Adds an entry. It replaces entries with the same id or aliases.
     #[must_use]
     pub fn with(mut self, model: ModelInfo) -> Self {
         let model = Arc::new(model);
@@ -221,7 +221,7 @@ impl Catalogue {
         self
     }
 
-    /// Every model, each once.
+    /// Iterates over the models, each one once.
     pub fn models(&self) -> impl Iterator<Item = &ModelInfo> {
         self.by_key
             .iter()
@@ -229,46 +229,46 @@ impl Catalogue {
             .map(|(_, model)| model.as_ref())
     }
 
-    /// The entry that fits an id best: exactly, or the longest known id that it continues.
+    /// Finds the best entry for an id: an exact match, or the longest known id that it continues.
     #[must_use]
-    pub fn find(&self, id: &str) -> Option<Found<'_>> {
+    pub fn find(&self, id: &str) -> Option<ModelMatch<'_>> {
         let (model, precision) = lookup::find(&self.by_key, id)?;
-        Some(Found { model, precision })
+        Some(ModelMatch { model, precision })
     }
 
-    /// The entry of exactly this model, a snapshot of it included; no relatives.
+    /// Returns the entry of exactly this model or a snapshot of it, but not of a variant.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&ModelInfo> {
         self.find(id).filter(|found| found.precision.same_model()).map(|found| found.model)
     }
 
-    /// The context window of a model, or [`DEFAULT_CONTEXT_WINDOW`].
+    /// Returns the context window of a model in tokens, or [`DEFAULT_CONTEXT_WINDOW`].
     #[must_use]
     pub fn context_window(&self, id: &str) -> u64 {
         self.find(id).and_then(|found| found.model.context_window).unwrap_or(DEFAULT_CONTEXT_WINDOW)
     }
 
-    /// The output limit of a model, or [`DEFAULT_MAX_OUTPUT`].
+    /// Returns the output limit of a model in tokens, or [`DEFAULT_MAX_OUTPUT`].
     #[must_use]
     pub fn max_output(&self, id: &str) -> u64 {
         self.find(id).and_then(|found| found.model.max_output).unwrap_or(DEFAULT_MAX_OUTPUT)
     }
 
-    /// The name of a model for people, or the id when it is not known.
+    /// Returns the display name of a model, or the id if it is not known.
     #[must_use]
     pub fn name<'a>(&'a self, id: &'a str) -> &'a str {
         self.get(id).map_or(id, |model| &model.name)
     }
 
-    /// What a call cost in dollars, see [`cost()`]. Never the price of a relative.
+    /// Returns the cost of a call in dollars, see [`cost()`]. Never uses the prices of a variant.
     #[must_use]
     pub fn cost(&self, id: &str, usage: Usage) -> Option<f64> {
         cost(self.get(id)?, usage)
     }
 }
 
-/// A count of tokens for people: `950`, `200K`, `1M`, `1.5M`. At most one decimal, cut off
-/// rather than rounded up, so that a window never looks larger than it is.
+/// Formats a number of tokens for display: `950`, `200K`, `1M`, `1.5M`. It has at most one decimal,
+/// truncated and not rounded up, so that a window never looks larger than it is.
 ///
 /// ```
 /// use robota_core::catalogue::format_tokens;

@@ -1,15 +1,15 @@
-//! Wall time, injected. Durations (timeouts, back-off) use tokio's clock, which tests pause;
-//! this one only dates events.
+//! Wall-clock time, injected. Durations (timeouts, retries) use tokio's clock, which tests can
+//! pause; this clock only sets the time of events.
 
 use jiff::Timestamp;
 
-/// Tells the time of day.
+/// Returns the time of day.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

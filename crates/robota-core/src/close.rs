@@ -1,9 +1,9 @@
-//! Closing a turn that did not run to its end. An abort, a failed store, recovery after a crash, a
-//! fork and a dropped [`Agent::run`](crate::agent::Agent::run) all close it here.
+//! Closes a turn that did not run to its end. An abort, a failed store, recovery after a crash, a
+//! fork and a dropped [`Agent::run`](crate::agent::Agent::run) all use this code.
 //!
-//! [`close_turn`] is pure: the events that close the turn follow from the state and from what
-//! the caller knows. First the answer that was streaming is committed, then every call that is
-//! owed a result gets exactly one, in call order, in one message. Nothing else enters the
+//! [`close_turn`] is pure: it computes the events that close the turn from the state and from what
+//! the caller knows. First it commits the answer that was streaming. Then every call without a
+//! result gets exactly one, in call order, in one message. Nothing else is added to the
 //! conversation.
 
 mod operations;
@@ -22,31 +22,31 @@ use crate::hook::{HookAnswer, HookPoint, HookReply, PostToolDecision};
 use crate::ids::{CallId, Ids, MessageId};
 use crate::message::{Block, Cause, Message, MessageState, ResultBlock};
 use crate::state::{CallStage, OpenCall, OpenTurn, State, join_context};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 use crate::turn::INTERRUPTED_TOOL;
 
-/// Why and how a turn is closed, and what is known of its calls.
+/// Why and how a turn is closed, and what is known about its calls.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Closing {
-    /// What interrupted it.
+    /// What interrupted the turn.
     pub cause: Cause,
     /// How the turn ends.
     pub end: TurnEnd,
-    /// The failure, if one ended it.
+    /// The failure that ended the turn; `None` if it did not end with one.
     pub error: Option<ErrorData>,
-    /// Whether to record `interrupted`, unless the journal has it already.
+    /// Whether to record `interrupted`, unless the journal already has it.
     pub announce: bool,
-    /// What is known of calls that were running.
+    /// What is known about calls that were running.
     pub hints: Vec<RecoveryHint>,
-    /// What the caller chose for calls that have no outcome; the other calls are sealed.
+    /// What the caller chose for calls without an outcome; all other such calls are sealed.
     pub choices: HashMap<CallId, Choice>,
     /// The replies of PostToolUse hooks that were run again. A call that waits for its hook and is
-    /// not here has its result withheld.
+    /// not listed here has its result withheld.
     pub post_hooks: HashMap<CallId, HookReply>,
 }
 
 impl Closing {
-    /// A turn that was interrupted, with nothing known beside its state.
+    /// Creates the closing of an interrupted turn about which nothing is known but its state.
     #[must_use]
     pub fn of(cause: Cause) -> Self {
         Self {
@@ -61,28 +61,28 @@ impl Closing {
     }
 }
 
-/// What is known of a call that was running when its process ended.
+/// What is known about a call that was running when its process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveryHint {
     /// The call.
     pub call: CallId,
-    /// The exit code of its process.
+    /// The exit code of its process; `None` if not known.
     pub exit: Option<i32>,
-    /// Its output so far; the end of what the journal has when left out.
+    /// Its output so far; `None` uses the end of the output that the journal has.
     pub partial_output: Option<String>,
-    /// The files it was about to change, as they are now.
+    /// The state of the files that it was about to change.
     pub files: Vec<(String, FoundFile)>,
 }
 
 impl RecoveryHint {
-    /// Nothing is known of the call yet.
+    /// Creates a hint without any information.
     #[must_use]
     pub fn of(call: CallId) -> Self {
         Self { call, exit: None, partial_output: None, files: Vec::new() }
     }
 }
 
-/// What becomes of a call that has no outcome.
+/// How to close a call that has no outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Choice {
     /// Its result says that it did not run, or that it may have had effects.
@@ -91,17 +91,17 @@ pub enum Choice {
     Outcome(ToolOutcome),
 }
 
-/// Calls that ran and whose PostToolUse hook did not finish, with their outcomes. `hooked` says
-/// whether there is such a hook now.
+/// Returns the calls that ran and whose PostToolUse hook did not finish, with their outcomes.
+/// `hooked` says whether such a hook is configured now.
 #[must_use]
 pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOutcome)> {
     let calls = state.turn.iter().flat_map(|turn| turn.calls.values());
     calls
         .filter_map(|call| match &call.stage {
             CallStage::InPostHook(outcome) => Some((call.clone(), (**outcome).clone())),
-            // The hook was to start with the same append that has the outcome.
+            // `tool_finished` and `hook_started` are one append; a torn write can end between them.
             CallStage::Finished(outcome)
-                if hooked && !call.post_hooked && outcome.ran == Ran::Yes =>
+                if hooked && !call.post_hooked && outcome.ran == DidRun::Yes =>
             {
                 Some((call.clone(), (**outcome).clone()))
             }
@@ -110,14 +110,14 @@ pub fn awaiting_post_hook(state: &State, hooked: bool) -> Vec<(OpenCall, ToolOut
         .collect()
 }
 
-/// The events that close an open compaction and an open turn; none when nothing is open. Append
-/// them with the id of the turn that was open.
+/// Returns the events that close an open compaction and an open turn; none if nothing is open.
+/// Append them with the id of the turn that was open.
 #[must_use]
 pub fn close_turn(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
     close(state, closing, ids).0
 }
 
-/// [`close_turn`] after a crash: ends with an event that names the calls that were sealed.
+/// Like [`close_turn`], after a crash: adds an event that lists the calls that were sealed.
 #[must_use]
 pub fn recover(state: &State, closing: &Closing, ids: &dyn Ids) -> Vec<Event> {
     let (mut events, sealed) = close(state, closing, ids);
@@ -155,7 +155,7 @@ fn close(state: &State, closing: &Closing, ids: &dyn Ids) -> (Vec<Event>, Vec<Ca
     (events, sealed)
 }
 
-/// The answer that was streaming, with its complete calls; none where nothing had arrived.
+/// Commits the answer that was streaming, with its complete calls; `None` if nothing had arrived.
 fn commit(turn: &OpenTurn, cause: Cause, ids: &dyn Ids) -> Option<Event> {
     let mut blocks = Vec::new();
     if !turn.thinking.is_empty() {
@@ -173,7 +173,7 @@ fn commit(turn: &OpenTurn, cause: Cause, ids: &dyn Ids) -> Option<Event> {
     Some(AssistantMessage { round: turn.round, message }.into())
 }
 
-/// One result for every call that is owed one; returns the calls that were sealed.
+/// Adds one result for every call without one; returns the calls that were sealed.
 fn resolve_calls(
     state: &State,
     turn: &OpenTurn,
@@ -182,7 +182,7 @@ fn resolve_calls(
     events: &mut Vec<Event>,
 ) -> Vec<CallId> {
     let (mut results, mut sealed) = (Vec::new(), Vec::new());
-    // A write may have been torn between two results: they still are one message.
+    // A write may have been torn between two results. The others join the same message.
     let message = turn.settling.clone().unwrap_or_else(|| MessageId::mint(ids));
     let added = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
     let added: Vec<_> = added.iter().flat_map(|last| last.tool_results()).collect();
@@ -233,8 +233,8 @@ fn finish(call: &CallId, outcome: ToolOutcome) -> Event {
     ToolFinished { call: call.clone(), class: None, outcome, duration_ms: 0 }.into()
 }
 
-/// The outcome after a PostToolUse hook that was run again. Without a reply, and with one for
-/// another hook point, the model does not see the outcome.
+/// Returns the outcome after a PostToolUse hook that was run again. Without a reply, or with a
+/// reply for another hook point, the model does not see the outcome.
 fn apply_post_hook(
     call: &CallId,
     outcome: &ToolOutcome,
@@ -254,7 +254,7 @@ fn apply_post_hook(
             ("cancelled", None, Some(ToolOutcome::failed("withheld", text)))
         }
     };
-    // It ran, whatever the model sees of it.
+    // The call ran, whatever the model sees of it.
     let replaced = replaced.map(|replaced| ToolOutcome { ran: outcome.ran, ..replaced });
     let finished = HookFinished {
         point: HookPoint::PostToolUse,
@@ -269,22 +269,22 @@ fn apply_post_hook(
     (finished, replaced.unwrap_or_else(|| outcome.clone()))
 }
 
-/// The outcome of a call that never started.
+/// Returns the outcome of a call that did not start.
 fn seal_unstarted(call: &OpenCall, cause: Cause) -> ToolOutcome {
     if cause != Cause::Crash {
         return ToolOutcome::not_run("interrupted", not_run_text(cause));
     }
-    let (when, word) = match call.stage {
+    let (when, stage) = match call.stage {
         CallStage::InPreHook => ("while its PreToolUse hook ran", "in_pre_hook"),
-        CallStage::Asked => ("before anybody approved it", "asked"),
+        CallStage::Asked => ("before it was approved", "asked"),
         CallStage::Allowed => ("before it was started", "allowed"),
         _ => ("before it was decided whether it may", "called"),
     };
     let text = format!("{} did not run: the process ended {when}.", call.tool_use.name);
-    ToolOutcome::not_run("interrupted", text).with_metadata("sealed", word)
+    ToolOutcome::not_run("interrupted", text).with_metadata("sealed", stage)
 }
 
-/// What the model is told of a call that did not run.
+/// Returns the result text of a call that did not run.
 pub(crate) fn not_run_text(cause: Cause) -> &'static str {
     match cause {
         Cause::User => INTERRUPTED_TOOL,
@@ -295,7 +295,7 @@ pub(crate) fn not_run_text(cause: Cause) -> &'static str {
     }
 }
 
-/// The outcome of a call whose end is not known.
+/// Returns the outcome of a call whose end is not known.
 fn seal_running(call: &OpenCall, cause: Cause, hint: Option<&RecoveryHint>) -> ToolOutcome {
     let what = match cause {
         Cause::Crash => "The process ended",
@@ -319,24 +319,24 @@ fn seal_running(call: &OpenCall, cause: Cause, hint: Option<&RecoveryHint>) -> T
         text.push_str(output);
     }
     let outcome = ToolOutcome::failed("interrupted", text);
-    ToolOutcome { ran: Ran::Maybe, ..outcome }.with_metadata("sealed", "started")
+    ToolOutcome { ran: DidRun::Maybe, ..outcome }.with_metadata("sealed", "started")
 }
 
-/// What the result says about files that the call was about to change.
+/// Describes the files that the call was about to change.
 fn describe_files(files: &[(String, FoundFile)]) -> Vec<String> {
     let groups = [
         (FoundFile::Old, "Not changed"),
-        (FoundFile::New, "Changed, as it was to be"),
-        (FoundFile::PutBack, "Put back to what it was, since not all of its files were changed"),
-        (FoundFile::Other, "Not what it was, nor what it was to be: look at it"),
+        (FoundFile::New, "Changed completely"),
+        (FoundFile::PutBack, "Restored to its previous content, since not all files were changed"),
+        (FoundFile::Other, "Has neither its previous nor its intended content: inspect it"),
     ];
-    let lines = groups.into_iter().map(|(now, words)| {
+    let lines = groups.into_iter().map(|(now, text)| {
         let paths = files.iter().filter(|(_, found)| *found == now);
-        (words, paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>())
+        (text, paths.map(|(path, _)| path.as_str()).collect::<Vec<_>>())
     });
     lines
         .filter(|(_, paths)| !paths.is_empty())
-        .map(|(words, paths)| format!("{words}: {}", paths.join(", ")))
+        .map(|(text, paths)| format!("{text}: {}", paths.join(", ")))
         .collect()
 }
 

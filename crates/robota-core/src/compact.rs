@@ -1,4 +1,4 @@
-//! The `Compactor` port: makes a long conversation short.
+//! The `Compactor` port: shortens a long conversation.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::ids::MessageId;
 use crate::message::Message;
 use crate::provider::View;
 
-/// What a compaction came to: a summary, and the first message kept word for word.
+/// The result of a compaction: a summary, and the first message that is kept verbatim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
-    /// Takes the place of everything before `keep_from`. Its usage is what it cost to make.
+    /// Replaces everything before `keep_from`. Its usage is the tokens of the call that made it.
     pub summary: Message,
-    /// The first message that is kept; none keeps nothing.
+    /// The first message that is kept; `None` keeps none.
     pub keep_from: Option<MessageId>,
 }
 
-/// What is to be summarised, and what for.
+/// What to summarise, and why.
 #[derive(Debug, Clone)]
 pub struct CompactionRequest {
     /// The conversation.
     pub view: View,
-    /// The system prompt of the session; it is no part of the summary.
+    /// The system prompt of the session; it is not part of the summary.
     pub system: Option<Arc<str>>,
-    /// Who wants it.
+    /// What caused the compaction.
     pub trigger: CompactionTrigger,
-    /// What the user wants kept, in their words.
+    /// What the user wants the summary to contain.
     pub instructions: Option<String>,
-    /// How full the window is.
+    /// The estimate of the context window before the compaction.
     pub before: ContextEstimate,
 }
 
@@ -40,7 +40,7 @@ pub trait Compactor: Send + Sync {
     /// Summarises it.
     ///
     /// # Errors
-    /// When no summary could be made; the conversation then stays as it was.
+    /// When no summary could be made; the conversation is then unchanged.
     async fn compact(
         &self,
         request: CompactionRequest,

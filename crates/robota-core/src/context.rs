@@ -1,12 +1,12 @@
-//! How full the context window is.
+//! Estimates how full the context window is.
 //!
-//! Two sources know something: the provider, which counted the last request exactly, and the
-//! text itself, from whose size a count can be guessed. When the provider's count belongs to
-//! the last message it is the truth. When messages came after it, each source is a lower
-//! bound and the largest wins; counts of earlier requests are never added up, since each of
-//! them already contains the whole conversation before it.
+//! There are two sources: the provider, which counted the tokens of the last request exactly, and
+//! the size of the text. If the provider's count belongs to the last message, it is exact. If
+//! messages were added after it, both sources are lower bounds and the largest is used. Counts of
+//! earlier requests are never added up, since each already contains the whole conversation before
+//! it.
 //!
-//! Nothing here walks a history: the reducer keeps running totals and passes plain numbers.
+//! Nothing here iterates over a history: the reducer keeps running totals and passes numbers.
 //!
 //! ```
 //! use robota_core::context::{ContextInputs, GUARD, estimate};
@@ -28,41 +28,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::usage::Usage;
 
-/// Above this share of the window nothing is sent.
+/// Above this share of the window no request is sent.
 pub const GUARD: f64 = 0.95;
-/// Above this share of the window further tool results are skipped.
+/// Above this share of the window further tool results are replaced by a note.
 pub const TOOL_RESULTS: f64 = 0.80;
 /// Above this share of the window the conversation is compacted, unless configured otherwise.
 pub const COMPACT: f64 = 0.835;
 
-/// What [`estimate`] needs to know.
+/// The inputs of [`estimate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ContextInputs {
-    /// The size of the serialised conversation.
+    /// The size of the serialised conversation, in bytes.
     pub serialized_bytes: u64,
-    /// What the provider counted for the latest request that it counted.
+    /// The provider's count for the latest request that it counted.
     pub latest_usage: Option<Usage>,
-    /// Whether that request produced the last message, with nothing after it.
+    /// Whether that request produced the last message.
     pub usage_is_last: bool,
-    /// A count the caller knows the context cannot be below; 0 when it knows none.
+    /// A lower bound in tokens that the caller knows; 0 if it knows none.
     pub floor: u64,
-    /// The model's context window; 0 when unknown.
+    /// The model's context window in tokens; 0 if unknown.
     pub window: u64,
 }
 
-/// An estimate, with what it was made from, so that a message to the user can explain it.
+/// An estimate in tokens, with the numbers it was computed from, so that a message can explain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextEstimate {
-    /// The number to act on.
+    /// The number of tokens to act on.
     pub effective: u64,
-    /// What the size of the text suggests.
+    /// The estimate from the size of the text.
     pub serialized: u64,
-    /// What the provider counted last, if it ever did.
+    /// The provider's last count; absent if it never counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<u64>,
-    /// The caller's floor.
+    /// The lower bound that the caller gave; 0 if none.
     pub floor: u64,
-    /// The model's context window; 0 when unknown.
+    /// The model's context window; 0 if unknown.
     pub max: u64,
     /// Whether `effective` is the provider's count of exactly this conversation.
     pub exact: bool,
@@ -71,20 +71,20 @@ pub struct ContextEstimate {
 /// How full the window is, for status lines and callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ContextState {
-    /// The model's context window; 0 when unknown.
+    /// The model's context window in tokens; 0 if unknown.
     pub max_tokens: u64,
-    /// The tokens in use.
+    /// The number of tokens in use.
     pub used_tokens: u64,
-    /// The share in use, 0 to 100, and beyond when the conversation does not fit. 0 when the
+    /// The share in use in percent: 0 to 100, more if the conversation does not fit, and 0 if the
     /// window is unknown.
     pub used_percentage: f64,
-    /// Whether the provider counted it, as opposed to an estimate.
+    /// Whether the provider counted the tokens; otherwise they are estimated.
     pub exact: bool,
 }
 
 /// Estimates how many tokens the conversation takes.
 ///
-/// A provider that counted nothing at all (some servers report zeros) has not counted.
+/// A count of zero is treated as no count, because some servers report zeros.
 #[must_use]
 pub fn estimate(inputs: &ContextInputs) -> ContextEstimate {
     let serialized = serialized_tokens(inputs.serialized_bytes);
@@ -104,14 +104,14 @@ pub fn estimate(inputs: &ContextInputs) -> ContextEstimate {
 }
 
 impl ContextEstimate {
-    /// Whether the estimate lies above this share of the window. Never, when the window is
+    /// Returns true if the estimate is above this share of the window; false if the window is
     /// unknown.
     #[must_use]
     pub fn exceeds(&self, share: f64) -> bool {
         exceeds(self.effective, self.max, share)
     }
 
-    /// The estimate as it is shown to people.
+    /// Returns the estimate in the form that is shown to users.
     #[must_use]
     pub fn state(&self) -> ContextState {
         ContextState {
@@ -123,26 +123,26 @@ impl ContextEstimate {
     }
 }
 
-/// Tokens of serialised text: four bytes each, rounded up.
+/// Returns the tokens of serialised text: one per four bytes, rounded up.
 #[must_use]
 pub fn serialized_tokens(bytes: u64) -> u64 {
     bytes.div_ceil(4)
 }
 
-/// Tokens of text that must not overflow: two characters each, rounded up. For the budget of
-/// tool results, where too many is safer than too few.
+/// Returns a high estimate of the tokens of a text: one per two characters, rounded up. It is for
+/// the budget of tool results, where too many is safer than too few.
 #[must_use]
 pub fn conservative_tokens(chars: u64) -> u64 {
     chars.div_ceil(2)
 }
 
-/// That share of the window, in tokens.
+/// Returns that share of the window, in tokens.
 #[must_use]
 pub fn share_of(window: u64, share: f64) -> u64 {
     (window as f64 * share) as u64
 }
 
-/// Whether so many tokens lie above this share of the window. Never, when the window is
+/// Returns true if that many tokens are above this share of the window; false if the window is
 /// unknown (0).
 #[must_use]
 pub fn exceeds(tokens: u64, window: u64, share: f64) -> bool {

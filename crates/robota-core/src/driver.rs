@@ -1,16 +1,15 @@
-//! The one driver: runs a [`Turn`] against a provider, tools, a gate and a journal. The
-//! ephemeral agent and the durable session both step it; neither has a second match over
-//! effects.
+//! The one driver: runs a [`Turn`] against a provider, tools, a gate and a journal. Both the
+//! ephemeral agent and the durable session step it, so there is only one match over effects.
 //!
-//! Each effect is a task that ends in an [`Input`] for the machine. The driver starts effects in
-//! order, each only when the append before it is durable. It decides nothing.
+//! Each effect is a task that ends in an [`Input`] for the machine. The driver starts the effects
+//! in order, each one only when the append before it is durable. The driver makes no decisions.
 
 mod checkpoints;
 mod config;
 mod model;
 mod recorder;
 mod redact;
-mod side;
+mod task_events;
 mod tasks;
 
 use std::collections::VecDeque;
@@ -25,7 +24,7 @@ pub use config::{Ports, SessionConfig};
 use model::{ModelRun, ModelScope};
 pub use recorder::{APPEND_RETRIES, Observer, Recorder, SNAPSHOT_EVERY};
 pub use redact::redact_reply;
-use side::SideQueue;
+use task_events::TaskEventQueue;
 use tasks::Tasks;
 
 use crate::call::CallContext;
@@ -40,9 +39,9 @@ use crate::telemetry;
 use crate::turn::{Effect, Env, HookPoints, Input, Target, Turn, TurnFacts, TurnInput, TurnReport};
 
 /// A turn in progress. The owner of the recorder waits until it is [`ready`](Drive::ready), then
-/// calls [`step`](Drive::step), until there is a report. Between two steps the owner may append
-/// events of its own. Dropping the drive ends everything the turn started; the turn stays open in
-/// the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
+/// calls [`step`](Drive::step), until `step` returns a report. Between two steps the owner may
+/// append its own events. Dropping the drive cancels everything that the turn started; the turn
+/// stays open in the recorder's state until [`close_turn`](crate::close::close_turn) closes it.
 pub struct Drive {
     ports: Ports,
     config: SessionConfig,
@@ -51,13 +50,13 @@ pub struct Drive {
     inputs: VecDeque<Input>,
     model: Option<ModelRun>,
     tasks: Tasks,
-    side: SideQueue,
-    /// The context of every call; cancelled when the drive is dropped.
+    task_events: TaskEventQueue,
+    /// The parent of every call's context; cancelled when the drive is dropped.
     context: CallContext,
     span: Span,
-    /// The span of the round, and its number.
+    /// The span of the current round, and its number.
     round: (Span, u32),
-    /// An append failed: nothing starts any more, and events are only recorded.
+    /// An append failed: no more effects start, and events are recorded without being written.
     broken: bool,
     report: Option<TurnReport>,
 }
@@ -78,7 +77,7 @@ impl Drive {
             let env = Env { state: recorder.state(), ids: &*ports.ids, elapsed: Duration::ZERO };
             Turn::start(config.turn.clone(), facts, input, &env)
         };
-        let side = SideQueue::default();
+        let task_events = TaskEventQueue::default();
         let context = CallContext {
             session: recorder.state().session.clone(),
             turn: Some(turn.id().clone()),
@@ -91,14 +90,14 @@ impl Drive {
         let mut drive = Self {
             round: (span.clone(), 0),
             span,
-            tasks: Tasks::new(side.clone(), context.clone()),
+            tasks: Tasks::new(task_events.clone(), context.clone()),
             ports,
             config,
             turn,
             started: Instant::now(),
             inputs: VecDeque::new(),
             model: None,
-            side,
+            task_events,
             context,
             broken: false,
             report: None,
@@ -122,14 +121,14 @@ impl Drive {
         }
         tokio::select! {
             biased;
-            () = self.side.ready() => {}
+            () = self.task_events.ready() => {}
             Some(input) = self.tasks.next() => self.inputs.push_back(input),
             inputs = ModelRun::next(&mut self.model) => self.inputs.extend(inputs),
         }
     }
 
-    /// Does one thing the turn has to do; returns the report once the turn is over. Not cancel
-    /// safe: let it finish, or drop the drive.
+    /// Does one unit of work. Returns the report once the turn is over. Not cancel safe: await it
+    /// to its end, or drop the drive.
     pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
         let span = self.span.clone();
         self.work(recorder).instrument(span).await;
@@ -146,7 +145,7 @@ impl Drive {
             match self.inputs.pop_front() {
                 Some(input) => self.feed(recorder, input).await,
                 None => {
-                    if !self.side.is_empty()
+                    if !self.task_events.is_empty()
                         && let Err(error) = self.append(recorder, Vec::new()).await
                     {
                         self.append_failed(error.to_data(), Vec::new());
@@ -156,8 +155,8 @@ impl Drive {
         }
     }
 
-    /// Interrupts the turn: what has arrived counts, nothing more starts, and what runs is
-    /// cancelled. It ends once its running calls have ended.
+    /// Interrupts the turn. What has arrived from the model is kept, no more effects start, and
+    /// running tasks are cancelled. The turn ends once its running calls have ended.
     pub async fn interrupt(&mut self, recorder: &mut Recorder, cause: Cause, note: Option<String>) {
         let arrived = self.model.as_mut().map(ModelRun::take_arrived).unwrap_or_default();
         self.inputs.extend(arrived);
@@ -184,7 +183,8 @@ impl Drive {
     /// Starts effects, in order.
     async fn perform(&mut self, recorder: &mut Recorder, effects: Vec<Effect>) {
         for effect in &effects {
-            // Before the journal says that it is asked: an answer may come at once.
+            // Before the journal says that the user is asked, because a client may answer
+            // immediately.
             if let Effect::AskPermission(question) = effect {
                 self.ports.approver.announce(question);
             }
@@ -203,13 +203,14 @@ impl Drive {
                 Effect::Cancel(target) => {
                     match &target {
                         Target::Model => self.model = None,
-                        // At once: its task may end later.
+                        // Immediately: the aborted task may end later, and a client could still
+                        // answer.
                         Target::Question(call) => self.ports.approver.withdraw(call),
                         _ => {}
                     }
                     self.tasks.cancel(&target);
                 }
-                // The machine starts nothing once an append failed.
+                // After a failed append nothing starts any more.
                 _ if self.broken => {}
                 Effect::CallModel(call) => {
                     if self.round.1 != call.round {
@@ -217,7 +218,7 @@ impl Drive {
                     }
                     let scope = ModelScope {
                         context: self.context.child(),
-                        side: &self.side,
+                        task_events: &self.task_events,
                         round: &self.round.0,
                     };
                     let (ports, config) = (&self.ports, &self.config);
@@ -237,16 +238,16 @@ impl Drive {
         recorder: &mut Recorder,
         events: Vec<Event>,
     ) -> Result<(), JournalError> {
-        // What was reported beside the turn happened before what the turn says now.
+        // The tasks reported these events before the machine emitted its own.
         let (mut batch, mut acks) = (Vec::new(), Vec::new());
-        for (event, ack) in self.side.take() {
+        for (event, ack) in self.task_events.take() {
             batch.push(event);
             acks.extend(ack);
         }
         batch.extend(events);
         let turn = Some(self.turn.id());
         if self.broken {
-            // Dropping the acks tells those who wait that nothing was written.
+            // Dropping the senders reports to the waiting tasks that nothing was written.
             recorder.record(turn, batch);
             return Ok(());
         }
@@ -283,12 +284,12 @@ impl Drive {
 impl Drop for Drive {
     fn drop(&mut self) {
         self.context.cancel.cancel();
-        self.side.close();
+        self.task_events.close();
     }
 }
 
-/// Runs one turn to its end. It always ends with a report. Dropping the future ends everything
-/// the turn started and leaves the turn open in the recorder's state.
+/// Runs one turn to its end and returns its report. Dropping the future cancels everything that the
+/// turn started and leaves the turn open in the recorder's state.
 pub async fn run_turn(
     ports: Ports,
     config: SessionConfig,
@@ -317,7 +318,7 @@ pub async fn run_turn(
     }
 }
 
-/// Freezes what the model is offered for this turn, and journals it where it changed.
+/// Determines what the model is offered in this turn, and records what changed since the last one.
 async fn announce(
     ports: &Ports,
     config: &SessionConfig,

@@ -1,8 +1,8 @@
-//! Secrets in settings, and references to the environment in their place.
+//! Secrets in settings, and references to environment variables.
 //!
-//! A key in a settings file is either the key itself or `$ENV:NAME`, which says where to find
-//! it. [`SecretSource::parse`] tells the two apart once; everything after works with the
-//! parsed value. The environment is never read here: whoever resolves brings the lookup.
+//! A key in a settings file is either the key itself or `$ENV:NAME`, the name of a variable that
+//! contains it. [`SecretSource::parse`] distinguishes the two once; all later code uses the parsed
+//! value. This module never reads the environment: the caller provides the lookup.
 //!
 //! ```
 //! use robota_core::env_ref::{SecretSource, has_usable_secret};
@@ -18,15 +18,15 @@ use std::fmt;
 
 use crate::error::{Diagnose, ErrorKind};
 
-/// What every reference to the environment starts with.
+/// The prefix of a reference to an environment variable.
 pub const ENV_REFERENCE_PREFIX: &str = "$ENV:";
 
-/// Looks a variable up; `None` when it is not set. Injected, so that nothing here reads the
-/// process' environment.
+/// Looks up a variable; returns `None` if it is not set. The caller provides it, so that this
+/// module does not read the environment of the process.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// A secret. It cannot be printed by accident: `Debug` shows `[REDACTED]`, there is no
-/// `Display` and no serialisation, and reading it has to be written out.
+/// A secret. It cannot be printed by accident: `Debug` shows `[REDACTED]`, there is no `Display`
+/// and no serialisation, and reading it requires a call of [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -36,13 +36,13 @@ impl Secret {
         Self(secret.into())
     }
 
-    /// The secret itself, for the one place that sends it.
+    /// Returns the secret, for the one place that sends it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is anything in it: a key of nothing but white space opens no door.
+    /// Returns true if the secret is empty or only white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.0.trim().is_empty()
@@ -55,40 +55,40 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A well-formed reference `$ENV:NAME`. Its `Display` is that text.
+/// A valid reference `$ENV:NAME`. Its `Display` is that text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EnvRef {
     name: String,
 }
 
 impl EnvRef {
-    /// A reference to the variable of this name.
+    /// Creates a reference to the variable of this name.
     ///
     /// # Errors
-    /// When the name is empty or no name of a variable.
+    /// When the name is empty or not a valid variable name.
     pub fn new(name: &str) -> Result<Self, EnvRefError> {
         if name.is_empty() {
             return Err(EnvRefError::EmptyName);
         }
-        let odd = name.chars().enumerate().find(|&(at, letter)| {
+        let invalid = name.chars().enumerate().find(|&(at, letter)| {
             !(letter == '_' || letter.is_ascii_alphabetic() || (at > 0 && letter.is_ascii_digit()))
         });
-        match odd {
-            Some((at, letter)) => Err(EnvRefError::OddName { letter, position: at + 1 }),
+        match invalid {
+            Some((at, letter)) => Err(EnvRefError::InvalidName { letter, position: at + 1 }),
             None => Ok(Self { name: name.to_owned() }),
         }
     }
 
-    /// The variable's name.
+    /// Returns the variable's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The variable's value.
+    /// Returns the variable's value.
     ///
     /// # Errors
-    /// When the variable is not set, or set to nothing.
+    /// When the variable is not set, or is blank.
     pub fn resolve(&self, lookup: Lookup<'_>) -> Result<Secret, EnvRefError> {
         let secret = lookup(&self.name)
             .map(Secret)
@@ -109,18 +109,18 @@ impl fmt::Display for EnvRef {
 /// Where a secret comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
-    /// It stands in the settings as it is.
+    /// The settings contain it.
     Literal(Secret),
-    /// It is in the environment.
+    /// An environment variable contains it.
     Env(EnvRef),
 }
 
 impl SecretSource {
-    /// Reads a settings value. What does not start with [`ENV_REFERENCE_PREFIX`] is literal.
+    /// Parses a settings value. A text without [`ENV_REFERENCE_PREFIX`] is literal.
     ///
     /// # Errors
-    /// When it is a reference whose name is empty or odd. A broken reference is never taken
-    /// for a literal: it would be sent to a server as a key.
+    /// When it is a reference with an empty or invalid name. An invalid reference is never treated
+    /// as a literal: it would be sent to a server as a key.
     pub fn parse(text: &str) -> Result<Self, EnvRefError> {
         match text.strip_prefix(ENV_REFERENCE_PREFIX) {
             Some(name) => EnvRef::new(name).map(Self::Env),
@@ -128,10 +128,10 @@ impl SecretSource {
         }
     }
 
-    /// The secret.
+    /// Returns the secret.
     ///
     /// # Errors
-    /// When there is none: a blank literal, or a variable that is not set or empty.
+    /// When there is none: a blank literal, or a variable that is not set or blank.
     pub fn resolve(&self, lookup: Lookup<'_>) -> Result<Secret, EnvRefError> {
         match self {
             Self::Literal(secret) if secret.is_blank() => Err(EnvRefError::BlankLiteral),
@@ -141,14 +141,14 @@ impl SecretSource {
     }
 }
 
-/// Whether a text is meant as a reference to the environment, well-formed or not.
+/// Returns true if a text is meant as a reference to the environment, valid or not.
 #[must_use]
 pub fn is_env_reference(text: &str) -> bool {
     text.starts_with(ENV_REFERENCE_PREFIX)
 }
 
-/// Whether a settings value leads to a secret that can be used: a literal with something in
-/// it, or a reference to a variable with something in it.
+/// Returns true if a settings value leads to a usable secret: a literal or a variable that is not
+/// blank.
 #[must_use]
 pub fn has_usable_secret(text: &str, lookup: Lookup<'_>) -> bool {
     SecretSource::parse(text).and_then(|source| source.resolve(lookup)).is_ok()
@@ -156,21 +156,21 @@ pub fn has_usable_secret(text: &str, lookup: Lookup<'_>) -> bool {
 
 /// Why a settings value leads to no secret.
 ///
-/// No message repeats what follows the prefix unless it is a proper variable name: people do
-/// paste keys there.
+/// No message repeats what follows the prefix unless it is a valid variable name: users paste keys
+/// there by mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvRefError {
-    /// `$ENV:` and nothing after it.
-    #[error("`$ENV:` names no variable")]
+    /// `$ENV:` with nothing after it.
+    #[error("`$ENV:` is not followed by the name of a variable")]
     EmptyName,
-    /// `$ENV:` and something that cannot name a variable.
+    /// `$ENV:` with something that is not a valid variable name.
     #[error(
-        "what follows `$ENV:` is not the name of a variable: {letter:?} at character {position}"
+        "what follows `$ENV:` is not a valid variable name: {letter:?} at character {position}"
     )]
-    OddName {
-        /// The first character that does not belong in a name.
+    InvalidName {
+        /// The first character that is not allowed in a name.
         letter: char,
-        /// Where it is, counted from 1 after the prefix.
+        /// Its position, from 1, after the prefix.
         position: usize,
     },
     /// The variable is not set.
@@ -179,13 +179,13 @@ pub enum EnvRefError {
         /// The variable.
         name: String,
     },
-    /// The variable is set to nothing.
+    /// The variable is set, but blank.
     #[error("the environment variable `{name}` is set, but empty")]
     Blank {
         /// The variable.
         name: String,
     },
-    /// A literal with nothing in it.
+    /// The literal is blank.
     #[error("the key is empty")]
     BlankLiteral,
 }
@@ -197,7 +197,7 @@ impl Diagnose for EnvRefError {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::EmptyName | Self::OddName { .. } => {
+            Self::EmptyName | Self::InvalidName { .. } => {
                 "write `$ENV:NAME` with the name of an environment variable: letters, digits \
                  and `_`, not starting with a digit, no spaces"
                     .to_owned()

@@ -1,5 +1,5 @@
-//! One taxonomy for every failure. Each crate has one error enum; all of them answer the same
-//! three questions: which kind, would trying again help, and what can the user do.
+//! One classification for every failure. Each crate has one error enum; all of them answer the same
+//! three questions: which kind it is, whether a retry may help, and what the user can do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Something the user gave: settings, keys, names, arguments.
+    /// Something that the user provided: settings, keys, names, arguments.
     User,
-    /// The model's service.
+    /// The model service.
     Provider,
-    /// The machine, the network, the disk, or a part of this program.
+    /// The machine, the network, the disk, or this program.
     System,
 }
 
-/// What kind of failure it is. The table of codes is contract.
+/// The kind of a failure. The codes are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// Settings or set-up are wrong.
+    /// Settings or the set-up are wrong.
     Configuration,
     /// An argument is wrong.
     Validation,
-    /// The model's service failed.
+    /// The model service failed.
     Provider,
     /// The key was refused.
     Authentication,
@@ -34,9 +34,9 @@ pub enum ErrorKind {
     Network,
     /// A tool failed.
     ToolExecution,
-    /// The model does not exist or cannot be used with this key.
+    /// The model does not exist, or is not available for this key.
     ModelNotAvailable,
-    /// Too many failures in a row; calls are held back for a while.
+    /// Too many consecutive failures; calls are suspended for a while.
     CircuitBreakerOpen,
     /// A plugin failed.
     Plugin,
@@ -45,7 +45,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Every kind, in the order of the table in `docs/guide.md`.
+    /// All kinds, in the order of the table in `docs/guide.md`.
     pub const ALL: [Self; 11] = [
         Self::Configuration,
         Self::Validation,
@@ -60,7 +60,7 @@ impl ErrorKind {
         Self::Storage,
     ];
 
-    /// The stable code that scripts and logs match on.
+    /// Returns the stable code, for scripts and logs.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whose problem it is.
+    /// Returns whose problem it is.
     #[must_use]
     pub fn category(self) -> Category {
         match self {
@@ -95,7 +95,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same call may succeed later, with nothing changed by the user.
+    /// Returns true if the same call may succeed later without a change by the user.
     #[must_use]
     pub fn recoverable(self) -> bool {
         match self {
@@ -114,22 +114,22 @@ impl ErrorKind {
     }
 }
 
-/// What every error of ours answers.
+/// What every error of this workspace answers.
 pub trait Diagnose: std::error::Error {
-    /// Which kind of failure it is.
+    /// Returns the kind of failure.
     fn kind(&self) -> ErrorKind;
 
-    /// Whether trying again, with nothing changed, may help.
+    /// Returns true if a retry without any change may help.
     fn retryable(&self) -> bool {
         self.kind().recoverable()
     }
 
-    /// What the user can do about it.
+    /// Returns what the user can do about it, if anything.
     fn hint(&self) -> Option<String> {
         None
     }
 
-    /// The failure as plain data, for events and for other processes.
+    /// Returns the failure as plain data, for events and for other processes.
     fn to_data(&self) -> ErrorData {
         ErrorData {
             kind: self.kind(),
@@ -144,30 +144,30 @@ pub trait Diagnose: std::error::Error {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct ErrorData {
-    /// Which kind of failure it was.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// What failed, and where.
     pub message: String,
-    /// What the user can do about it.
+    /// What the user can do about it; absent if there is no advice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Whether trying again may help.
+    /// Whether a retry without any change may help.
     #[serde(default)]
     pub retryable: bool,
 }
 
 impl ErrorData {
-    /// A failure of this kind, retryable as the kind says, without a hint.
+    /// Creates a failure of this kind, retryable if the kind is, without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, retryable: kind.recoverable() }
     }
 
-    /// Wraps any error that is not ours. What it is cannot be known, so the caller says.
+    /// Wraps an error of another library. The caller chooses the kind, since it cannot be derived.
     pub fn wrap(kind: ErrorKind, error: &(dyn std::error::Error + 'static)) -> Self {
         Self::new(kind, error_chain(error))
     }
 
-    /// The same failure with advice.
+    /// Sets the hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -193,8 +193,8 @@ impl Diagnose for ErrorData {
     }
 }
 
-/// The message of an error and of everything that caused it, without repeating what an outer
-/// message already says.
+/// Returns the messages of an error and of its causes, without repeating what an outer message
+/// already contains.
 fn error_chain<E: std::error::Error + ?Sized>(error: &E) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

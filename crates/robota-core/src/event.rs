@@ -1,9 +1,10 @@
 //! Events: the one vocabulary. A session *is* the journal of its events; everything else
 //! (state, terminal, JSON output, audit, replay) is a projection of them.
 //!
-//! The table below is the only place that lists them. From it come the enum, the decoder, the
-//! JSON Schema and `docs/events.md`. To add an event: write its data struct in the file of its
-//! group, add one line here, and give it a meaning in [`crate::state`].
+//! The table below is the only list of event types. The macro generates the enum and the decoder
+//! from it; `cargo xtask gen` generates the JSON Schema and `docs/events.md`. To add an event:
+//! write its data struct in the file of its group, add one line here, and give it a meaning in
+//! [`crate::state`].
 
 mod cursor;
 mod data;
@@ -19,66 +20,67 @@ pub use raw::RawJson;
 
 use crate::permission::Class;
 
-/// How safe an event must be before anything that follows it happens.
+/// How durable an event must be before the driver performs the effects that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Survives the death of this process.
+    /// The event survives a crash of the process.
     Written,
-    /// Survives the loss of power.
+    /// The event survives a power failure.
     Synced,
 }
 
-/// What the event table says about durability; two events depend on what a call does.
+/// The durability in the event table. For two events it depends on the class of the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Barrier {
-    /// Written is enough.
+    /// [`Durability::Written`] for every event of this type.
     Written,
-    /// Always synced.
+    /// [`Durability::Synced`] for every event of this type.
     Synced,
-    /// Synced for a call with effects, written for one that only looks.
+    /// Synced for a call that changes files or runs commands, written for a read-only call.
     SyncedForEffects,
 }
 
-/// What an event is to the fold.
+/// The role of an event type in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
     /// Something that happened.
     Fact,
-    /// Something that is about to happen: durable before its effect starts.
+    /// Something that is about to happen. The event is durable before its effect starts.
     Intent,
-    /// A piece of something that will be told whole: for watchers, and for sealing a tail.
+    /// A streamed piece of something that a later event contains in full. Clients display chunks;
+    /// recovery uses them when a crash prevented the later event.
     Chunk,
 }
 
 /// One row of the event table.
 #[derive(Debug, Clone, Copy)]
 pub struct EventInfo {
-    /// The name in the journal.
+    /// The event type as it is written in the journal.
     pub name: &'static str,
-    /// What it is to the fold.
+    /// Whether the event is a fact, an intent or a chunk.
     pub nature: Nature,
-    /// How safe it must be.
+    /// The required durability.
     pub barrier: Barrier,
-    /// What it says.
+    /// One sentence about the event, for `docs/events.md` and the schema.
     pub doc: &'static str,
 }
 
 macro_rules! events {
     ($( $name:literal $variant:ident $nature:ident $barrier:ident $doc:literal; )*) => {
-        /// One fact of a session. Types this version does not know are kept as they are.
+        /// One fact of a session. Events of unknown types are preserved.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Event {
             $( #[doc = $doc] $variant($variant), )*
-            /// A type this version does not know.
+            /// An event of a type that this version does not know, for instance of a newer version.
             Unknown {
-                /// Its name in the journal.
+                /// The event type as it is written in the journal.
                 kind: String,
-                /// Its data, byte for byte.
+                /// The data, byte for byte as it was written.
                 data: RawJson,
             },
         }
 
-        /// The event table.
+        /// The event table: one row per known event type.
         pub const TABLE: &[EventInfo] = &[$( EventInfo {
             name: $name,
             nature: Nature::$nature,
@@ -87,7 +89,7 @@ macro_rules! events {
         }, )*];
 
         impl Event {
-            /// The name in the journal.
+            /// Returns the event type as it is written in the journal.
             #[must_use]
             pub fn kind(&self) -> &str {
                 match self {
@@ -96,7 +98,7 @@ macro_rules! events {
                 }
             }
 
-            /// Its row of the table; none for an unknown type.
+            /// Returns the row of the table, or `None` for an unknown type.
             #[must_use]
             pub fn info(&self) -> Option<&'static EventInfo> {
                 let name = match self {
@@ -106,7 +108,7 @@ macro_rules! events {
                 TABLE.iter().find(|info| info.name == name)
             }
 
-            /// Reads the data of an event of that type.
+            /// Decodes the data of an event of type `kind`.
             pub(crate) fn decode(kind: &str, data: &str) -> Result<Self, serde_json::Error> {
                 Ok(match kind {
                     $( $name => Self::$variant(depth::read(data)?), )*
@@ -117,7 +119,7 @@ macro_rules! events {
                 })
             }
 
-            /// Writes the data as JSON.
+            /// Appends the data as JSON to `out`.
             pub(crate) fn encode_data(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
                 match self {
                     $( Self::$variant(data) => serde_json::to_writer(out, data), )*
@@ -128,7 +130,7 @@ macro_rules! events {
                 }
             }
 
-            /// The JSON Schema of each type's data, in the order of the table.
+            /// Returns the JSON Schema of each type's data, in the order of the table.
             #[must_use]
             pub fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
                 vec![$( ($name, generator.subschema_for::<$variant>()), )*]
@@ -144,63 +146,64 @@ macro_rules! events {
 }
 
 events! {
-    "session_created" SessionCreated Fact Synced "The session exists; its id is here and nowhere else in the journal.";
-    "opened" Opened Fact Written "A writer opened the journal; a new epoch begins.";
-    "closed" Closed Fact Synced "The writer is done with the session.";
-    "renamed" Renamed Fact Written "The session has a name.";
-    "mode_changed" ModeChanged Fact Written "The permission mode is another.";
-    "prompt_set" PromptSet Fact Written "The system prompt from here on.";
-    "tools_set" ToolsSet Fact Written "The tools offered from here on.";
-    "entry_added" EntryAdded Fact Written "Something for people in the history; no model sees it.";
-    "message_injected" MessageInjected Fact Synced "A message put into the conversation by the program.";
-    "input_accepted" InputAccepted Fact Synced "Somebody's input is safe; it will be delivered or cancelled.";
-    "input_blocked" InputBlocked Fact Written "A hook refused the input.";
-    "input_cancelled" InputCancelled Fact Written "The input will not be delivered.";
-    "turn_started" TurnStarted Fact Written "Work on an input begins.";
-    "user_message" UserMessage Fact Written "The user's message enters the conversation.";
-    "context_measured" ContextMeasured Fact Written "How full the context window is.";
+    "session_created" SessionCreated Fact Synced "The session was created. No other event contains its id.";
+    "opened" Opened Fact Written "A process opened the journal for writing; a new epoch begins.";
+    "closed" Closed Fact Synced "The process that wrote the session closed it.";
+    "renamed" Renamed Fact Written "The session got a new name.";
+    "mode_changed" ModeChanged Fact Written "The permission mode changed.";
+    "prompt_set" PromptSet Fact Written "The system prompt of the following model calls.";
+    "tools_set" ToolsSet Fact Written "The tools offered in the following model calls.";
+    "entry_added" EntryAdded Fact Written "The program added an entry to the history. It is not part of the conversation.";
+    "message_injected" MessageInjected Fact Synced "The program added a message to the conversation.";
+    "input_accepted" InputAccepted Fact Synced "The session accepted an input. It will be delivered, blocked or cancelled.";
+    "input_blocked" InputBlocked Fact Written "A hook blocked the input.";
+    "input_cancelled" InputCancelled Fact Written "The input was cancelled and will not be delivered.";
+    "turn_started" TurnStarted Fact Written "A turn started.";
+    "user_message" UserMessage Fact Written "A user message was added to the conversation.";
+    "context_measured" ContextMeasured Fact Written "An estimate of how full the context window is, before a model call.";
     "compaction_started" CompactionStarted Intent Written "The conversation is about to be summarised.";
-    "compaction_finished" CompactionFinished Fact Synced "What the model sees is a summary and what follows it.";
-    "compaction_failed" CompactionFailed Fact Written "The conversation stays as it was.";
-    "prefix_changed" PrefixChanged Fact Written "The next request does not extend the last one, and why.";
-    "model_requested" ModelRequested Intent Written "A model is about to be called.";
-    "content_left_out" ContentLeftOut Fact Written "Parts of the conversation cannot be sent to this model; told once for each that are.";
-    "text_chunk" TextChunk Chunk Written "Text as it arrives.";
-    "thinking_chunk" ThinkingChunk Chunk Written "Reasoning as it arrives.";
-    "tool_input_chunk" ToolInputChunk Chunk Written "Arguments of a tool call as they arrive.";
-    "provider_payload" ProviderPayload Fact Written "What went over the wire, as the provider's adapter saw it.";
-    "stream_reset" StreamReset Fact Written "What streamed in this attempt is void; watchers drop it.";
-    "model_retry" ModelRetry Fact Written "The call failed and is tried again.";
-    "model_failed" ModelFailed Fact Written "The call failed for good.";
-    "model_responded" ModelResponded Fact Written "The model's answer is complete.";
-    "model_asked" ModelAsked Fact Written "A model was called outside the conversation; what it cost.";
-    "assistant_message" AssistantMessage Fact Written "The answer enters the conversation, whole or cut short.";
-    "tool_called" ToolCalled Fact Written "The model asks for a tool call.";
-    "tool_batch_started" ToolBatchStarted Fact Written "The calls of one answer begin to be worked off.";
-    "hook_started" HookStarted Intent Written "A hook is about to run.";
-    "hook_finished" HookFinished Fact Written "A hook answered.";
-    "permission_asked" PermissionAsked Intent Written "Somebody is asked whether a call may run.";
-    "permission_decided" PermissionDecided Fact Written "It is decided whether a call may run, by whom and why.";
+    "compaction_finished" CompactionFinished Fact Synced "A summary replaced the older messages in the model's view.";
+    "compaction_failed" CompactionFailed Fact Written "The compaction failed; the conversation is unchanged.";
+    "prefix_changed" PrefixChanged Fact Written "The next request does not start with the content of the last one, so a provider's prompt cache may not apply.";
+    "model_requested" ModelRequested Intent Written "The model is about to be called.";
+    "content_left_out" ContentLeftOut Fact Written "Requests to this model omit parts of the conversation that it cannot take. Written again only when more is omitted.";
+    "text_chunk" TextChunk Chunk Written "A streamed piece of the answer's text.";
+    "thinking_chunk" ThinkingChunk Chunk Written "A streamed piece of the model's reasoning.";
+    "tool_input_chunk" ToolInputChunk Chunk Written "A streamed piece of the arguments of a tool call.";
+    "provider_payload" ProviderPayload Fact Written "A raw request or response of the provider's API, if recording of payloads is enabled.";
+    "stream_reset" StreamReset Fact Written "The chunks of this attempt are void; clients remove them.";
+    "model_retry" ModelRetry Fact Written "A model call failed and will be retried.";
+    "model_failed" ModelFailed Fact Written "A model call failed and this request will not be retried.";
+    "model_responded" ModelResponded Fact Written "The model finished its answer.";
+    "model_asked" ModelAsked Fact Written "A model was called outside the conversation; records its usage.";
+    "assistant_message" AssistantMessage Fact Written "The model's answer was added to the conversation, complete or interrupted.";
+    "tool_called" ToolCalled Fact Written "The model asked for a tool call.";
+    "tool_batch_started" ToolBatchStarted Fact Written "The session starts to process the tool calls of one answer.";
+    "hook_started" HookStarted Intent Written "The hooks of one point are about to run.";
+    "hook_finished" HookFinished Fact Written "The hooks of one point finished; records their merged decision.";
+    "permission_asked" PermissionAsked Intent Written "A user is asked to approve a call.";
+    "permission_decided" PermissionDecided Fact Written "The decision whether a call may run, who made it and why.";
     "tool_started" ToolStarted Intent SyncedForEffects "A call is about to run.";
-    "files_changing" FilesChanging Intent Synced "A call is about to change files, all of them or none; what they were is kept.";
-    "process_started" ProcessStarted Fact Written "A call started a process; it can be found again after our own death.";
-    "tool_output" ToolOutput Chunk Written "Output of a running call.";
-    "tool_finished" ToolFinished Fact SyncedForEffects "What a call came to, in order of completion.";
-    "tool_result" ToolResultAdded Fact Written "What the model is told of a call, in order of the calls.";
-    "tool_batch_finished" ToolBatchFinished Fact Written "All calls of one answer have their results.";
-    "interrupted" Interrupted Fact Written "The turn was cut short.";
-    "turn_finished" TurnFinished Fact Synced "The turn is over.";
-    "rewound" Rewound Fact Synced "What the model sees ends earlier; what happened stays.";
-    "view_restored" ViewRestored Fact Synced "What the last compaction took out of sight is back.";
-    "label_set" LabelSet Fact Synced "A point of the journal has a name.";
-    "forked" Forked Fact Synced "Another session continues from a point of this one.";
-    "state_snapshot" StateSnapshot Fact Written "Which events the state is made of, so that a resume need not read them all.";
-    "recovered" Recovered Fact Synced "What a dead writer left open is sealed.";
-    "failed" Failed Fact Written "Something outside a turn went wrong.";
+    "files_changing" FilesChanging Intent Synced "A call is about to change files, all of them or none. Their previous content is stored.";
+    "process_started" ProcessStarted Fact Written "A call started a process. Recovery can identify the process after a crash.";
+    "tool_output" ToolOutput Chunk Written "A piece of the output of a running call.";
+    "tool_finished" ToolFinished Fact SyncedForEffects "The outcome of a call. These events are in order of completion.";
+    "tool_result" ToolResultAdded Fact Written "The result of a call was added to the conversation. These events are in order of the calls.";
+    "tool_batch_finished" ToolBatchFinished Fact Written "Every call of one answer has its result.";
+    "interrupted" Interrupted Fact Written "The turn was interrupted.";
+    "turn_finished" TurnFinished Fact Synced "The turn ended.";
+    "rewound" Rewound Fact Synced "The model's view was cut back to its first messages. The journal keeps all events.";
+    "view_restored" ViewRestored Fact Synced "The last compaction was undone: the messages that its summary replaced are in the model's view again.";
+    "label_set" LabelSet Fact Synced "A point of the journal got a name.";
+    "forked" Forked Fact Synced "Another session was forked from a point of this one.";
+    "state_snapshot" StateSnapshot Fact Written "Which events make up the state, so that a resume need not read all of them.";
+    "recovered" Recovered Fact Synced "What a crashed process left open was closed.";
+    "failed" Failed Fact Written "Something failed outside a turn.";
 }
 
 impl Event {
-    /// How safe this event must be before what follows it happens.
+    /// Returns how durable this event must be before the driver performs the effects that follow
+    /// it.
     #[must_use]
     pub fn durability(&self) -> Durability {
         let Some(info) = self.info() else { return Durability::Written };
@@ -214,7 +217,7 @@ impl Event {
         }
     }
 
-    /// Whether it is a piece of something that will be told whole.
+    /// Returns true for a streamed piece of something that a later event contains in full.
     #[must_use]
     pub fn is_chunk(&self) -> bool {
         self.info().is_some_and(|info| info.nature == Nature::Chunk)
@@ -224,7 +227,9 @@ impl Event {
         match self {
             Self::ToolStarted(started) => Some(started.class),
             // A call that never ran changed nothing.
-            Self::ToolFinished(finished) if finished.outcome.ran == Ran::No => Some(Class::Inspect),
+            Self::ToolFinished(finished) if finished.outcome.ran == DidRun::No => {
+                Some(Class::Inspect)
+            }
             Self::ToolFinished(finished) => finished.class,
             _ => None,
         }

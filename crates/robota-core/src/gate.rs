@@ -1,5 +1,5 @@
-//! The gate: no tool call runs without passing one. There is no driver without a [`Gate`], and
-//! the default one lets nothing through but looking.
+//! The gate: every tool call must pass one before it runs. The driver cannot be built without a
+//! [`Gate`], and the default gate allows only read-only tools.
 
 use std::sync::Arc;
 
@@ -12,61 +12,62 @@ use crate::tool::ToolSpec;
 /// Judges tool calls.
 #[async_trait::async_trait]
 pub trait Gate: Send + Sync {
-    /// What is to happen with this call, and why.
+    /// Decides whether the call may run, and why.
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement;
 
-    /// Lets calls like these pass for the rest of the session: somebody said so.
+    /// Allows calls that match these rules until the session ends, because a user approved that.
     ///
     /// # Errors
-    /// When it keeps no rules, or cannot read one of these; in words for people.
+    /// When the gate does not store rules, or cannot parse one of these; the text is for users.
     fn remember(&self, _rules: &[String]) -> Result<(), String> {
-        Err("this gate keeps no rules".to_owned())
+        Err("this gate cannot remember rules".to_owned())
     }
 
-    /// The rules it was told to remember.
+    /// Returns the remembered rules.
     fn remembered(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Forgets the rules it was told to remember.
+    /// Forgets the remembered rules.
     fn forget(&self) {}
 
-    /// A gate for a fork of the session: the same rules, without those it was told to remember.
-    /// One that keeps nothing may be shared.
+    /// Returns a gate for a fork of the session: the same rules, without the remembered ones.
+    /// `None` means that the fork may share this gate.
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
         None
     }
 
-    /// Judges by another mode from now on, if it judges by one.
+    /// Sets the permission mode, for a gate that uses one.
     fn set_mode(&self, _mode: Mode) {}
 }
 
-/// What a gate says of a call.
+/// The gate's decision about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// What is to happen.
+    /// Allow, ask or deny.
     pub verdict: Verdict,
     /// What this call does.
     pub class: Class,
     /// Why: which rule, from which file, about which part.
     pub reason: String,
-    /// Where the verdict came from.
+    /// Whether the mode or a rule led to the verdict.
     pub source: Source,
-    /// The narrow rules that would allow it, for an ask that can be answered with "always".
+    /// For verdict ask: the rules that the answer "always" would save. They allow as little as
+    /// possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
 }
 
-/// Where a verdict came from. A hook may lift an ask of the mode, never one of a rule.
+/// What led to a verdict. A hook may lift an ask of the mode, but never one of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// The permission mode.
     Mode,
-    /// A rule, a protected path or a danger: nothing lifts it but an answer.
+    /// A rule, a protected path or a dangerous command. Only a user's approval lifts it.
     Rule,
 }
 
-/// Mode × declared class: the simplest gate that is one.
+/// Judges by the mode and the tool's declared class.
 #[derive(Debug, Clone, Copy)]
 pub struct ModeGate(pub Mode);
 
@@ -75,7 +76,7 @@ impl Gate for ModeGate {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let verdict = self.0.verdict(tool.class);
         let what = match tool.class {
-            Class::Inspect => "only looks",
+            Class::Inspect => "is read-only",
             Class::Modify => "changes files",
             Class::Execute => "runs commands",
         };
@@ -94,12 +95,12 @@ impl Gate for ModeGate {
     }
 }
 
-/// Lets nothing through but inspect-class tools, and asks nobody. The default.
+/// Allows read-only tools and denies all others, without asking. The default.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct InspectOnly;
+pub struct ReadOnlyGate;
 
 #[async_trait::async_trait]
-impl Gate for InspectOnly {
+impl Gate for ReadOnlyGate {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let verdict = match tool.class {
             Class::Inspect => Verdict::Allow,
@@ -108,19 +109,19 @@ impl Gate for InspectOnly {
         Judgement {
             verdict,
             class: tool.class,
-            reason: "no gate was configured, so only tools that look may run".to_owned(),
+            reason: "no gate was configured, so only read-only tools may run".to_owned(),
             source: Source::Rule,
             rules: Vec::new(),
         }
     }
 }
 
-/// Lets everything through. It must be written out: nothing chooses it for you.
+/// Allows every call. It is never a default: a program has to choose it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AllowEverything;
+pub struct AllowAll;
 
 #[async_trait::async_trait]
-impl Gate for AllowEverything {
+impl Gate for AllowAll {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         Judgement {
             verdict: Verdict::Allow,

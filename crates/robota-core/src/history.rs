@@ -1,5 +1,5 @@
-//! History entries (CORE-02): the conversation with everything around it that people want to
-//! see. Messages are entries of the category *chat*; all others are *events* and no model sees
+//! History entries (CORE-02): the conversation with everything around it that users want to see.
+//! Messages are entries of the category *chat*. All other entries are *events*; models do not see
 //! them.
 
 use jiff::Timestamp;
@@ -15,21 +15,21 @@ use crate::message::{Message, Role};
 pub struct HistoryEntry {
     /// Unique in its session.
     pub id: EntryId,
-    /// When.
+    /// When the entry was added.
     #[schemars(with = "String")]
     pub timestamp: Timestamp,
-    /// What it is.
+    /// Whether it is a message or something else.
     #[serde(flatten)]
     pub kind: EntryKind,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "category", rename_all = "snake_case")]
 pub enum EntryKind {
-    /// A message.
+    /// A message of the conversation.
     Chat {
-        /// Its role.
+        /// The author of the message.
         #[serde(rename = "type")]
         role: Role,
         /// The message.
@@ -37,16 +37,16 @@ pub enum EntryKind {
     },
     /// Anything else.
     Event {
-        /// What it is called, for example `tool-summary`.
+        /// The type of the entry, for example `tool-summary`.
         #[serde(rename = "type")]
         name: String,
-        /// What it says.
+        /// The data of the entry; its form depends on the type.
         data: Value,
     },
 }
 
 impl HistoryEntry {
-    /// An entry for a message; it has the message's id.
+    /// Creates an entry for a message; it has the message's id.
     #[must_use]
     pub fn chat(message: Message, timestamp: Timestamp) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl HistoryEntry {
         }
     }
 
-    /// An entry for something else.
+    /// Creates an entry for anything else.
     pub fn event(
         ids: &dyn Ids,
         timestamp: Timestamp,
@@ -70,7 +70,7 @@ impl HistoryEntry {
         }
     }
 
-    /// The message, if it is one.
+    /// Returns the message, if the entry is one.
     #[must_use]
     pub fn message(&self) -> Option<&Message> {
         match &self.kind {
@@ -80,7 +80,7 @@ impl HistoryEntry {
     }
 }
 
-/// The messages of a history as a model should see them.
+/// Returns the messages of a history as a model should see them.
 #[must_use]
 pub fn messages_for_api(history: &[HistoryEntry]) -> Vec<Message> {
     history

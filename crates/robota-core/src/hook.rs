@@ -1,11 +1,11 @@
-//! Hooks: code or commands that the user puts at fixed points. What they may decide is typed
-//! per point, so that an answer that makes no sense there cannot be given.
+//! Hooks: user code or commands that run at fixed points. What they may decide is typed per point,
+//! so that code cannot return an answer that makes no sense there.
 //!
-//! [`Hooks`] is the port the driver uses at the four points of a turn. [`HookRunner`] is what
-//! stands behind it when hooks come from settings: it knows all thirteen [`HookEvent`]s, finds
-//! the definitions that match, runs them side by side through [`HookExecutor`]s, reads what
-//! each one says and puts it together. Hooks never fail open: where one decides, a hook that
-//! cannot run, crashes, hangs or cannot be understood refuses.
+//! [`Hooks`] is the port that the driver uses at the four points of a turn. [`HookRunner`]
+//! implements it for hooks from settings: it knows all thirteen [`HookEvent`]s, selects the
+//! matching definitions, runs them in parallel through [`HookExecutor`]s, parses their output and
+//! merges it. Hooks never fail open: where hooks decide, a hook that cannot run, crashes, times out
+//! or returns invalid output blocks.
 
 mod decide;
 mod definition;
@@ -26,9 +26,9 @@ pub use definition::{
 pub use event::{HookEvent, MatchedOn};
 pub use execute::{HookCondition, HookExecutor, HookKind};
 pub use exit::{HookEnd, HookExit};
-pub use matcher::{BadMatcher, Matcher};
+pub use matcher::{InvalidMatcher, Matcher};
 pub use notice::{HookNotice, NoticeKind};
-pub use output::{HookOutput, HookPermission, HookSays, MAX_STDOUT, MAX_TEXT};
+pub use output::{HookOutput, HookPermission, HookVerdict, MAX_STDOUT, MAX_TEXT};
 pub use payload::{HookContext, HookData, SessionSource};
 pub use runner::{DEFAULT_TIMEOUT, EventReport, HookRunner, PointReport};
 
@@ -46,7 +46,7 @@ use crate::tool::ToolOutcome;
 pub enum HookPoint {
     /// Before an input becomes a message.
     UserPromptSubmit,
-    /// Before a tool call is decided.
+    /// After a tool call was judged and before it runs.
     PreToolUse,
     /// After a tool call ran.
     PostToolUse,
@@ -55,44 +55,44 @@ pub enum HookPoint {
 }
 
 impl HookPoint {
-    /// All of them.
+    /// All points.
     pub const ALL: [Self; 4] =
         [Self::UserPromptSubmit, Self::PreToolUse, Self::PostToolUse, Self::Stop];
 }
 
-/// What a hook is told.
+/// What a hook receives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookInput {
     /// An input was accepted.
     UserPromptSubmit {
-        /// What it says.
+        /// The content of the input.
         content: Vec<Block>,
     },
     /// A tool call was judged and not denied.
     PreToolUse {
         /// The call.
         tool_use: ToolUse,
-        /// What the gate said.
+        /// The gate's verdict.
         verdict: Verdict,
     },
     /// A tool call ran.
     PostToolUse {
         /// The call.
         tool_use: ToolUse,
-        /// What it came to.
+        /// The outcome of the call.
         outcome: ToolOutcome,
     },
     /// The turn is about to end.
     Stop {
-        /// The answer.
+        /// The text of the answer.
         text: String,
-        /// Whether a hook already kept this turn going.
+        /// Whether a Stop hook has already continued this turn.
         active: bool,
     },
 }
 
 impl HookInput {
-    /// The point it belongs to.
+    /// Returns the point that it belongs to.
     #[must_use]
     pub fn point(&self) -> HookPoint {
         match self {
@@ -103,7 +103,7 @@ impl HookInput {
         }
     }
 
-    /// The call it is about, at a tool's hook.
+    /// Returns the call, at a tool's hook.
     #[must_use]
     pub fn call(&self) -> Option<&CallId> {
         match self {
@@ -115,28 +115,28 @@ impl HookInput {
     }
 }
 
-/// What hooks decided, all those of one point merged.
+/// The merged decision of the hooks of one point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookAnswer {
-    /// About an input.
+    /// The decision about an input.
     UserPromptSubmit(PromptDecision),
-    /// About a call that has not run.
+    /// The decision about a call that has not run.
     PreToolUse(PreToolDecision),
-    /// About a call that ran.
+    /// The decision about a call that ran.
     PostToolUse(PostToolDecision),
-    /// About the end of a turn.
+    /// The decision about the end of a turn.
     Stop(StopDecision),
 }
 
-/// What the hooks of a point say: their decision, and what can stand beside any decision.
+/// The merged reply of the hooks of one point: a decision, and values that go with any decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookReply {
     /// The decision.
     pub answer: HookAnswer,
-    /// Words for the model. At a tool's hook they are told with the result; at the end of a turn
-    /// they keep it going.
+    /// Text for the model. At a tool's hook it is added to the tool result; at the end of a turn it
+    /// makes the turn continue.
     pub context: Option<String>,
-    /// Why the turn is to end, at a tool's hook.
+    /// Why the turn is to stop, at a tool's hook; `None` if it is not.
     pub stop: Option<String>,
 }
 
@@ -146,98 +146,98 @@ impl From<HookAnswer> for HookReply {
     }
 }
 
-/// About an input.
+/// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PromptDecision {
-    /// It becomes a message, with this context before it.
+    /// The input becomes a message.
     Continue {
-        /// Words to put before the input.
+        /// Text that is added before the input.
         context: Option<String>,
     },
-    /// It does not.
+    /// The input is blocked.
     Block {
-        /// Why.
+        /// Why it is blocked.
         reason: String,
     },
 }
 
-/// About a call that has not run.
+/// The decision about a call that has not run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PreToolDecision {
-    /// Nothing to say.
+    /// The hooks have no opinion.
     Continue,
-    /// It may run: lifts an ask that came from the mode, never one that came from a rule.
+    /// The call may run. This lifts an ask of the mode, but never one of a rule.
     Allow {
-        /// Why.
+        /// Why it may run.
         reason: Option<String>,
     },
-    /// Somebody must be asked.
+    /// The call needs a user's approval.
     Ask {
-        /// Why.
+        /// Why it needs approval.
         reason: String,
     },
-    /// It does not run.
+    /// The call does not run.
     Deny {
-        /// Why.
+        /// Why it does not run.
         reason: String,
     },
-    /// It runs with other arguments, which are judged once more.
+    /// The call runs with other arguments, which the gate judges again.
     Change {
-        /// The arguments.
+        /// The new arguments.
         input: Value,
-        /// What hooks say of them, once the gate has judged them.
+        /// The hooks' decision about the new arguments, after the gate has judged them.
         then: AfterChange,
     },
-    /// It does not run; this is its outcome.
+    /// The call does not run; the hook provides its outcome.
     Answer {
         /// The outcome.
         outcome: ToolOutcome,
     },
 }
 
-/// What hooks say of arguments that one of them changed.
+/// The hooks' decision about arguments that one of them changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AfterChange {
-    /// Nothing: the gate decides.
+    /// No decision: the gate's judgement stands.
     #[default]
     Judge,
-    /// As [`PreToolDecision::Allow`].
+    /// Like [`PreToolDecision::Allow`].
     Allow {
-        /// Why.
+        /// Why it may run.
         reason: Option<String>,
     },
-    /// As [`PreToolDecision::Ask`].
+    /// Like [`PreToolDecision::Ask`].
     Ask {
-        /// Why.
+        /// Why it needs approval.
         reason: String,
     },
 }
 
-/// About a call that ran.
+/// The decision about a call that ran.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PostToolDecision {
-    /// Nothing to say.
+    /// The hooks have no opinion.
     Continue,
-    /// The model is told this instead.
+    /// The model sees another outcome.
     Replace {
-        /// The outcome.
+        /// That outcome.
         outcome: ToolOutcome,
     },
-    /// The model is told that its result is withheld.
+    /// The model sees that the result is withheld.
     Block {
-        /// Why.
+        /// Why it is withheld.
         reason: String,
     },
 }
 
-/// About the end of a turn.
+/// The decision about the end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopDecision {
-    /// It may end.
+    /// The turn may end.
     Finish,
-    /// It goes on, with this as the user's next words.
+    /// The turn continues, with the reason as the next user message.
     Continue {
-        /// The words.
+        /// The text of that message.
         reason: String,
     },
 }
@@ -245,27 +245,25 @@ pub enum StopDecision {
 /// Runs hooks.
 #[async_trait::async_trait]
 pub trait Hooks: Send + Sync {
-    /// Whether any hook stands at that point: where none does, nothing is journaled.
+    /// Returns true if the point has hooks. At points without hooks no events are recorded.
     fn has_point(&self, point: HookPoint) -> bool;
 
-    /// Runs the hooks of a point and merges what they say. The answer is of the point that was
-    /// asked; any other counts as a failure, and failures block.
+    /// Runs the hooks of a point and merges their output. The answer must be for that point; any
+    /// other counts as a failure, and failures block.
     async fn run(&self, input: HookInput) -> HookReply;
 
-    /// Whether any hook stands at an event, also one that is no point of a turn.
+    /// Returns true if an event has hooks, including events that are not points of a turn.
     fn has_event(&self, event: HookEvent) -> bool {
-        HookPoint::ALL
-            .into_iter()
-            .any(|point| HookEvent::from(point) == event && self.has_point(point))
+        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has_point(point))
     }
 
-    /// Runs the hooks of an event that is no point of a turn.
+    /// Runs the hooks of an event that is not a point of a turn.
     async fn run_event(&self, _data: HookData) -> EventReport {
         EventReport::default()
     }
 }
 
-/// No hooks at all.
+/// Has no hooks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 

@@ -1,5 +1,5 @@
-//! Identifiers, and the port that mints them. Nothing in the workspace calls a random
-//! generator by itself: with [`Ids`] injected, a whole run can be compared to a snapshot.
+//! Identifiers, and the port that creates them. No other code in the workspace calls a random
+//! generator. Tests inject [`Ids`], so that a whole run can be compared with a snapshot.
 
 mod grammar;
 
@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Mints unique ids.
+/// Creates unique ids.
 pub trait Ids: Send + Sync {
-    /// A fresh id. Real ones sort by time.
+    /// Returns a new id. Those of [`RandomIds`] sort by time.
     fn next(&self) -> Uuid;
 }
 
-/// Ids that sort by time and repeat never (UUID version 7).
+/// Creates UUIDs of version 7: unique, and sorted by time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomIds;
 
@@ -26,7 +26,7 @@ impl Ids for RandomIds {
     }
 }
 
-/// Counts from one: for tests and demonstrations that must print the same ids every time.
+/// Counts from one, for tests and demonstrations that must print the same ids every time.
 #[derive(Debug, Default)]
 pub struct CountingIds(std::sync::atomic::AtomicU64);
 
@@ -47,12 +47,12 @@ macro_rules! id_type {
         pub struct $name(String);
 
         impl $name {
-            /// A fresh one.
+            /// Creates a new id.
             pub fn mint(ids: &dyn Ids) -> Self {
                 Self(ids.next().to_string())
             }
 
-            /// As text.
+            /// Returns the id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -80,26 +80,27 @@ macro_rules! id_type {
 }
 
 id_type! {
-    /// A session: a UUID or a structured name such as `agent:dev/session:main`.
+    /// The id of a session: a UUID or a structured name such as `agent:dev/session:main`.
     SessionId
 }
 id_type! {
-    /// One turn: from a user's input to the answer.
+    /// The id of a turn.
     TurnId
 }
 id_type! {
-    /// One message of the conversation.
+    /// The id of a message in a conversation.
     MessageId
 }
 id_type! {
-    /// One input somebody sent, before it is a message.
+    /// The id of an input that a client sent.
     InputId
 }
 id_type! {
-    /// One tool call, minted by us: providers repeat theirs. It is also the permission id.
+    /// Our id of a tool call, since providers repeat theirs. It is also the id of the call's
+    /// approval.
     CallId
 }
 id_type! {
-    /// One entry of the history.
+    /// The id of an entry in the history.
     EntryId
 }

@@ -1,6 +1,6 @@
-//! The journal ports: where events go. [`Journal`] is one session open for writing;
-//! [`JournalStore`] is where sessions are kept. The real ones are `robota-store`'s; those in
-//! memory here are what the ephemeral agent and tests run on.
+//! The journal ports. [`Journal`] is one session that is open for writing; [`JournalStore`] stores
+//! sessions. The persistent implementations are in `robota-store`; the ephemeral agent and tests
+//! use the ones in memory here.
 
 mod error;
 mod head;
@@ -24,27 +24,27 @@ use crate::blob::Blobs;
 use crate::event::{Cursor, Durability, Envelope};
 use crate::ids::SessionId;
 
-/// One session, open for writing. There is one writer; dropping it lets others write.
+/// One session that is open for writing. It has one writer; dropping it lets others open it.
 #[async_trait::async_trait]
 pub trait Journal: Send {
-    /// Appends events that follow on each other and on what is stored. All or none. Returns when
-    /// they are as safe as asked.
+    /// Appends events that follow each other and the stored ones, all or none. Returns when they
+    /// are as durable as requested.
     ///
     /// **Retries.** After an error the caller cannot know whether the events were stored: the
-    /// answer to a commit may have been lost. It numbers and stamps an event once, keeps the same
-    /// envelopes until the store has acknowledged them, and calls `append` again with them,
-    /// possibly followed by more. The store therefore compares events whose numbers are stored
-    /// already, byte for byte:
+    /// answer to a commit may have been lost. The caller numbers and stamps an event once, keeps
+    /// the same envelopes until the store has acknowledged them, and calls `append` again with
+    /// them, possibly followed by more. The store therefore compares events whose sequence numbers
+    /// are already stored, byte for byte:
     ///
-    /// - The same: it skips them and appends the rest. This succeeds when all of them are there.
+    /// - Equal: it skips them and appends the rest. This succeeds if all of them are stored.
     /// - Different: [`JournalError::OutOfOrder`]. Nothing is changed.
     /// - The first number is beyond the next one, for instance because a database lost events in a
-    ///   crash that it had not synced: [`JournalError::OutOfOrder`] whose `last` is the last event
-    ///   that is stored. The caller repairs the journal with one append that begins after `last`.
+    ///   crash that it had not synced: [`JournalError::OutOfOrder`] whose `last` is the last stored
+    ///   event. The caller repairs the journal with one append that begins after `last`.
     ///
     /// # Errors
-    /// [`JournalError::Lost`] when another writer has the session or it was deleted, before any
-    /// other check; [`JournalError::OutOfOrder`] when the events do not follow;
+    /// [`JournalError::Lost`] when another process took the session over or it was deleted; this is
+    /// checked first. [`JournalError::OutOfOrder`] when the events do not follow.
     /// [`JournalError::Io`] when the disk or the database failed.
     async fn append(
         &mut self,
@@ -52,34 +52,34 @@ pub trait Journal: Send {
         durability: Durability,
     ) -> Result<(), JournalError>;
 
-    /// Is cancelled when this writer lost the session: everything that runs for it must stop. A
-    /// store whose lock ends with the process never cancels it.
+    /// Returns a token that is cancelled when this process lost the session: everything that runs
+    /// for it must stop. A store whose lock ends with the process never cancels it.
     fn lost(&self) -> CancellationToken {
         CancellationToken::new()
     }
 
-    /// How the session was lost, once [`Journal::lost`] is cancelled: a
+    /// Returns how the session was lost, once [`Journal::lost`] is cancelled: a
     /// [`JournalError::Lost`]. Every later append returns it too.
     fn lost_error(&self) -> Option<JournalError> {
         None
     }
 }
 
-/// How often [`JournalStore::wait_past`] looks, unless the store has something better.
+/// How often [`JournalStore::wait_past`] polls, unless the store implements it itself.
 const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Where sessions are kept. Readers open nothing and hinder no writer.
+/// Stores sessions. Readers open nothing and do not block a writer.
 #[async_trait::async_trait]
 pub trait JournalStore: Send + Sync {
-    /// Begins a session, open for writing; it exists from its first event. Fails when there is
-    /// one of that id, or the id is no [`SessionName`](crate::ids::SessionName).
+    /// Creates a session and opens it for writing. The session exists once it has an event. Fails
+    /// if the id is taken or is not a valid [`SessionName`](crate::ids::SessionName).
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError>;
 
-    /// Opens a session for writing; the events it has are those [`JournalStore::read`] returns.
+    /// Opens an existing session for writing.
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError>;
 
-    /// The events of a session after that number, oldest first; at most `limit` of them, fewer
-    /// only at the end.
+    /// Returns the events of a session after that sequence number, oldest first; at most `limit`,
+    /// and fewer only at the end.
     async fn read(
         &self,
         session: &SessionId,
@@ -87,22 +87,19 @@ pub trait JournalStore: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError>;
 
-    /// The events with these numbers, in their order: what a snapshot refers to. Costs what is
-    /// asked for, not what the journal holds.
-    async fn read_events(
-        &self,
-        session: &SessionId,
-        seqs: &[u64],
-    ) -> Result<Vec<Envelope>, JournalError>;
+    /// Returns the events with these sequence numbers, in this order, for instance those that a
+    /// snapshot refers to. The cost depends on how many are requested, not on the journal's length.
+    async fn read_events(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError>;
 
-    /// What is known of a session without reading its journal, exact up to its last event.
+    /// Returns the summary of a session without reading its journal, exact up to the last event.
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError>;
 
-    /// The sessions there are, newest first. Reads no journals.
+    /// Lists sessions, newest first, without reading journals.
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError>;
 
-    /// Begins a session with the events of another up to and including `at`, followed by
-    /// `first`; it is safe when this returns, or does not exist. Open for writing.
+    /// Creates a session with the events of another up to and including `at`, followed by `first`,
+    /// and opens it for writing. When this returns, the session is synced; if it fails, the session
+    /// does not exist.
     async fn fork(
         &self,
         parent: &SessionId,
@@ -111,22 +108,22 @@ pub trait JournalStore: Send + Sync {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError>;
 
-    /// Deletes a session and the blobs only it refers to; says whether there was one.
+    /// Deletes a session and the blobs that only it refers to; returns whether it existed.
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError>;
 
-    /// How much room a session takes, in bytes: its journal and what only it refers to, as far as
-    /// the store can tell cheaply.
+    /// Returns the size of a session in bytes: its journal and what only it refers to, as far as
+    /// the store can determine it cheaply.
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         let events = self.read(session, 0, usize::MAX).await?;
         Ok(events.iter().map(|event| event.to_line().len() as u64 + 1).sum())
     }
 
-    /// Returns when the session has events after that number, or may have: a caller reads, and
-    /// waits again when there is nothing new. This is how to follow a session that another
-    /// process writes to.
+    /// Returns when the session has, or may have, events after that sequence number. The caller
+    /// reads, and waits again if there is nothing new. Used to follow a session that another
+    /// process writes.
     ///
     /// # Errors
-    /// [`JournalError::NotFound`] when there is no such session, or it is deleted meanwhile.
+    /// [`JournalError::NotFound`] if the session does not exist, or is deleted meanwhile.
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         while self.head(session).await?.last.seq <= seq {
             tokio::time::sleep(POLL).await;
@@ -134,11 +131,11 @@ pub trait JournalStore: Send + Sync {
         Ok(())
     }
 
-    /// The blobs of a session.
+    /// Returns the blobs of a session.
     fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs>;
 }
 
-/// All events of a session after that number, oldest first.
+/// Returns all events of a session after that sequence number, oldest first.
 ///
 /// # Errors
 /// When the store cannot be read.

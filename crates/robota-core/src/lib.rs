@@ -1,37 +1,38 @@
-//! The core of Robota: the vocabulary, the rules of a turn, and every port. No I/O.
+//! The core of Robota: its data types, the rules of a turn, and every port. It does no I/O.
 //!
-//! Three promises start here: nothing acknowledged is ever lost, nothing runs that was not
-//! allowed, and it costs almost nothing to run.
+//! Three promises start here: no acknowledged event is lost, no tool call runs that the gate did
+//! not allow, and the runtime itself costs little.
 //!
-//! **The journal is the session.** Every fact is one [`event::Event`], appended before it is
-//! shown to anyone. [`state::State`] is a fold over the events; the same fold is used live, at
-//! resume, in replay and in tests. What others want to see ([`project`]) is made from events.
+//! **The journal is the session.** Every fact is one [`event::Event`]. It is appended before any
+//! observer receives it. [`state::State`] is a fold over the events; the live session, a resume, a
+//! replay and the tests all use that one fold. Other representations ([`project`]) are computed
+//! from events.
 //!
-//! **The machine decides, the driver acts.** [`turn::Turn`] is plain data and pure: it takes what
-//! happened and returns what is to be done. [`driver::Drive`] does it, against the ports:
+//! **The machine decides, the driver acts.** [`turn::Turn`] is plain data and pure: it takes an
+//! input and returns the effects to perform. [`driver::Drive`] performs them through the ports:
 //!
-//! | port | for |
+//! | port | purpose |
 //! |---|---|
-//! | [`provider::Provider`] | a model's service; streaming first |
-//! | [`tool::Tool`] | something a model can call |
-//! | [`gate::Gate`] | judges every call; there is no driver without one |
-//! | [`approve::Approver`] | answers when the gate wants a call approved |
-//! | [`hook::Hooks`] | the user's own code at points of a turn |
+//! | [`provider::Provider`] | calls a model service and streams its answer |
+//! | [`tool::Tool`] | a function that a model can call |
+//! | [`gate::Gate`] | judges every tool call; the driver cannot be built without one |
+//! | [`approve::Approver`] | gets a user's decision on a call with verdict ask |
+//! | [`hook::Hooks`] | runs user code at fixed points of a turn |
 //! | [`compact::Compactor`] | summarises a conversation that grows too long |
-//! | [`journal::Journal`], [`journal::JournalStore`] | where events go |
-//! | [`blob::Blobs`] | where large things go |
-//! | [`checkpoint::Checkpoints`] | gets every file before a tool changes it |
-//! | [`sandbox::Sandbox`] | where tools work: files and commands within boundaries |
+//! | [`journal::Journal`], [`journal::JournalStore`] | append events, store sessions |
+//! | [`blob::Blobs`] | stores large content by hash |
+//! | [`checkpoint::Checkpoints`] | stores the content of a file before a tool changes it |
+//! | [`sandbox::Sandbox`] | gives tools files and commands within restrictions |
 //! | [`paths::Paths`] | resolves paths, for crates that do no I/O |
-//! | [`clock::Clock`], [`ids::Ids`] | time and chance, given and never taken |
+//! | [`clock::Clock`], [`ids::Ids`] | time and ids; the core never reads the system's itself |
 //!
-//! This crate opens no file, socket or process, reads no environment, prints nothing, and knows
-//! no vendor's name. Crates that need one of these are above it.
+//! This crate opens no file, socket or process, reads no environment variable, prints nothing, and
+//! contains no vendor's name. Crates that do any of this depend on it.
 //!
 //! # A whole run
 //!
-//! [`agent::Agent`] is the shortest way in: a driver on a journal in memory. Here the model is
-//! played from a script (feature `scripted`).
+//! [`agent::Agent`] is the shortest way to run a turn: a driver on a journal in memory. In this
+//! example the model is a script (feature `scripted`).
 //!
 //! ```
 //! # #[cfg(feature = "scripted")]
@@ -48,7 +49,7 @@
 //! let report = agent.run("Hi").await;
 //! assert_eq!((report.end, report.text.as_str()), (TurnEnd::Complete, "Hello!"));
 //!
-//! // What the agent knows is what its journal says.
+//! // The agent's state is the fold of its journal.
 //! let journal = agent.events();
 //! let state = State::fold(journal.iter().map(AsRef::as_ref)).unwrap();
 //! assert_eq!(&state, agent.state());

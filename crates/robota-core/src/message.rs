@@ -1,7 +1,7 @@
-//! Messages: what a conversation is made of (CORE-01).
+//! Messages: the parts of a conversation (CORE-01).
 //!
-//! A [`Message`] has an id, a role and content blocks. It survives serde without loss: fields
-//! and block types this version does not know are kept and written back.
+//! A [`Message`] has an id, a role and content blocks. Serialising it loses nothing: fields and
+//! block types that this version does not know are preserved and written back.
 
 mod block;
 
@@ -14,56 +14,56 @@ pub use block::{
     BlobRef, Block, Image, Opaque, ResultBlock, Text, Thinking, ToolInput, ToolResult, ToolUse,
 };
 
-pub(crate) use block::given;
+pub(crate) use block::deserialize_some;
 
 use crate::ids::{Ids, MessageId};
 use crate::usage::Usage;
 
-/// What the model is told after an answer that its user cut short.
+/// The note that is added to an answer that the user interrupted, for the model to read.
 pub const INTERRUPTED_BY_USER: &str = "[This response was interrupted by the user]";
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person, or whoever acts for them.
+    /// The user, or a program that acts for the user.
     User,
     /// The model.
     Assistant,
-    /// Instructions.
+    /// Instructions from the program.
     System,
-    /// Results of tool calls.
+    /// The results of tool calls.
     Tool,
 }
 
-/// Why something ended before its time.
+/// What ended a turn, an answer or an input early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The user said stop.
+    /// The user interrupted it.
     User,
     /// The process is shutting down.
     Shutdown,
-    /// The process died.
+    /// The process crashed.
     Crash,
-    /// The model's service failed.
+    /// The model service failed.
     Provider,
     /// The journal could not be written.
     Store,
 }
 
-/// Whether a message is whole.
+/// Whether a message is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MessageState {
-    /// Whole.
+    /// The message is complete.
     #[default]
     Complete,
-    /// Cut short. Only an assistant message can be.
+    /// The message was interrupted. Only an assistant message can be.
     Interrupted(Cause),
 }
 
-/// One message. Its state cannot be set from outside: only [`Message::assistant`] can make an
-/// interrupted one.
+/// One message. Role and state are set by the constructors: only [`Message::assistant`] can create
+/// an interrupted message.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(try_from = "Wire")]
 #[schemars(with = "Wire", description = "One message.")]
@@ -72,13 +72,13 @@ pub struct Message {
     pub id: MessageId,
     role: Role,
     state: MessageState,
-    /// What it says.
+    /// The content blocks.
     pub content: Vec<Block>,
-    /// Scalars about it, for people and tools; never sent to a model.
+    /// Scalar values for users and tools; never sent to a model.
     pub metadata: Map<String, Value>,
-    /// What the model's service says it cost, for an assistant message.
+    /// The tokens of the model call that produced an assistant message; `None` if not reported.
     pub usage: Option<Usage>,
-    /// Fields this version does not know.
+    /// Fields that this version does not know.
     pub extra: Map<String, Value>,
 }
 
@@ -95,22 +95,22 @@ impl Message {
         }
     }
 
-    /// A user's message.
+    /// Creates a user message.
     pub fn user(ids: &dyn Ids, content: impl Into<Content>) -> Self {
         Self::new(ids, Role::User, content.into().0)
     }
 
-    /// Instructions.
+    /// Creates a system message.
     pub fn system(ids: &dyn Ids, content: impl Into<Content>) -> Self {
         Self::new(ids, Role::System, content.into().0)
     }
 
-    /// An answer.
+    /// Creates an answer of the model.
     pub fn assistant(ids: &dyn Ids, content: impl Into<Content>, state: MessageState) -> Self {
         Self { state, ..Self::new(ids, Role::Assistant, content.into().0) }
     }
 
-    /// Results of tool calls. The journal gives the id: results of one answer share it.
+    /// Creates a message with tool results. The id is given: the results of one answer share it.
     #[must_use]
     pub fn tool(id: MessageId, results: Vec<ToolResult>) -> Self {
         Self {
@@ -124,33 +124,33 @@ impl Message {
         }
     }
 
-    /// The same message with one more metadata entry.
+    /// Adds one metadata entry.
     #[must_use]
     pub fn with_metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// The same message with its usage.
+    /// Sets the usage.
     #[must_use]
     pub fn with_usage(mut self, usage: Option<Usage>) -> Self {
         self.usage = usage;
         self
     }
 
-    /// Who speaks.
+    /// Returns the author.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Whether it is whole.
+    /// Returns whether the message is complete.
     #[must_use]
     pub fn state(&self) -> MessageState {
         self.state
     }
 
-    /// All its text, blocks joined as they are.
+    /// Returns the text of all text blocks, joined without a separator.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -162,7 +162,7 @@ impl Message {
         text
     }
 
-    /// The tool calls it asks for, in order.
+    /// Iterates over the tool calls that the message asks for, in order.
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolUse(tool_use) => Some(tool_use),
@@ -170,7 +170,7 @@ impl Message {
         })
     }
 
-    /// The tool results it carries, in order.
+    /// Iterates over the tool results in the message, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolResult(result) => Some(result),
@@ -178,8 +178,8 @@ impl Message {
         })
     }
 
-    /// What a model is told about how this message ended: the words of the contract when the
-    /// user stopped it, the plain cause otherwise, nothing when it is whole.
+    /// Returns the note for the model about how this message was interrupted, or `None` if it is
+    /// complete.
     #[must_use]
     pub fn interruption_note(&self) -> Option<&'static str> {
         match self.state {
@@ -194,14 +194,15 @@ impl Message {
         }
     }
 
-    /// As a model should see it: an interrupted answer carries a note saying so.
+    /// Returns the message as a model should see it: an interrupted answer with a note that says
+    /// so.
     #[must_use]
     pub fn for_api(&self) -> std::borrow::Cow<'_, Self> {
         let Some(note) = self.interruption_note() else {
             return std::borrow::Cow::Borrowed(self);
         };
         let mut annotated = self.clone();
-        // Before the tool calls: what follows a tool call must be its result.
+        // Before the tool calls: providers require that a tool call is followed by its result.
         let last_text = annotated.content.iter_mut().rev().find_map(|block| match block {
             Block::Text(text) => Some(text),
             _ => None,
@@ -224,7 +225,7 @@ impl Message {
     }
 }
 
-/// Content from whatever is at hand: a string is one text block.
+/// Content blocks, created from a string (one text block) or from a list of blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Content(pub Vec<Block>);
 
@@ -246,41 +247,41 @@ impl From<Vec<Block>> for Content {
     }
 }
 
-/// How a message is read.
+/// The serialised form of a message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Message")]
 struct Wire {
     /// Unique in its session.
     id: MessageId,
-    /// Who speaks.
+    /// The author of the message.
     role: Role,
-    /// Whether it is whole; it is when this is absent.
+    /// Whether the message is complete; absent if it is.
     #[serde(default)]
     state: WireState,
-    /// What cut it short.
+    /// What interrupted the message; absent if it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     interrupted_by: Option<Cause>,
-    /// What it says.
+    /// The content blocks.
     content: Vec<Block>,
-    /// Scalars about it, for people and tools; never sent to a model.
+    /// Scalar values for users and tools; never sent to a model.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     metadata: Map<String, Value>,
-    /// What the model's service says it cost, for an assistant message.
+    /// The tokens of the model call that produced the message; absent if not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     #[serde(flatten)]
     extra: Map<String, Value>,
 }
 
-/// Whether a message is whole.
+/// Whether a message is complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageState")]
 enum WireState {
-    /// Whole.
+    /// The message is complete.
     #[default]
     Complete,
-    /// Cut short. Only an assistant message can be.
+    /// The message was interrupted. Only an assistant message can be.
     Interrupted,
 }
 

@@ -1,17 +1,17 @@
-//! The words of permission: what kind of thing a call does, which mode the user chose, and
-//! what was decided. The rules that lead from one to the other are `robota-policy`'s; the
-//! simplest rule, mode × class, is [`Mode::verdict`].
+//! The types of permission decisions: the class of a call, the user's mode, and the verdict. The
+//! rules that lead from a call to a verdict are in `robota-policy`; the simplest rule, mode ×
+//! class, is [`Mode::verdict`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What one tool call does to the world. It belongs to the *call*, not to the tool: `ls` and
-/// `rm` are both Bash.
+/// What one tool call can do. It is a property of the *call*, not of the tool: `ls` and `rm` are
+/// both calls of Bash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// Only looks, and only inside the workspace: may run in parallel and before the
-    /// response has ended.
+    /// Reads only, and only inside the workspace. May run in parallel and before the answer has
+    /// ended.
     Inspect,
     /// Changes files.
     Modify,
@@ -19,22 +19,22 @@ pub enum Class {
     Execute,
 }
 
-/// How much the user lets the agent do without asking.
+/// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Mode {
-    /// Look, change nothing.
+    /// Read only.
     Plan,
-    /// Look freely, ask before anything else.
+    /// Read without asking, ask before anything else.
     #[default]
     Default,
-    /// Edits are free, commands ask.
+    /// Read and edit without asking, ask before commands.
     AcceptEdits,
-    /// Everything is free (deny rules, ask rules and critical removals still hold).
+    /// Everything without asking. Deny rules, ask rules and critical removals still apply.
     BypassPermissions,
 }
 
-/// Friendly names for three of the modes.
+/// Simple names for three of the modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustLevel {
@@ -42,31 +42,31 @@ pub enum TrustLevel {
     Safe,
     /// Default mode.
     Moderate,
-    /// Edits are accepted.
+    /// The mode that accepts edits.
     Full,
 }
 
-/// What is decided about a call. Ordered from loosest to strictest, so that the strictest of
-/// several is their maximum.
+/// The decision about a call. Ordered from least to most strict, so that the strictest of several
+/// is their maximum.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// Somebody must be asked; with nobody to ask it is a denial.
+    /// The call needs approval. Without an approver it is denied.
     Ask,
-    /// It does not run.
+    /// The call does not run.
     Deny,
 }
 
 impl Mode {
-    /// All modes, in the order a user cycles through them.
+    /// All modes, in the order in which a user switches through them.
     pub const ALL: [Self; 4] =
         [Self::Plan, Self::Default, Self::AcceptEdits, Self::BypassPermissions];
 
-    /// What this mode says about a call of that class when no rule says anything.
+    /// Returns the verdict of this mode for a call of that class if no rule applies.
     ///
     /// ```
     /// use robota_core::permission::{Class, Mode, Verdict};
@@ -84,7 +84,7 @@ impl Mode {
         }
     }
 
-    /// The name used in settings and on the command line.
+    /// Returns the name that is used in settings and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ impl std::str::FromStr for Mode {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|mode| mode.name()).collect();
-            format!("unknown permission mode `{text}`; one of {}", names.join(", "))
+            format!("unknown permission mode `{text}`; use one of {}", names.join(", "))
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Projections: the events in other words, for those who ask in other words. Each is a fold
-//! over the journal, made at the edge; none is stored.
+//! Projections: other representations of the events. Each is a fold over the journal that is
+//! computed on request; none is stored.
 
 mod history;
 mod replay;

@@ -1,8 +1,8 @@
-//! The provider contract (CORE-04): one trait, streaming first.
+//! The provider contract (CORE-04): one trait, which always streams.
 //!
 //! A stream is an ordered sequence of [`Delta`]s that ends with exactly one [`Delta::End`] or
-//! with an error. A stream that just stops is truncated, never a success. A tool call arrives
-//! whole, as one [`Delta::Block`], with arguments that are JSON or declared unreadable.
+//! with an error. A stream that ends without either is truncated and counts as failed. A tool call
+//! arrives complete, as one [`Delta::Block`], with arguments that are JSON or marked as unparsed.
 
 mod ask;
 mod capabilities;
@@ -24,7 +24,7 @@ pub use capabilities::{Capabilities, NativeWeb, NativeWebTool, WebSupport, check
 pub use config::ProviderConfig;
 pub use error::{FailureReason, ProviderError};
 pub use left_out::LeftOut;
-pub use payload::{NativePayload, PayloadKind, PayloadTap};
+pub use payload::{NativePayload, PayloadKind, PayloadSink};
 pub use request::{ModelRequest, View};
 pub use retry::RetryPolicy;
 
@@ -32,27 +32,27 @@ use crate::call::CallContext;
 use crate::message::Block;
 use crate::usage::Usage;
 
-/// A model's service.
+/// A model service.
 #[async_trait::async_trait]
 pub trait Provider: Send + Sync {
-    /// What it calls itself in events and errors. Nobody may decide anything by it.
+    /// Returns the name for events and errors. Code must not base decisions on it.
     fn name(&self) -> &str;
 
-    /// What it can do.
+    /// Returns what the service can do.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// Switches native web tools on or off for this instance, where there are any.
+    /// Enables or disables native web tools for this instance.
     ///
     /// # Errors
-    /// When it has none of those asked for.
+    /// When the service does not have a requested tool.
     fn configure_native_web(&self, web: NativeWeb) -> Result<(), ProviderError> {
         check_native_web(&self.capabilities(), web)
     }
 
-    /// Calls the model. The future resolves when the service has begun to answer; dropping the
-    /// stream ends the call.
+    /// Calls the model. The future resolves when the service begins to answer. Dropping the stream
+    /// ends the call.
     async fn stream(
         &self,
         request: ModelRequest,
@@ -60,34 +60,34 @@ pub trait Provider: Send + Sync {
     ) -> Result<DeltaStream, ProviderError>;
 }
 
-/// What a provider streams.
+/// The stream of an answer.
 pub type DeltaStream = Pin<Box<dyn Stream<Item = Result<Delta, ProviderError>> + Send>>;
 
 /// One piece of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Delta {
-    /// Words.
+    /// A piece of text.
     Text(String),
-    /// Reasoning.
+    /// A piece of reasoning.
     Thinking(String),
-    /// A piece of a tool call's arguments, for watchers: the call follows whole.
+    /// A piece of a tool call's arguments, for display only: the complete call follows as a block.
     ToolInput {
-        /// Which call of the answer, from zero.
+        /// The position of the call in the answer, from 0.
         index: u32,
-        /// The tool, once known.
+        /// The tool's name; `None` if this piece does not include it.
         name: Option<String>,
-        /// A piece of JSON.
+        /// A piece of the JSON text.
         json: String,
     },
-    /// A finished block. Words and reasoning streamed before it belong before it; a thinking
-    /// block replaces the reasoning that streamed. The `call` of a tool use is ignored: the
-    /// turn mints it.
+    /// A complete block. It comes after the text and reasoning streamed before it. A thinking block
+    /// replaces the streamed reasoning. The `call` of a tool use is ignored: the turn creates the
+    /// id.
     Block(Block),
-    /// What the call cost so far. The last one counts.
+    /// The tokens of the call so far. The last one counts.
     Usage(Usage),
-    /// What of the conversation this request could not carry, all of it, whenever there is any.
+    /// Everything that the request omits of the conversation; sent only if it omits something.
     LeftOut(LeftOut),
-    /// Bytes arrived that say nothing: the idle timer is re-armed.
+    /// Bytes without content arrived, for instance a keep-alive. It restarts the idle timer.
     Activity,
     /// The answer is complete.
     End(StopReason),
@@ -97,18 +97,18 @@ pub enum Delta {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It is done.
+    /// The answer is complete.
     EndTurn,
-    /// It waits for tools.
+    /// The model waits for the results of its tool calls.
     ToolUse,
-    /// It ran out of room for its answer.
+    /// The answer reached the maximum number of output tokens.
     MaxTokens,
-    /// It met a stop sequence.
+    /// The answer reached a stop sequence.
     StopSequence,
-    /// It would not answer.
+    /// The model refused to answer.
     Refusal,
-    /// The service paused a long turn; calling again goes on.
+    /// The service paused a long answer; another call continues it.
     Pause,
-    /// Anything else, in the provider's word.
+    /// Any other reason, as the provider names it.
     Other(String),
 }

@@ -1,9 +1,9 @@
-//! Secrets are taken out once: before an event exists and before a model sees it. So what is on
-//! disk and what is in memory never differ, and no later reader has to think of it.
+//! Removes secrets before an event is created and before a model sees the text. So the stored
+//! data and the data in memory are the same, and later readers need not redact.
 //!
-//! By *name* in structured payloads (`apiKey`, `authorization`, …) and by *value* in whatever
-//! tools, hooks and services say: the keys the program resolved, and variables that are named
-//! like secrets. What people and models wrote is never altered.
+//! Secrets are removed by *name* in structured payloads (`apiKey`, `authorization`, …), and by
+//! *value* in everything that tools, hooks and services return: the keys that the program resolved,
+//! and environment variables with secret names. What users and models wrote is never changed.
 //!
 //! ```
 //! use robota_core::env_ref::Secret;
@@ -25,62 +25,62 @@ use crate::error::ErrorData;
 use crate::message::ResultBlock;
 use crate::tool::ToolOutcome;
 
-/// What stands in a secret's place.
+/// The text that replaces a secret.
 pub const REDACTED: &str = "[REDACTED]";
 
-/// Shorter values are words, not secrets: taking them out would garble everything.
-const SHORTEST: usize = 8;
+/// Shorter values are ignored: they occur as ordinary words, and removing those would garble text.
+const MIN_SECRET_CHARS: usize = 8;
 
-/// Knows the secrets of a session and takes them out. Cloning is cheap.
+/// Removes the secrets of a session. Cloning is cheap.
 #[derive(Clone, Default)]
-pub struct Redactor(Option<Arc<Known>>);
+pub struct Redactor(Option<Arc<SecretFinder>>);
 
-struct Known {
-    finder: Regex,
+struct SecretFinder {
+    regex: Regex,
     secrets: Vec<String>,
 }
 
 impl Redactor {
-    /// Takes these values out, wherever they stand; those shorter than eight characters stay.
+    /// Removes these values wherever they occur, except those shorter than eight characters.
     pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
-        let mut known: Vec<String> = Vec::new();
+        let mut values: Vec<String> = Vec::new();
         for secret in secrets {
             let value = secret.expose().trim();
-            if value.chars().count() >= SHORTEST {
-                // As text shows it, and as JSON and shells quote it.
+            if value.chars().count() >= MIN_SECRET_CHARS {
+                // Both forms occur: verbatim, and escaped as in JSON.
                 let quoted = serde_json::to_string(value).unwrap_or_default();
                 let quoted = quoted.trim_matches('"');
                 if quoted != value {
-                    known.push(quoted.to_owned());
+                    values.push(quoted.to_owned());
                 }
-                known.push(value.to_owned());
+                values.push(value.to_owned());
             }
         }
-        // Where one is the beginning of another, the longer one goes first.
-        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        known.dedup();
-        let pattern = known.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
-        let finder = Regex::new(&pattern.join("|")).ok().filter(|_| !known.is_empty());
-        Self(finder.map(|finder| Arc::new(Known { finder, secrets: known })))
+        // The regex takes the first alternative that matches, so longer values come first.
+        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.dedup();
+        let pattern = values.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
+        let regex = Regex::new(&pattern.join("|")).ok().filter(|_| !values.is_empty());
+        Self(regex.map(|regex| Arc::new(SecretFinder { regex, secrets: values })))
     }
 
-    /// The text without the secrets.
+    /// Returns the text without the secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.0 {
-            Some(known) => known.finder.replace_all(text, REDACTED),
+            Some(finder) => finder.regex.replace_all(text, REDACTED),
             None => Cow::Borrowed(text),
         }
     }
 
-    /// The text without the secrets, in place.
+    /// Removes the secrets from the text.
     pub fn clean(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.text(text) {
             *text = clean;
         }
     }
 
-    /// Takes the secrets out of a structured payload: by name of the key and by value.
+    /// Removes the secrets from a structured payload, by name of the key and by value.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.clean(text),
@@ -90,7 +90,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of an object's fields.
+    /// Removes the secrets from the fields of an object.
     pub fn fields(&self, fields: &mut Map<String, Value>) {
         for (name, field) in fields.iter_mut() {
             if is_secret_name(name) && !field.is_null() {
@@ -101,7 +101,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of a failure's words.
+    /// Removes the secrets from the message and the hint of a failure.
     pub fn error(&self, error: &mut ErrorData) {
         self.clean(&mut error.message);
         if let Some(hint) = &mut error.hint {
@@ -109,7 +109,7 @@ impl Redactor {
         }
     }
 
-    /// Takes the secrets out of what a tool or a hook said.
+    /// Removes the secrets from an outcome.
     pub fn outcome(&self, outcome: &mut ToolOutcome) {
         for block in &mut outcome.content {
             if let ResultBlock::Text(part) = block {
@@ -119,59 +119,60 @@ impl Redactor {
         self.fields(&mut outcome.metadata);
     }
 
-    /// Takes the secrets out of output that comes in pieces.
+    /// Creates a redactor for output that arrives in pieces.
     #[must_use]
     pub fn stream(&self) -> RedactedStream {
-        RedactedStream { redactor: self.clone(), held: String::new() }
+        RedactedStream { redactor: self.clone(), pending: String::new() }
     }
 
-    /// Where at the end of the text a secret may have begun.
-    fn begun(&self, text: &str) -> usize {
-        let Some(known) = &self.0 else { return text.len() };
-        let longest = known.secrets.first().map_or(0, String::len);
+    /// Returns the position at the end of the text where a secret may begin, or the text's length.
+    fn partial_secret_start(&self, text: &str) -> usize {
+        let Some(finder) = &self.0 else { return text.len() };
+        let longest = finder.secrets.first().map_or(0, String::len);
         let from = text.len().saturating_sub(longest.saturating_sub(1));
         (from..text.len())
             .filter(|at| text.is_char_boundary(*at))
-            .find(|at| known.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
+            .find(|at| finder.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
             .unwrap_or(text.len())
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.0.as_ref().map_or(0, |known| known.secrets.len());
-        write!(f, "Redactor({known} secrets)")
+        let count = self.0.as_ref().map_or(0, |finder| finder.secrets.len());
+        write!(f, "Redactor({count} secrets)")
     }
 }
 
-/// Output that comes in pieces: a secret cut in two by them is still found.
+/// Redacts output that arrives in pieces. It also finds a secret that two pieces share.
 pub struct RedactedStream {
     redactor: Redactor,
-    held: String,
+    pending: String,
 }
 
 impl RedactedStream {
-    /// The next piece, without what may be the beginning of a secret.
+    /// Takes the next piece. Returns redacted text without a tail that may be the start of a
+    /// secret.
     pub fn push(&mut self, text: &str) -> String {
-        self.held.push_str(text);
-        let Some(known) = &self.redactor.0 else { return std::mem::take(&mut self.held) };
-        let mut hold = self.redactor.begun(&self.held);
-        let mut found = known.finder.find_iter(&self.held);
+        self.pending.push_str(text);
+        let Some(finder) = &self.redactor.0 else { return std::mem::take(&mut self.pending) };
+        let mut hold = self.redactor.partial_secret_start(&self.pending);
+        let mut found = finder.regex.find_iter(&self.pending);
         if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
             hold = cut.end();
         }
-        let tail = self.held.split_off(hold);
-        let whole = std::mem::replace(&mut self.held, tail);
+        let tail = self.pending.split_off(hold);
+        let whole = std::mem::replace(&mut self.pending, tail);
         self.redactor.text(&whole).into_owned()
     }
 
-    /// What was held back at the end.
+    /// Returns the text that was held back.
     pub fn finish(&mut self) -> String {
-        self.redactor.text(&std::mem::take(&mut self.held)).into_owned()
+        self.redactor.text(&std::mem::take(&mut self.pending)).into_owned()
     }
 }
 
-/// Whether a field of this name holds a secret, in whatever style it is written.
+/// Returns true if a field of this name contains a secret, in any case or separator style.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     const NAMES: [&str; 13] = [
@@ -194,7 +195,7 @@ pub fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&plain.as_str())
 }
 
-/// Whether a variable of this name holds a secret.
+/// Returns true if an environment variable of this name contains a secret.
 #[must_use]
 pub fn is_secret_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();

@@ -1,5 +1,5 @@
-//! From a stored journal to its state, at the cost of its tail: the newest snapshot, the events
-//! it refers to, and what came after. What cannot be had that way is folded from the beginning.
+//! Computes the state of a stored journal from the newest snapshot, the events that it refers to,
+//! and the events after it. If that is not possible, all events are folded.
 
 use std::collections::HashMap;
 
@@ -7,18 +7,18 @@ use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
 use crate::journal::{JournalError, JournalStore};
-use crate::state::{FoldError, Listed, Listing, Needed, REDUCER, State};
+use crate::state::{FoldError, REDUCER, SnapshotEvents, SnapshotLink, State, ViewListing};
 
-/// How many events are read at once: bounded memory for any length of journal.
+/// How many events are read at once. It limits the memory that a long journal takes.
 const PAGE: usize = 4096;
 
-/// A session that cannot be resumed.
+/// Why a session cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResumeError {
-    /// Its journal cannot be read.
+    /// The journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Its journal has a gap.
+    /// The journal has a gap.
     #[error(transparent)]
     Fold(#[from] FoldError),
 }
@@ -46,7 +46,7 @@ impl Diagnose for ResumeError {
     }
 }
 
-/// What the events of a session come to.
+/// Computes the state of a session.
 ///
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
@@ -56,10 +56,10 @@ pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State
         Some(seq) => from_snapshot(store, session, seq).await?,
         None => None,
     };
-    fold_on(store, session, state.unwrap_or_default()).await
+    fold_rest(store, session, state.unwrap_or_default()).await
 }
 
-/// What all events of a session come to, snapshots ignored: to check the others by.
+/// Computes the state of a session from all events, without snapshots, to verify [`load`].
 ///
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
@@ -67,10 +67,10 @@ pub async fn load_whole(
     store: &dyn JournalStore,
     session: &SessionId,
 ) -> Result<State, ResumeError> {
-    fold_on(store, session, State::default()).await
+    fold_rest(store, session, State::default()).await
 }
 
-async fn fold_on(
+async fn fold_rest(
     store: &dyn JournalStore,
     session: &SessionId,
     mut state: State,
@@ -87,7 +87,7 @@ async fn fold_on(
     }
 }
 
-/// The state at a snapshot; none when it is of another version or does not fit its journal.
+/// Computes the state at a snapshot; `None` if it has another version or contradicts the journal.
 async fn from_snapshot(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -96,31 +96,36 @@ async fn from_snapshot(
     let Some((envelope, snapshot)) = snapshot_at(store, session, seq).await? else {
         return Ok(None);
     };
-    let mut needed = Needed::default();
-    let Some(view) = chain(store, session, &snapshot.view, seq).await? else { return Ok(None) };
+    let mut needed = SnapshotEvents::default();
+    let Some(view) = view_listing(store, session, &snapshot.view, seq).await? else {
+        return Ok(None);
+    };
     needed.view = view;
     if let Some(before) = &snapshot.before {
-        let Some(view) = chain(store, session, &before.view, seq).await? else { return Ok(None) };
+        let Some(view) = view_listing(store, session, &before.view, seq).await? else {
+            return Ok(None);
+        };
         needed.before = view;
     }
 
-    let mut wanted: Vec<u64> =
+    let mut seqs: Vec<u64> =
         needed.view.events.iter().chain(&needed.before.events).copied().collect();
-    wanted.push(snapshot.created);
-    wanted.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
-    wanted.extend(&snapshot.inputs);
-    wanted.sort_unstable();
-    wanted.dedup();
-    let mut found: HashMap<u64, Event> = match store.read_events(session, &wanted).await {
+    seqs.push(snapshot.created);
+    seqs.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
+    seqs.extend(&snapshot.inputs);
+    seqs.sort_unstable();
+    seqs.dedup();
+    let mut events: HashMap<u64, Event> = match store.read_events(session, &seqs).await {
         Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    // Each event is used once, unless the conversation before the last summary shares it.
+    // Each event is used once and can be moved out, unless the view before the last compaction
+    // shares it.
     let shared = !needed.before.events.is_empty();
     let mut take = |seq: u64| match shared {
-        true => found.get(&seq).cloned(),
-        false => found.remove(&seq),
+        true => events.get(&seq).cloned(),
+        false => events.remove(&seq),
     };
     match State::restore(&envelope, &snapshot, &needed, &mut take) {
         Ok(state) => Ok(Some(state)),
@@ -131,16 +136,16 @@ async fn from_snapshot(
     }
 }
 
-/// All events of a conversation, those of the snapshots it builds on first.
-async fn chain(
+/// Returns all events of a view, beginning with those of the snapshots whose lists it continues.
+async fn view_listing(
     store: &dyn JournalStore,
     session: &SessionId,
     refs: &ViewRefs,
     mut at: u64,
-) -> Result<Option<Listing>, ResumeError> {
+) -> Result<Option<ViewListing>, ResumeError> {
     let mut links = Vec::new();
     let mut base = refs.base;
-    // Each builds on an older one, so this ends.
+    // Each snapshot continues an older one, so the loop ends.
     while let Some(seq) = base {
         if seq >= at {
             return Ok(None);
@@ -149,10 +154,10 @@ async fn chain(
         (base, at) = (older.view.base, seq);
         links.push((seq, older.view.events));
     }
-    let mut listing = Listing::default();
+    let mut listing = ViewListing::default();
     for (snapshot, events) in links.into_iter().rev() {
         listing.events.extend(events);
-        listing.links.push(Listed { snapshot, sources: listing.events.len() });
+        listing.links.push(SnapshotLink { snapshot, sources: listing.events.len() });
     }
     listing.events.extend(&refs.events);
     Ok(Some(listing))

@@ -1,5 +1,5 @@
-//! A provider that plays a script instead of calling a model: for tests, demonstrations and
-//! trying things out offline. `docs/scripted.md` describes the YAML form.
+//! A provider that plays a script instead of calling a model, for tests, demonstrations and offline
+//! use. `docs/scripted.md` describes the YAML form.
 //!
 //! A [`Script`] is a list of [`Answer`]s, one per model call; an answer is a list of [`Step`]s.
 //!
@@ -16,7 +16,7 @@
 //! assert_eq!(from_yaml, in_code);
 //!
 //! let provider = ScriptedProvider::new(in_code);
-//! assert!(provider.requests().is_empty(), "nobody has called it yet");
+//! assert!(provider.requests().is_empty(), "it has not been called yet");
 //! # Ok::<(), robota_core::scripted::ScriptError>(())
 //! ```
 
@@ -41,14 +41,14 @@ pub use yaml::MAX_SCRIPT_BYTES;
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::provider::{
-    DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadTap, Provider, ProviderError,
+    DeltaStream, ModelRequest, NativePayload, PayloadKind, PayloadSink, Provider, ProviderError,
 };
 
-/// What payloads of this provider call their interface.
+/// The API name in the payloads of this provider.
 pub const API_SURFACE: &str = "scripted";
 
-/// Plays a script. Clones play the same one: there is one place in it, and each call, whoever
-/// makes it, takes the next answer.
+/// Plays a script. Clones share the position in the script: each call, from any clone, takes the
+/// next answer.
 #[derive(Debug, Clone)]
 pub struct ScriptedProvider {
     inner: Arc<Inner>,
@@ -64,13 +64,13 @@ struct Inner {
 }
 
 impl ScriptedProvider {
-    /// A provider that plays this script from its beginning.
+    /// Creates a provider that plays this script from its beginning.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self::named("scripted", script)
     }
 
-    /// The same under another name, for tests with several providers.
+    /// Creates a provider with another name, for tests with several providers.
     pub fn named(name: impl Into<String>, script: Script) -> Self {
         let repeat = script.is_looped();
         let answers = script.into_answers().into_iter().map(Arc::new).collect();
@@ -85,24 +85,25 @@ impl ScriptedProvider {
         }
     }
 
-    /// Every request so far, in the order of the calls, refused ones included.
+    /// Returns all requests so far, in the order of the calls, including refused ones.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.received().clone()
     }
 
-    /// How many answers of the script nobody has asked for; a looped script never runs out.
+    /// Returns how many answers were not requested yet; 0 for a looped script after its last
+    /// answer.
     #[must_use]
     pub fn unplayed(&self) -> usize {
         self.inner.answers.len().saturating_sub(self.received().len())
     }
 
-    /// Opens a gate: every stall at it is over, now and from now on.
+    /// Opens a gate: every stall at it ends, now and in later answers.
     pub fn release(&self, gate: &str) {
         self.inner.gates.release(gate);
     }
 
-    /// Waits until a call has come to that gate.
+    /// Waits until a call has reached that gate.
     pub async fn reached(&self, gate: &str) {
         self.inner.gates.reached(gate).await;
     }
@@ -111,7 +112,8 @@ impl ScriptedProvider {
         self.inner.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the request and finds its answer, in one step: two calls never get the same one.
+    /// Records the request and takes its answer, under one lock: two calls never get the same
+    /// answer.
     fn take_answer(&self, request: &ModelRequest) -> Result<(usize, Arc<Answer>), ProviderError> {
         let mut received = self.received();
         let call = received.len();
@@ -137,12 +139,12 @@ impl Provider for ScriptedProvider {
         request: ModelRequest,
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
-        let tap = context.payloads;
-        if tap.is_wanted() {
-            // A request is plain data; if it could not be written, saying so beats failing.
+        let payloads = context.payloads;
+        if payloads.is_enabled() {
+            // A request is plain data. If it could not be serialised, the payload says so.
             let payload = serde_json::to_value(&request)
                 .unwrap_or_else(|error| json!({ "unserialisable": error.to_string() }));
-            report(&tap, PayloadKind::Request, payload);
+            report(&payloads, PayloadKind::Request, payload);
         }
         let taken = self.take_answer(&request).and_then(|(at, answer)| {
             answer.expect.check(&request).map_err(|what| unexpected(at, &what))?;
@@ -150,25 +152,25 @@ impl Provider for ScriptedProvider {
         });
         let (at, answer) = match taken {
             Ok(taken) => taken,
-            Err(error) => return Err(refuse(&tap, error)),
+            Err(error) => return Err(refuse(&payloads, error)),
         };
-        // A service that fails before it says anything refuses the call.
+        // An error before any other step means that the service refuses the call.
         if let Some(Step::Error(error)) = answer.steps.first() {
-            return Err(refuse(&tap, error.clone()));
+            return Err(refuse(&payloads, error.clone()));
         }
-        Ok(play::stream(at, answer, self.clone(), tap).boxed())
+        Ok(play::stream(at, answer, self.clone(), payloads).boxed())
     }
 }
 
-fn refuse(tap: &PayloadTap, error: ProviderError) -> ProviderError {
-    if tap.is_wanted() {
-        report(tap, PayloadKind::Response, json!({ "error": error.to_data() }));
+fn refuse(payloads: &PayloadSink, error: ProviderError) -> ProviderError {
+    if payloads.is_enabled() {
+        report(payloads, PayloadKind::Response, json!({ "error": error.to_data() }));
     }
     error
 }
 
-fn report(tap: &PayloadTap, kind: PayloadKind, payload: serde_json::Value) {
-    tap.report(NativePayload {
+fn report(payloads: &PayloadSink, kind: PayloadKind, payload: serde_json::Value) {
+    payloads.report(NativePayload {
         api_surface: Some(API_SURFACE.to_owned()),
         kind,
         sequence: None,

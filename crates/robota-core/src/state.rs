@@ -1,5 +1,5 @@
-//! State is a fold over the events: this reducer is the only thing that rebuilds it, live, at
-//! resume, in replay and in tests.
+//! The state of a session: a fold over its events. This reducer is the only code that computes it,
+//! in a live session, at resume, in replay and in tests.
 
 mod snapshot;
 mod turn;
@@ -11,13 +11,13 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use snapshot::{Listing, Needed};
 pub use snapshot::{REDUCER, RestoreError, Sources};
+pub(crate) use snapshot::{SnapshotEvents, ViewListing};
 pub(crate) use turn::join_context;
 pub use turn::{CallStage, OpenCall, OpenTurn, OutputTail};
-pub(crate) use view::Listed;
+pub(crate) use view::SnapshotLink;
 pub(crate) use view::result_chars;
-pub use view::{ModelView, Shortened};
+pub use view::{ModelView, ReplacedView};
 
 use crate::context::{ContextEstimate, ContextInputs, estimate};
 use crate::event::{
@@ -31,72 +31,73 @@ use crate::process::ProcessIdentity;
 use crate::tool::ToolSpec;
 use crate::usage::Usage;
 
-/// Processes of at most this many calls are remembered; older ones have most likely ended.
+/// The state keeps the processes of at most this many calls; older ones have most likely ended.
 const MAX_BACKGROUND: usize = 1_024;
 
-/// What the events of a session come to.
+/// The fold of a session's events.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct State {
-    /// The session, once created.
+    /// The session's id; `None` before `session_created`.
     pub session: Option<SessionId>,
-    /// Where it was forked from.
+    /// The point it was forked from; `None` if it is not a fork.
     pub parent: Option<Origin>,
-    /// The call of another session that started it.
+    /// The tool call of another session that started this one.
     #[serde(default)]
     pub spawned_by: Option<SpawnedBy>,
-    /// Where it works.
+    /// The working directory; `None` if the session has none.
     pub cwd: Option<String>,
-    /// Its name.
+    /// The session's name; `None` if it has none.
     pub name: Option<String>,
-    /// The last event folded.
+    /// The position of the last folded event; `None` before the first.
     pub cursor: Option<Cursor>,
     /// The permission mode.
     pub mode: Mode,
     /// The system prompt and its hash.
     pub prompt: Option<Hashed<Arc<str>>>,
-    /// The tools and their hash.
+    /// The offered tools and their hash.
     pub tools: Option<Hashed<Arc<[ToolSpec]>>>,
-    /// What was last told that requests are without; none since the conversation was shortened.
+    /// The last report of content that requests omit; `None` since the conversation was last
+    /// compacted, rewound or restored.
     #[serde(default)]
     pub left_out: Option<ContentLeftOut>,
-    /// What the model sees.
+    /// The messages that the model sees.
     pub view: ModelView,
-    /// The size of what every request carries beside the conversation.
+    /// The size in bytes of the system prompt and the tools, which every request contains.
     pub fixed_bytes: u64,
-    /// Inputs that are safe but not delivered.
+    /// Inputs that were accepted and not delivered yet, in order of acceptance.
     pub inputs: IndexMap<InputId, PendingInput>,
-    /// The turn that is running, or that a dead writer left open.
+    /// The turn in progress, or one that a crashed process left open.
     pub turn: Option<OpenTurn>,
-    /// Whether a compaction began and has not ended.
+    /// Whether a compaction started and has not finished.
     #[serde(default)]
     pub compacting: bool,
-    /// Whether the last writer closed the session.
+    /// Whether the last process that wrote the session closed it.
     #[serde(default)]
     pub closed: bool,
-    /// Turns that ended with an answer.
+    /// The number of turns that ended with an answer.
     pub turns_completed: u64,
-    /// What everything cost.
+    /// The tokens of all model calls.
     pub usage: Usage,
-    /// Where the session can be forked: the places where every call has its result.
+    /// The points at which the session can be forked: every call has its result there.
     pub safe_points: SafePoints,
-    /// Named places.
+    /// Named points of the journal, by label.
     pub labels: IndexMap<String, Cursor>,
-    /// Processes that outlive their calls and may still run.
+    /// Processes that outlive their calls and may still run, by call.
     #[serde(default)]
     pub background: IndexMap<CallId, Vec<ProcessIdentity>>,
-    /// Which events the state was made from, for the next snapshot.
+    /// The events that the state was made from; the next snapshot lists them.
     pub sources: Sources,
 }
 
-/// The places where a session can be forked. Each snapshot lists those since the snapshot before
-/// it, so that any of them is found without reading what lies between.
+/// The points at which a session can be forked. Each snapshot lists the safe points since the
+/// previous snapshot, so that any of them is found without reading the events in between.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SafePoints {
-    /// How many there are.
+    /// The number of safe points.
     pub count: u64,
-    /// The last of them.
+    /// The last safe point.
     pub last: Option<Cursor>,
-    /// Those since the last snapshot.
+    /// The safe points since the last snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<Cursor>,
 }
@@ -108,7 +109,7 @@ impl SafePoints {
         self.recent.push(at);
     }
 
-    /// The safe point of that number, counted from one, if it is among the recent ones.
+    /// Returns the safe point with that number, from 1, if it is among the recent ones.
     #[must_use]
     pub fn recent(&self, number: u64) -> Option<Cursor> {
         let before = self.count.checked_sub(self.recent.len() as u64)?;
@@ -116,9 +117,9 @@ impl SafePoints {
         self.recent.get(usize::try_from(at).ok()?).copied()
     }
 
-    /// Whether a session can be forked right after this event.
+    /// Returns true if a session can be forked right after this event.
     #[must_use]
-    pub fn is_one(event: &Event) -> bool {
+    pub fn is_safe_point(event: &Event) -> bool {
         match event {
             Event::AssistantMessage(data) => data.message.tool_uses().next().is_none(),
             Event::ToolBatchFinished(_) => true,
@@ -130,34 +131,34 @@ impl SafePoints {
 /// A value with its hash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hashed<T> {
-    /// The hash.
+    /// SHA-256, in hexadecimal.
     pub sha256: String,
     /// The value.
     pub value: T,
 }
 
-/// Where a fork began.
+/// The point at which a fork began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The session it continues.
+    /// The session that was forked.
     pub session: SessionId,
-    /// The last event they share.
+    /// The last event that both sessions have.
     pub at: Cursor,
 }
 
-/// An input that is safe but not delivered.
+/// An input that was accepted and not delivered yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PendingInput {
-    /// When it is to be delivered.
+    /// When the session delivers it.
     pub delivery: Delivery,
-    /// What it says.
+    /// The content of the input.
     pub content: Vec<Block>,
-    /// The number of the event that says so.
+    /// The sequence number of its `input_accepted`.
     pub seq: u64,
 }
 
 impl State {
-    /// Folds a whole journal.
+    /// Folds all events of a journal.
     ///
     /// # Errors
     /// When events are missing or out of order.
@@ -172,7 +173,7 @@ impl State {
     /// Folds one more event.
     ///
     /// # Errors
-    /// When it does not follow on the last one; the state is then as it was.
+    /// When it does not follow the last one; the state is then unchanged.
     pub fn apply(&mut self, envelope: &Envelope) -> Result<(), FoldError> {
         if let Some(last) = self.cursor
             && (last.seq.checked_add(1) != Some(envelope.seq) || envelope.epoch < last.epoch)
@@ -262,7 +263,7 @@ impl State {
                 self.view.restore();
                 self.forget_left_out();
             }
-            Event::StateSnapshot(data) => self.snapshot_taken(cursor.seq, data),
+            Event::StateSnapshot(data) => self.on_snapshot(cursor.seq, data),
             Event::TurnFinished(data) => {
                 self.compacting = false;
                 let cut =
@@ -275,7 +276,7 @@ impl State {
                 self.labels.insert(data.label.clone(), data.at);
             }
             Event::ProcessStarted(data) if data.background => self.add_background(data),
-            // A writer that closed the session has ended them.
+            // A process that closes the session ends its background processes first.
             Event::Closed(_) => {
                 self.closed = true;
                 self.background.clear();
@@ -286,7 +287,7 @@ impl State {
                     self.usage += usage;
                 }
             }
-            // For people, audit and recovery; the fold of the open turn reads some.
+            // For audit, display and recovery. The fold of the open turn uses some of them.
             Event::EntryAdded(_)
             | Event::TurnStarted(_)
             | Event::ContextMeasured(_)
@@ -318,13 +319,13 @@ impl State {
             | Event::Failed(_)
             | Event::Unknown { .. } => {}
         }
-        if SafePoints::is_one(event) {
+        if SafePoints::is_safe_point(event) {
             self.safe_points.push(cursor);
         }
         OpenTurn::fold(&mut self.turn, event, turn);
     }
 
-    /// How full a window of that size is.
+    /// Estimates how full a context window of that size is.
     #[must_use]
     pub fn context(&self, window: u64) -> ContextEstimate {
         let latest = self.view.latest_usage.as_ref();
@@ -345,7 +346,8 @@ impl State {
         }
     }
 
-    /// Another conversation has other parts, and their counts say nothing about these.
+    /// Forgets which content requests omit. The counts were for the conversation before it changed
+    /// and say nothing about the new one.
     fn forget_left_out(&mut self) {
         self.left_out = None;
         self.sources.left_out = None;
@@ -358,13 +360,13 @@ impl State {
     }
 }
 
-/// An event that does not follow on the last one.
+/// An event that does not follow the last one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the journal has a gap: event {expected} should come next, but {found} does")]
 pub struct FoldError {
-    /// The number that should come next.
+    /// The sequence number that should come next.
     pub expected: u64,
-    /// What came.
+    /// The position of the event that came instead.
     pub found: Cursor,
 }
 

@@ -1,5 +1,5 @@
-//! Spans of a run. Their names and fields are defined here and nowhere else, so that a trace
-//! looks the same in `--debug` files, in OpenTelemetry and in an embedder's own subscriber.
+//! The spans of a run. Their names and fields are defined only here, so that a trace is the same in
+//! `--debug` files, in OpenTelemetry and in an embedder's own subscriber.
 //!
 //! The fields follow the OpenTelemetry semantic conventions for generative AI (the state of
 //! `open-telemetry/semantic-conventions-genai` on top of semantic conventions 1.42). `otel.name`,
@@ -13,10 +13,10 @@
 //! | [`tool_span`] | `execute_tool` | the round |
 //! | [`append_span`] | none | the turn, or the span the caller is in |
 //!
-//! Spans never carry content: no prompts, no answers, no arguments, no outputs, no error messages.
+//! Spans never contain content: no prompts, answers, arguments, outputs or error messages.
 //!
-//! A span that no subscriber wants costs one comparison: the fields are only evaluated when a
-//! subscriber is interested. `benches/spans.rs` measures it.
+//! A span that no subscriber enables costs one comparison: its fields are evaluated only if one is
+//! interested. `benches/spans.rs` measures it.
 
 use serde::Serialize;
 use tracing::field::Empty;
@@ -31,13 +31,13 @@ use crate::tool::ToolOutcome;
 use crate::turn::TurnReport;
 use crate::usage::Usage;
 
-/// The target of every span made here; exporters filter by it.
+/// The target of all these spans; exporters filter by it.
 pub const TARGET: &str = module_path!();
 
-/// The value for errors and tools that have no name of low cardinality.
+/// The value for errors and tools without a name of low cardinality.
 pub const OTHER: &str = "_OTHER";
 
-/// A turn, from its input to its end. Its parent is the span that the caller is in.
+/// Creates the span of a turn, from its input to its end. Its parent is the caller's span.
 #[must_use]
 pub fn turn_span(session: Option<&SessionId>, turn: &TurnId, model: &str, provider: &str) -> Span {
     info_span!(
@@ -62,7 +62,7 @@ pub fn turn_span(session: Option<&SessionId>, turn: &TurnId, model: &str, provid
     )
 }
 
-/// One round of a turn: a model call with its retries, and the tools it asks for.
+/// Creates the span of one round: a model call with its retries, and the tool calls it asks for.
 #[must_use]
 pub fn round_span(turn: &Span, round: u32) -> Span {
     info_span!(
@@ -75,7 +75,7 @@ pub fn round_span(turn: &Span, round: u32) -> Span {
     )
 }
 
-/// One attempt to call a model, from the request to the end of its stream.
+/// Creates the span of one attempt of a model call, from the request to the end of its stream.
 #[must_use]
 pub fn model_call_span(
     parent: &Span,
@@ -106,7 +106,7 @@ pub fn model_call_span(
     )
 }
 
-/// One tool call that runs, from its start to its outcome.
+/// Creates the span of one tool call that runs, from its start to its outcome.
 #[must_use]
 pub fn tool_span(parent: &Span, tool_use: &ToolUse, class: Class) -> Span {
     info_span!(
@@ -121,12 +121,12 @@ pub fn tool_span(parent: &Span, tool_use: &ToolUse, class: Class) -> Span {
         "gen_ai.tool.type" = "function",
         "error.type" = Empty,
         "robota.call.id" = tool_use.call.as_str(),
-        "robota.tool.class" = word(&class).as_str(),
+        "robota.tool.class" = variant_name(&class).as_str(),
     )
 }
 
-/// One append to the journal. Synced appends are at level INFO; the others, one per streamed
-/// piece, are at level DEBUG.
+/// Creates the span of one append to the journal. Synced appends have level INFO; the others, one
+/// per streamed chunk, have level DEBUG.
 #[must_use]
 pub fn append_span(parent: &Span, events: usize, durability: Durability) -> Span {
     macro_rules! span {
@@ -148,7 +148,7 @@ pub fn append_span(parent: &Span, events: usize, durability: Durability) -> Span
     }
 }
 
-/// Records what a model call or a turn used.
+/// Records the tokens of a model call or a turn.
 pub fn record_usage(span: &Span, usage: Usage) {
     if span.is_disabled() {
         return;
@@ -173,17 +173,17 @@ pub fn record_finish(span: &Span, stop: &StopReason) {
     }
 }
 
-/// Records that what the span stands for failed. `error_type` is a stable code, such as
+/// Records a failure of the span's operation. `error_type` is a stable code, such as
 /// [`crate::error::ErrorKind::code`] or [`ToolOutcome::error_code`]; anything else becomes
 /// `_OTHER`.
 pub fn record_error(span: &Span, error_type: &str) {
     if !span.is_disabled() {
-        span.record("error.type", code(error_type));
+        span.record("error.type", stable_code(error_type));
         span.record("otel.status_code", "ERROR");
     }
 }
 
-/// Records the outcome of a tool call: an error, unless it is ok.
+/// Records the outcome of a tool call: an error, unless it succeeded.
 pub fn record_outcome(span: &Span, outcome: &ToolOutcome) {
     if !outcome.ok {
         record_error(span, outcome.error_code.as_deref().unwrap_or(OTHER));
@@ -196,7 +196,7 @@ pub fn record_turn(span: &Span, report: &TurnReport) {
         return;
     }
     record_usage(span, report.usage);
-    span.record("robota.turn.end", word(&report.end).as_str());
+    span.record("robota.turn.end", variant_name(&report.end).as_str());
     span.record("robota.turn.rounds", report.rounds);
     span.record("robota.turn.tool_calls", report.tools_executed);
     if let Some(error) = &report.error {
@@ -204,7 +204,7 @@ pub fn record_turn(span: &Span, report: &TurnReport) {
     }
 }
 
-/// The conventions' word for why a model stopped.
+/// Returns the name that the conventions define for why a model stopped.
 fn finish_reason(stop: &StopReason) -> &str {
     match stop {
         StopReason::EndTurn | StopReason::StopSequence => "stop",
@@ -212,21 +212,21 @@ fn finish_reason(stop: &StopReason) -> &str {
         StopReason::MaxTokens => "length",
         StopReason::Refusal => "content_filter",
         StopReason::Pause => "pause",
-        StopReason::Other(reason) => code(reason),
+        StopReason::Other(reason) => stable_code(reason),
     }
 }
 
-/// The text if it looks like a stable code, else `_OTHER`: a free text could carry content, and
-/// its cardinality has no bound.
+/// Returns the text if it looks like a stable code, else `_OTHER`: free text could contain content,
+/// and its cardinality is unbounded.
 #[must_use]
-pub fn code(text: &str) -> &str {
+pub fn stable_code(text: &str) -> &str {
     let stable = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if !text.is_empty() && text.len() <= 64 && text.bytes().all(stable) { text } else { OTHER }
 }
 
-/// The journal's word for a variant without data.
+/// Returns the serialised name of an enum variant without data.
 #[must_use]
-pub fn word<T: Serialize>(variant: &T) -> String {
+pub fn variant_name<T: Serialize>(variant: &T) -> String {
     match serde_json::to_value(variant) {
         Ok(serde_json::Value::String(word)) => word,
         Ok(_) | Err(_) => OTHER.to_owned(),

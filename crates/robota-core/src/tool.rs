@@ -1,4 +1,4 @@
-//! The tool contract: what a tool says about itself, what it is given, what it gives back.
+//! The tool contract: how a tool describes itself, what it receives and what it returns.
 
 mod function;
 mod outcome;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use function::{FunctionTool, IntoOutcome};
-pub use outcome::{Ran, ToolOutcome};
+pub use outcome::{DidRun, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
 pub use schema::schema_of;
@@ -28,53 +28,54 @@ use crate::ids::{CallId, SessionId};
 use crate::permission::Class;
 use crate::process::ProcessWatch;
 
-/// What a model is told about a tool, and what it does.
+/// The description of a tool, for models and for the gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
-    /// What it is for, written for models.
+    /// What the tool is for, written for models.
     pub description: String,
-    /// JSON Schema of its arguments: an object.
+    /// JSON Schema of the arguments; it describes an object.
     pub input_schema: Value,
-    /// The worst it does. A gate may find that one call does less.
+    /// The most that a call of this tool can do. A gate may judge that one call does less.
     pub class: Class,
 }
 
-/// Something a model can call.
+/// A function that a model can call.
 #[async_trait::async_trait]
 pub trait Tool: Send + Sync {
-    /// What it says about itself; the same every time.
+    /// Returns the description; the same one every time.
     fn spec(&self) -> &ToolSpec;
 
-    /// Checks arguments before anything is decided about the call. The default reads the
-    /// schema: required and unknown keys, and the types of the values.
+    /// Checks the arguments before the call is judged. The default checks them against the schema:
+    /// required and unknown keys, and the types of values.
     ///
     /// # Errors
-    /// When they are wrong, in words a model can act on.
+    /// When the arguments are not valid. The text tells the model what to correct.
     fn check(&self, input: &Value) -> Result<(), InvalidInput> {
         validate(&self.spec().input_schema, input)
     }
 
-    /// The arguments as the gate should judge them, where they mean more than they say: a
-    /// command runs in a directory that only its tool knows. The default leaves them as they are.
+    /// Returns the arguments that the gate should judge, if they differ from those of the call. For
+    /// instance, a command runs in a working directory that only its tool knows. `None` judges the
+    /// arguments of the call.
     fn gate_input(&self, _call: &CallId, _input: &Value) -> Option<Value> {
         None
     }
 
-    /// How long a call may run before it is stopped; none leaves it to whoever runs it.
+    /// Returns how long a call may run; `None` uses the session's limit.
     fn timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// Runs the call. Failing is an outcome, not an error; a panic becomes one.
+    /// Runs the call. A failure is an outcome, not an error; a panic becomes a failed outcome.
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome;
 }
 
-/// Makes the tools of one session. Tools that keep something (a working directory, which files
-/// were read, commands in the background) keep it for one session: a fork gets tools of its own.
+/// Creates the tools of one session. Tools with state (a working directory, which files were read,
+/// background commands) must not share it between sessions: a fork gets its own tools.
 pub trait ToolFactory: Send + Sync {
-    /// The tools of that session.
+    /// Creates the tools of a session.
     fn make(&self, session: &ToolScope) -> Vec<Arc<dyn Tool>>;
 }
 
@@ -87,38 +88,38 @@ where
     }
 }
 
-/// The session that tools are made for.
+/// The session that tools are created for.
 #[derive(Clone)]
 pub struct ToolScope {
-    /// The session.
+    /// The session's id.
     pub session: SessionId,
-    /// The directory it works in.
+    /// The working directory; `None` if the session has none.
     pub cwd: Option<String>,
-    /// Its blobs.
+    /// The session's blobs.
     pub blobs: Arc<dyn Blobs>,
 }
 
-/// What a running call is given.
+/// What a running call receives.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// Which call it is.
+    /// The id of the call.
     pub call: CallId,
-    /// The session and turn it belongs to, their blobs, the redactor for what the tool stores, and
-    /// the token that stops the call. A tool that does not stop is abandoned. The driver redacts
-    /// the outcome and the output it shows.
+    /// The session and turn of the call, their blobs, the redactor for what the tool stores, and
+    /// the token that cancels the call. A tool that does not stop is abandoned. The driver redacts
+    /// the outcome and the output.
     pub scope: CallContext,
-    /// Where it can show output while it runs.
+    /// Reports output while the call runs.
     pub progress: Progress,
-    /// Receives the processes it starts.
+    /// Receives the processes that the call starts.
     pub processes: ProcessWatch,
-    /// Is handed files before the call changes them.
+    /// Stores files before the call changes them.
     pub checkpoints: Arc<dyn Checkpoints>,
-    /// Keeps output that is too long to be told; without one, what is left out is lost.
+    /// Stores output that is too long for the model; without it the omitted part is lost.
     pub output: Option<Arc<dyn OutputStore>>,
 }
 
 impl ToolContext {
-    /// For a tool used directly, without a session.
+    /// Creates a context for a tool that is used directly, without a session.
     #[must_use]
     pub fn detached() -> Self {
         Self {
@@ -132,23 +133,23 @@ impl ToolContext {
     }
 }
 
-/// Where a running call shows output.
+/// Reports the output of a running call.
 #[derive(Clone)]
 pub struct Progress(Option<Arc<dyn Fn(String) + Send + Sync>>);
 
 impl Progress {
-    /// Nobody watches.
+    /// Creates a progress that ignores output.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Hands output to `sink`.
+    /// Creates a progress that passes output to `sink`.
     pub fn new(sink: impl Fn(String) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(sink)))
     }
 
-    /// Shows output.
+    /// Reports output.
     pub fn show(&self, text: impl Into<String>) {
         if let Some(sink) = &self.0 {
             sink(text.into());

@@ -1,17 +1,17 @@
-//! The turn machine: decides everything a turn does, and does nothing.
+//! The turn machine: decides everything that a turn does, and performs nothing.
 //!
-//! [`Turn::start`] and [`Turn::on`] take what happened and return what is to be done, as a list
-//! of [`Effect`]s. The rules:
+//! [`Turn::start`] and [`Turn::on`] take an input and return the [`Effect`]s to perform, in order.
+//! The rules:
 //!
 //! - An effect that follows an [`Effect::Append`] starts only when that append is as durable as
-//!   its events ask. Each append is answered by [`Input::Appended`] or [`Input::AppendFailed`].
-//! - The folded [`State`] that comes with each input contains everything appended so far.
+//!   its events require. Each append is answered by [`Input::Appended`] or [`Input::AppendFailed`].
+//! - The [`State`] that comes with each input contains every event appended so far.
 //! - Every tool call gets exactly one result, in the order of the calls, in one message, before
 //!   the model is called again.
 //! - A turn ends: [`Effect::Finish`] is the last effect, and there is exactly one.
 //!
-//! The machine is plain data (it can be written down and read back) and pure: ids and the time
-//! come with each input.
+//! The machine is plain data (it can be serialised) and pure: ids and the time come with each
+//! input.
 
 mod abort;
 mod calls;
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use calls::CallState;
 pub use config::{DEFAULT_MAX_ROUNDS, HookPoints, ToolConcurrency, TurnFacts, TurnRules};
 use effect::Out;
-pub use effect::{Effect, Input, Judged, ModelCall, Target, TurnInput, TurnReport};
+pub use effect::{Effect, Input, JudgeResult, ModelCall, Target, TurnInput, TurnReport};
 
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, UserMessage};
@@ -42,24 +42,24 @@ use crate::state::{OpenTurn, State};
 use crate::streaming::StreamingAnswer;
 use crate::usage::Usage;
 
-/// The answer when a forced summary has no words.
+/// The answer of a turn whose forced summary has no text.
 pub const FALLBACK: &str =
     "Maximum rounds reached. Partial results available in conversation history.";
 
-/// What a tool call that never ran is told when the user stopped the turn.
+/// The result of a tool call that did not run because the user interrupted the turn.
 pub const INTERRUPTED_TOOL: &str = "Execution interrupted by user";
 
-/// What a tool call is told when its result does not fit.
+/// The result of a tool call whose output does not fit into the context window.
 pub const SKIPPED_RESULT: &str =
     "Error: Context window near capacity. Tool execution result skipped.";
 
-/// What comes with every input.
+/// The environment that comes with every input.
 pub struct Env<'a> {
-    /// Everything appended so far, folded.
+    /// The fold of all events appended so far.
     pub state: &'a State,
-    /// Mints ids.
+    /// Creates ids.
     pub ids: &'a dyn Ids,
-    /// Time since the turn began.
+    /// The time since the turn started.
     pub elapsed: Duration,
 }
 
@@ -74,83 +74,83 @@ pub struct Turn {
     round: u32,
     attempt: u32,
     purpose: Purpose,
-    /// The answer being streamed.
+    /// The answer that is being streamed.
     pending: StreamingAnswer,
-    /// Whether watchers saw anything of it.
+    /// Whether clients received chunks of it, so that a retry must reset the stream.
     streamed: bool,
-    /// The calls of the answer being worked on, in order.
+    /// The calls of the current answer, in order.
     calls: Vec<CallState>,
     /// Whether the answer that asks for them is part of the conversation.
     committed: bool,
-    /// What the provider says the answer costs.
+    /// The tokens that the provider reports for the current answer.
     answer_usage: Option<Usage>,
     usage: Usage,
     tools_executed: u32,
-    /// The last words of the model.
+    /// The text of the model's last answer.
     text: String,
     /// Why the model stopped its last answer.
     #[serde(default)]
     stop: Option<StopReason>,
     compaction_tried: bool,
     stop_continues: u8,
-    /// Rounds in a row that asked for tools that do not exist, and which.
+    /// The number of consecutive rounds that asked for tools that do not exist, and those tools.
     unknown_rounds: u32,
     unknown_tools: Vec<String>,
-    /// When the failures that are being retried began.
+    /// When the current series of failed model calls began.
     failing_since: Option<Duration>,
     failures: u32,
-    /// How long the next round waits, and for the end of which failure.
+    /// The wait before the next round, and the failure that caused it.
     next_round_after: Option<(Duration, ErrorData)>,
-    /// How the turn is to end once its calls are settled.
+    /// How the turn ends once all its calls have results.
     ending: Option<Ending>,
-    /// Why a hook wants the turn to end.
+    /// Why a hook stops the turn.
     #[serde(default)]
     stopped: Option<String>,
 }
 
-/// Where a turn is.
+/// The phase of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Phase {
-    /// A hook looks at the input.
+    /// The UserPromptSubmit hooks run on the input.
     Prompting(Vec<Block>),
     /// The next model call is being prepared.
     Preparing,
-    /// The conversation is being summarised.
+    /// The compactor summarises the conversation.
     Compacting,
     /// The model answers.
     Calling,
-    /// A failed call is about to be tried again; `true` sends the same request, `false` a new
-    /// round.
+    /// A failed call waits for its retry. `true` sends the same request again, `false` starts a
+    /// new round.
     Waiting(bool),
-    /// The calls of an answer are worked off.
+    /// The calls of an answer are processed.
     Working,
-    /// The answer is final, if no hook and no input says otherwise.
+    /// The answer is final, unless a Stop hook or an input for the next round continues the turn.
     Answered,
-    /// A hook looks at the answer.
+    /// The Stop hooks run on the answer.
     Stopping,
     /// The turn ends early, as soon as its running calls have ended.
     Closing,
-    /// It is over.
+    /// The turn is over.
     Finished,
 }
 
-/// How a turn is to end.
+/// How a turn is going to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Ending {
-    /// Somebody stopped it.
+    /// The user or a shutdown interrupted it.
     Interrupted(Cause),
     /// The journal could not be written.
     StoreFailed(ErrorData),
-    /// The model's service failed and its calls are being settled.
+    /// The model service failed, and the calls of its answer still need results.
     ProviderFailed(ErrorData),
-    /// A forced summary asked for tools although it was offered none.
+    /// A forced summary asked for tools although none were offered.
     Forced,
-    /// A hook said that all work is to stop.
+    /// A hook stopped the turn.
     Stopped,
 }
 
 impl Turn {
-    /// Begins a turn.
+    /// Starts a turn.
     #[must_use]
     pub fn start(
         rules: TurnRules,
@@ -209,11 +209,13 @@ impl Turn {
         (turn, out.into_effects())
     }
 
-    /// Takes what happened; returns what is to be done. After the turn has finished nothing is.
+    /// Takes an input and returns the effects to perform. After the turn has finished there are
+    /// none.
     pub fn on(&mut self, input: Input, env: &Env<'_>) -> Vec<Effect> {
         let mut out = Out::default();
-        // A turn that ends early only waits for its running calls.
-        let heard = match self.phase {
+        // A turn that ends early ignores everything but appends and the outcomes of its running
+        // calls: whatever else arrives belongs to an effect that was cancelled.
+        let accepts = match self.phase {
             Phase::Finished => false,
             Phase::Closing => matches!(
                 input,
@@ -221,42 +223,45 @@ impl Turn {
             ),
             _ => true,
         };
-        if !heard {
+        if !accepts {
             return out.into_effects();
         }
         match input {
             Input::Appended => self.advance(env, &mut out),
             Input::AppendFailed { error, dropped } => {
-                self.store_failed(error, &dropped, env, &mut out);
+                self.on_append_failed(error, &dropped, env, &mut out);
             }
             Input::Delta(delta) => self.on_delta(delta, env, &mut out),
-            Input::ModelFailed(error) => self.model_failed(&error, env, &mut out),
-            Input::Judged { call, judged } => self.judged(&call, judged, &mut out),
-            Input::Answered { call, answer } => self.answered(&call, answer, &mut out),
-            Input::Hooked { call, reply } => self.hooked(call.as_ref(), reply, env, &mut out),
-            Input::ToolFinished { call, outcome, duration } => {
-                self.tool_finished(&call, outcome, duration, &mut out);
+            Input::ModelFailed(error) => self.on_model_failed(&error, env, &mut out),
+            Input::Judged { call, judged } => self.on_judged(&call, judged, &mut out),
+            Input::Answered { call, answer } => self.on_permission_answer(&call, answer, &mut out),
+            Input::Hooked { call, reply } => {
+                self.on_hook_reply(call.as_ref(), reply, env, &mut out);
             }
-            Input::Compacted(result) => self.compacted(result, &mut out),
-            Input::WaitOver => self.wait_over(env, &mut out),
-            Input::Abort { cause, note } => self.abort(cause, note, env, &mut out),
+            Input::ToolFinished { call, outcome, duration } => {
+                self.on_tool_finished(&call, outcome, duration, &mut out);
+            }
+            Input::Compacted(result) => self.on_compacted(result, &mut out),
+            Input::WaitOver => self.on_wait_over(env, &mut out),
+            Input::Abort { cause, note } => self.on_abort(cause, note, env, &mut out),
         }
         out.into_effects()
     }
 
-    /// Its id.
+    /// Returns the turn's id.
     #[must_use]
     pub fn id(&self) -> &TurnId {
         &self.id
     }
 
-    /// Whether it is over.
+    /// Returns true once the turn is over.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.phase == Phase::Finished
     }
 
-    /// What the fold of its events should say about it: the same, or one of the two is wrong.
+    /// Returns the machine's own view of the open turn. It must equal [`State::turn`]; property
+    /// tests compare the two after every append.
     #[must_use]
     pub fn open_turn(&self) -> Option<OpenTurn> {
         (self.phase != Phase::Finished).then(|| OpenTurn {
@@ -275,12 +280,12 @@ impl Turn {
             calls: self
                 .calls
                 .iter()
-                .map(|call| (call.tool_use.call.clone(), call.to_open(self.committed)))
+                .map(|call| (call.tool_use.call.clone(), call.to_open_call(self.committed)))
                 .collect(),
         })
     }
 
-    /// Goes on after an append: the state is current now.
+    /// Continues after an append: the state now contains the appended events.
     fn advance(&mut self, env: &Env<'_>, out: &mut Out) {
         match self.phase {
             Phase::Preparing => self.prepare(env, out),
@@ -288,11 +293,11 @@ impl Turn {
             Phase::Working => {
                 self.work_calls(out);
                 if self.calls.iter().all(CallState::is_done) {
-                    self.settle_calls(env, out);
+                    self.emit_results(env, out);
                 }
             }
-            Phase::Answered => self.answered_finally(env, out),
-            Phase::Closing => self.close_when_quiet(env, out),
+            Phase::Answered => self.on_final_answer(env, out),
+            Phase::Closing => self.close_when_idle(env, out),
             Phase::Prompting(_)
             | Phase::Compacting
             | Phase::Waiting(_)
@@ -309,7 +314,7 @@ impl Turn {
         out.emit(UserMessage { message: Message::user(env.ids, content), input, author });
     }
 
-    fn hooked(
+    fn on_hook_reply(
         &mut self,
         call: Option<&crate::ids::CallId>,
         reply: HookReply,
@@ -319,16 +324,16 @@ impl Turn {
         match (&self.phase, call) {
             (Phase::Prompting(content), None) => {
                 let content = content.clone();
-                self.prompt_hooked(content, reply.answer, env, out);
+                self.on_prompt_hook(content, reply.answer, env, out);
             }
-            (Phase::Stopping, None) => self.stop_hooked(reply, env, out),
-            (_, Some(call)) => self.call_hooked(call, reply, out),
-            // An answer to a hook that was cancelled.
+            (Phase::Stopping, None) => self.on_stop_hook(reply, env, out),
+            (_, Some(call)) => self.on_call_hook(call, reply, out),
+            // The reply of a hook that was cancelled.
             (_, None) => {}
         }
     }
 
-    fn prompt_hooked(
+    fn on_prompt_hook(
         &mut self,
         mut content: Vec<Block>,
         answer: HookAnswer,
@@ -337,7 +342,7 @@ impl Turn {
     ) {
         let decision = match answer {
             HookAnswer::UserPromptSubmit(decision) => decision,
-            _ => PromptDecision::Block { reason: wrong_answer(HookPoint::UserPromptSubmit) },
+            _ => PromptDecision::Block { reason: wrong_hook_point(HookPoint::UserPromptSubmit) },
         };
         let (word, reason) = match &decision {
             PromptDecision::Continue { .. } => ("continue", None),
@@ -364,13 +369,13 @@ impl Turn {
                 self.phase = Phase::Preparing;
                 self.emit_user_message(content, Author::User, env, out);
             }
-            PromptDecision::Block { reason } => self.blocked(&reason, out),
+            PromptDecision::Block { reason } => self.finish_blocked(&reason, out),
         }
     }
 }
 
-/// Why an answer of another point counts as a refusal: hooks never fail open.
-fn wrong_answer(point: HookPoint) -> String {
+/// The reason for rejecting a reply that is for another hook point: hooks never fail open.
+fn wrong_hook_point(point: HookPoint) -> String {
     format!("the {point:?} hook answered for another point")
 }
 

@@ -1,6 +1,6 @@
-//! How many tokens a model call took, in one shape for every provider.
+//! How many tokens a model call took, in one form for every provider.
 //!
-//! Providers disagree on what "input" means. Ours is decided once, so that context accounting
+//! Providers define "input" differently. This type has one definition, so that context accounting
 //! needs a single number:
 //!
 //! - `input_tokens` counts **every** prompt token that was sent, whether it was read from a
@@ -9,15 +9,15 @@
 //! - `output_tokens` counts every token that was generated, thinking included.
 //! - `reasoning_tokens` is the part *of* `output_tokens` that was thinking.
 //!
-//! | shape | what is done to it |
+//! | provider's fields | conversion |
 //! |---|---|
-//! | Anthropic Messages (`input_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens`) | the cache counts are *beside* the input there, so they are added to it |
-//! | OpenAI Chat (`prompt_tokens`, `prompt_tokens_details.cached_tokens`) | taken as it is: cached is inside already |
-//! | OpenAI Responses (`input_tokens`, `input_tokens_details.cached_tokens`) | taken as it is |
-//! | Gemini (`promptTokenCount`, `candidatesTokenCount`, `thoughtsTokenCount`) | cached is inside; thoughts are *beside* the candidates, so they are added; tool-use prompts are added to the input |
-//! | reasoning beside the completion (the total gives it away) | added to the output |
+//! | Anthropic Messages (`input_tokens`, `cache_read_input_tokens`, `cache_creation_input_tokens`) | the input does not include the cache counts, so they are added to it |
+//! | OpenAI Chat (`prompt_tokens`, `prompt_tokens_details.cached_tokens`) | unchanged: the input includes the cached tokens |
+//! | OpenAI Responses (`input_tokens`, `input_tokens_details.cached_tokens`) | unchanged |
+//! | Gemini (`promptTokenCount`, `candidatesTokenCount`, `thoughtsTokenCount`) | the input includes the cached tokens; the candidates do not include the thoughts, so they are added; tool-use prompts are added to the input |
+//! | any, if the total shows that the completion does not include the reasoning | the reasoning is added to the output |
 //!
-//! Which shape it is follows from the fields alone, never from a provider's name.
+//! The conversion depends on the fields alone, never on a provider's name.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -27,40 +27,40 @@ use serde::{Deserialize, Serialize};
 
 mod normalise;
 
-/// The tokens of one model call, or the sum over several.
+/// The tokens of one model call, or the sum over several calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct Usage {
-    /// Every prompt token sent, cached ones included.
+    /// All prompt tokens that were sent, including cached ones.
     pub input_tokens: u64,
-    /// Every token generated, thinking included.
+    /// All generated tokens, including thinking.
     pub output_tokens: u64,
-    /// Part of the input: read from the provider's cache.
+    /// The part of `input_tokens` that was read from the provider's cache; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_read_tokens: u64,
-    /// Part of the input: written to the provider's cache.
+    /// The part of `input_tokens` that was written to the provider's cache; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_write_tokens: u64,
-    /// Part of the output: thinking.
+    /// The part of `output_tokens` that was thinking; absent if 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning_tokens: u64,
 }
 
 impl Usage {
-    /// Usage with these two numbers and nothing known about caches or thinking.
+    /// Creates a usage with these two counts and zeros for caches and thinking.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, ..Self::default() }
     }
 
-    /// Everything sent plus everything generated: the size of the conversation right after
+    /// Returns all tokens sent plus all tokens generated: the size of the conversation right after
     /// the call.
     #[must_use]
     pub fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// The part of the input that was neither read from a cache nor written to one.
+    /// Returns the part of the input that was neither read from a cache nor written to one.
     #[must_use]
     pub fn uncached_input(self) -> u64 {
         self.input_tokens
@@ -68,17 +68,17 @@ impl Usage {
             .saturating_sub(self.cache_write_tokens)
     }
 
-    /// Whether nothing was counted, as servers do that do not count.
+    /// Returns true if all counts are zero. Servers that do not count tokens report that.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self == Self::default()
     }
 
-    /// Reads a provider's usage object, or a response that holds one under `usage`,
-    /// `usageMetadata` or `usage_metadata`. `None` when it holds no count at all.
+    /// Reads a provider's usage object, or a response that contains one under `usage`,
+    /// `usageMetadata` or `usage_metadata`. Returns `None` if it contains no count.
     ///
-    /// Counts that are no counts (negative, text, missing) are taken as absent; fractions are
-    /// cut off; sums saturate. The parts never exceed what they are parts of.
+    /// An invalid count (negative, text, missing) is treated as absent. Fractions are truncated and
+    /// sums saturate. A part never exceeds the count that it is a part of.
     ///
     /// ```
     /// use robota_core::usage::Usage;
@@ -98,8 +98,8 @@ impl Usage {
 impl Add for Usage {
     type Output = Self;
 
-    /// The tokens of two calls together. Saturates; a sum never says where the context
-    /// stands, only what was spent.
+    /// Adds the tokens of two calls; saturates. A sum is what was spent, not the size of the
+    /// context.
     fn add(self, other: Self) -> Self {
         Self {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use robota_core::agent::{Agent, AgentFactory, AgentTemplate, RunOptions, TemplateError};
 use robota_core::event::TurnEnd;
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::history::HistoryEntry;
 use robota_core::ids::CountingIds;
 use robota_core::message::{Message, Role};
@@ -224,7 +224,7 @@ async fn core_12_a_run_can_be_dropped_at_any_await() {
         let model = ScriptedProvider::new(script);
         let tools: [Arc<dyn Tool>; 2] = [Arc::new(look), Arc::new(act)];
         let mut agent =
-            Agent::builder(model, "m").tools(tools).gate(AllowEverything).build().unwrap();
+            Agent::builder(model, "m").tools(tools).gate(AllowAll).build().unwrap();
         let finished = {
             let mut run = agent.run("Go").boxed();
             let mut finished = None;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use robota_core::event::{Durability, Event, TurnEnd};
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::permission::{Class, Verdict};
 use robota_core::provider::{NativeWeb, RetryPolicy};
@@ -35,7 +35,7 @@ async fn core_12_abort_while_tools_run_pairs_every_call() {
     let run = Run::script("- tools: [quick, slow, slow]")
         .tool(fn_tool("quick", Class::Inspect, |_| async { ToolOutcome::ok("fast") }))
         .tool(slow.clone())
-        .gate(AllowEverything);
+        .gate(AllowAll);
     let cancel = run.cancel();
     let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
         slow.started(1).await;
@@ -149,7 +149,7 @@ async fn reads_start_early_and_effects_do_not() {
         let run =
             Run::script("- steps: [{tool: act}, {stall: {gate: more}}, {text: tail}]\n- Done.")
                 .tool(tool)
-                .gate(AllowEverything);
+                .gate(AllowAll);
         let model = run.model();
         let (ran, ()) = tokio::join!(run.prompt("Hi"), async {
             model.reached("more").await;
@@ -243,7 +243,7 @@ async fn core_06_payloads_are_journaled_in_order_when_asked_for() {
 async fn effects_are_synced_before_they_start_and_before_they_are_told() {
     let ran = Run::script("- tools: [act]\n- Done.")
         .tool(fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") }))
-        .gate(AllowEverything)
+        .gate(AllowAll)
         .prompt("Hi")
         .await;
     for append in ran.journal.appends() {
@@ -268,7 +268,7 @@ async fn a_failed_append_starts_nothing_and_is_made_good_later() {
         let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
         let ran = Run::script("- tools: [act, act]\n- Done.\n- tools: [act, act]\n- Done.")
             .tool(act.clone())
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .journal(journal.clone())
             .prompt("Hi")
             .await;
@@ -336,16 +336,16 @@ async fn sess_13_secrets_never_reach_an_event_or_the_model() {
 #[tokio::test(start_paused = true)]
 async fn kode_07_a_call_whose_time_is_up_is_ended() {
     for (tool, ran, says) in [
-        (blocking_tool("slow", Class::Execute), robota_core::tool::Ran::Yes, "was stopped"),
+        (blocking_tool("slow", Class::Execute), robota_core::tool::DidRun::Yes, "was stopped"),
         (
             robota_testkit::stubborn_tool("slow", Class::Execute),
-            robota_core::tool::Ran::Maybe,
+            robota_core::tool::DidRun::Maybe,
             "abandoned",
         ),
     ] {
         let run = Run::script("- tools: [slow]\n- text: Too slow.")
             .tool(tool)
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .configure(|config| config.tool_timeout = Some(Duration::from_secs(60)))
             .prompt("Hi")
             .await;
@@ -435,7 +435,7 @@ async fn a_single_failed_append_is_repeated_with_the_same_envelopes() {
         let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
         let ran = Run::script("- tools: [act]\n- Done.")
             .tool(act.clone())
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .journal(journal.clone())
             .prompt("Hi")
             .await;

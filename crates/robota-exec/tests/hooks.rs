@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use robota_core::event::TurnEnd;
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::hook::{
     EventDecision, HookContext, HookData, HookEvent, HookGroup, HookKind, HookNotice, HookRunner,
     SessionSource,
@@ -64,7 +64,7 @@ async fn core_22_a_hook_can_deny_a_tool_call() {
     let tool = shell();
     let ran = Run::script(ONE_CALL)
         .tool(tool.clone())
-        .gate(AllowEverything)
+        .gate(AllowAll)
         .hooks(runner(dir.path()).groups(HookEvent::PreToolUse, hooks))
         .prompt("Go.")
         .await;
@@ -138,7 +138,7 @@ async fn core_22_a_post_tool_hook_can_withhold_the_result_or_add_context() {
     let run = |command: &str| {
         Run::script(ONE_CALL)
             .tool(shell())
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .hooks(runner(dir.path()).groups(HookEvent::PostToolUse, each(&[command])))
             .prompt("Go.")
     };

@@ -19,7 +19,7 @@ use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::shell::Script;
 use crate::suggest;
-use crate::verdict::{Findings, Judgement, Source};
+use crate::verdict::{Findings, PolicyVerdict, VerdictSource};
 
 /// What a call would do and what the mode and the allow rules say about it, before anything
 /// that can only tighten.
@@ -101,7 +101,7 @@ impl Policy {
     /// Nothing is run and nothing is asked; the same call under the same policy and the same
     /// files always gets the same verdict.
     #[must_use]
-    pub fn judge(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
+    pub fn judge(&self, call: &ToolCall<'_>, paths: &dyn Paths) -> PolicyVerdict {
         let disk = Disk::new(paths);
         let script = match Family::of_tool(call.tool) {
             Some(Family::Shell) => self.script(call),
@@ -109,7 +109,7 @@ impl Policy {
         };
         let mut judgement = self.judge_plainly(call, &script, &disk);
         if judgement.verdict == Verdict::Ask
-            && matches!(judgement.source, Source::Mode | Source::Unproven)
+            && matches!(judgement.source, VerdictSource::Mode | VerdictSource::Unproven)
         {
             judgement.suggestion = suggest::suggest(self, call, &script, paths);
         }
@@ -122,7 +122,7 @@ impl Policy {
         call: &ToolCall<'_>,
         script: &Script,
         disk: &'a Disk<'a>,
-    ) -> Judgement {
+    ) -> PolicyVerdict {
         let paths = disk.paths;
         let mut found = Findings::default();
         self.whole_call_rules(call, &mut found);
@@ -133,7 +133,7 @@ impl Policy {
             None => self.other_call(call, &mut found),
         };
         self.explain_base(base, &mut found);
-        found.into_judgement(base.class())
+        found.into_verdict(base.class())
     }
 
     fn explain_base(&self, base: Base, found: &mut Findings) {
@@ -168,6 +168,6 @@ impl Policy {
                 }
             }
         };
-        found.add(verdict, Source::Mode, text, None);
+        found.add(verdict, VerdictSource::Mode, text, None);
     }
 }

@@ -39,7 +39,7 @@
 //! - `shell`: what a command would run: `parse` (the grammar's tree), `lexer` (the second
 //!   opinion), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
 //!   tables are in files of their own (`*_table.rs`);
-//! - `judge`: from a call to a [`Judgement`]; `suggest`: what "always" saves.
+//! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves.
 //!
 //! [`Paths`]: robota_core::paths::Paths
 
@@ -64,7 +64,7 @@ pub use defaults::DEFAULT_ALLOW;
 pub use policy::{Policy, PolicySpec};
 pub use rule::{List, Rule, RuleError, RuleSource};
 pub use suggest::{TOO_BROAD, too_broad};
-pub use verdict::{Judgement, Reason, RuleRef, Source, Suggestion};
+pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};
 pub use workspace::{LexicalPaths, Workspace};
 
 use judge::is_sink as judge_sink;

@@ -8,7 +8,7 @@ use crate::rule::{List, Rule};
 /// What a verdict comes from, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum VerdictSource {
     /// The mode, because no rule spoke. A trusted hook may lift an ask of this kind.
     Mode,
     /// A command could not be shown to be what rules allow, or not to be what they forbid.
@@ -48,7 +48,7 @@ pub struct Reason {
     /// What this reason alone asks for.
     pub verdict: Verdict,
     /// What it comes from.
-    pub source: Source,
+    pub source: VerdictSource,
     /// For people.
     pub text: String,
     /// The rule, where it is one.
@@ -68,13 +68,13 @@ pub struct Suggestion {
 
 /// What was decided about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judgement {
+pub struct PolicyVerdict {
     /// Allow, ask or deny.
     pub verdict: Verdict,
     /// What the call does.
     pub class: Class,
     /// What the verdict comes from.
-    pub source: Source,
+    pub source: VerdictSource,
     /// Why, the decisive reasons first.
     pub reasons: Vec<Reason>,
     /// What "always" would save; only for an ask, and only where it would help.
@@ -82,11 +82,11 @@ pub struct Judgement {
     pub suggestion: Option<Suggestion>,
 }
 
-impl Judgement {
+impl PolicyVerdict {
     /// Whether a trusted hook's "allow" may turn this into an allow.
     #[must_use]
     pub fn hook_may_lift(&self) -> bool {
-        self.verdict == Verdict::Ask && self.source == Source::Mode
+        self.verdict == Verdict::Ask && self.source == VerdictSource::Mode
     }
 
     /// The decisive reason as one line.
@@ -109,7 +109,7 @@ impl Findings {
     pub(crate) fn add(
         &mut self,
         verdict: Verdict,
-        source: Source,
+        source: VerdictSource,
         text: impl Into<String>,
         part: Option<&str>,
     ) {
@@ -139,7 +139,7 @@ impl Findings {
         };
         self.push(Reason {
             verdict,
-            source: Source::Rule,
+            source: VerdictSource::Rule,
             text: format!("the rule {name} ({from}) {verb}{about}"),
             rule: Some(named),
             part: part.map(str::to_owned),
@@ -165,7 +165,7 @@ impl Findings {
         self.reasons.iter().map(|reason| reason.verdict).max().unwrap_or(Verdict::Allow)
     }
 
-    pub(crate) fn into_judgement(mut self, class: Class) -> Judgement {
+    pub(crate) fn into_verdict(mut self, class: Class) -> PolicyVerdict {
         let verdict = self.worst();
         let source = self
             .reasons
@@ -173,10 +173,10 @@ impl Findings {
             .filter(|reason| reason.verdict == verdict)
             .map(|reason| reason.source)
             .max()
-            .unwrap_or(Source::Mode);
+            .unwrap_or(VerdictSource::Mode);
         self.reasons.sort_by_key(|reason| {
             (std::cmp::Reverse(reason.verdict), std::cmp::Reverse(reason.source))
         });
-        Judgement { verdict, class, source, reasons: self.reasons, suggestion: None }
+        PolicyVerdict { verdict, class, source, reasons: self.reasons, suggestion: None }
     }
 }

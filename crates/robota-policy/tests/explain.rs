@@ -9,8 +9,8 @@ use common::MemoryPaths;
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::{
-    DEFAULT_ALLOW, Judgement, List, Policy, PolicySpec, RuleSource, Source, ToolCall, Workspace,
-    too_broad,
+    DEFAULT_ALLOW, List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, VerdictSource,
+    Workspace, too_broad,
 };
 use serde_json::{Value, json};
 
@@ -18,13 +18,13 @@ fn spec() -> PolicySpec {
     PolicySpec::new(Workspace::new("/proj/app", "/home/ada"))
 }
 
-fn judge(spec: &PolicySpec, tool: &str, input: &Value) -> Judgement {
+fn judge(spec: &PolicySpec, tool: &str, input: &Value) -> PolicyVerdict {
     let paths = MemoryPaths::load();
     let (policy, _) = Policy::new(spec, &paths);
     policy.judge(&ToolCall { tool, input, class: Class::Execute }, &paths)
 }
 
-fn bash(spec: &PolicySpec, command: &str) -> Judgement {
+fn bash(spec: &PolicySpec, command: &str) -> PolicyVerdict {
     judge(spec, "Bash", &json!({ "command": command }))
 }
 
@@ -37,7 +37,7 @@ fn core_21_a_verdict_names_the_rule_its_file_and_the_part() {
         ["Bash(git *)"],
     );
     let got = bash(&spec, "git add . && sudo git push origin main");
-    assert_eq!((got.verdict, got.source), (Verdict::Deny, Source::Rule));
+    assert_eq!((got.verdict, got.source), (Verdict::Deny, VerdictSource::Rule));
     let rule = got.reasons[0].rule.as_ref().unwrap();
     assert_eq!(rule.rule, "Bash(git push *)");
     assert_eq!(rule.from, "/home/ada/.claude/settings.json");
@@ -171,7 +171,7 @@ fn core_21_additional_directories_are_workspace() {
         PolicySpec::new(Workspace::new("/proj/app", "/home/ada").with_additional("/proj/other"));
     assert_eq!(bash(&spec, "cat ../other/lib.rs").verdict, Verdict::Allow);
     assert_eq!(bash(&spec, "cat away/lib.rs").verdict, Verdict::Allow);
-    assert_eq!(bash(&spec, "rm -rf ../other").source, Source::Critical);
+    assert_eq!(bash(&spec, "rm -rf ../other").source, VerdictSource::Critical);
     let edits = spec.mode(Mode::AcceptEdits);
     let edit = json!({"file_path": "/proj/other/lib.rs"});
     assert_eq!(judge(&edits, "Edit", &edit).verdict, Verdict::Allow);

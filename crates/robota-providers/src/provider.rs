@@ -14,7 +14,7 @@ use robota_core::blob::{Blobs, NoBlobs};
 use robota_core::call::CallContext;
 use robota_core::provider::{
     Capabilities, DeltaStream, FailureReason, ModelRequest, NativePayload, NativeWeb, PayloadKind,
-    PayloadTap, Provider, ProviderError, WebSupport, check_native_web,
+    PayloadSink, Provider, ProviderError, WebSupport, check_native_web,
 };
 use serde_json::{Map, Value};
 use url::Url;
@@ -203,11 +203,11 @@ impl HttpProvider {
         failure
     }
 
-    fn report_request(&self, tap: &PayloadTap, body: &wire::Body) {
+    fn report_request(&self, tap: &PayloadSink, body: &wire::Body) {
         if !body.left_out.is_empty() {
             tracing::debug!(vendor = %self.vendor, parts = ?body.left_out, "parts of the conversation were left out");
         }
-        if tap.is_wanted() {
+        if tap.is_enabled() {
             let text = String::from_utf8_lossy(&body.bytes);
             tap.report(NativePayload {
                 api_surface: Some(self.wire.name().to_owned()),
@@ -219,8 +219,8 @@ impl HttpProvider {
         }
     }
 
-    fn report_failure(&self, tap: &PayloadTap, failure: &Failure) {
-        if !tap.is_wanted() {
+    fn report_failure(&self, tap: &PayloadSink, failure: &Failure) {
+        if !tap.is_enabled() {
             return;
         }
         let mut metadata = Map::new();

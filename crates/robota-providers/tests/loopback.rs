@@ -17,7 +17,7 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::ids::CountingIds;
 use robota_core::message::Message;
 use robota_core::provider::{
-    AskLimits, Delta, FailureReason, ModelRequest, PayloadTap, Provider as _, ProviderError,
+    AskLimits, Delta, FailureReason, ModelRequest, PayloadSink, Provider as _, ProviderError,
     RetryPolicy, StopReason, ask as whole,
 };
 use robota_providers::{
@@ -225,7 +225,7 @@ async fn core_06_no_key_is_in_any_payload_error_or_debug_output() {
         let sink = seen.clone();
         let tap = || {
             let sink = sink.clone();
-            let tap = PayloadTap::new(move |payload, _| {
+            let tap = PayloadSink::new(move |payload, _| {
                 sink.lock().unwrap().push_str(&format!("{payload:?}"));
             });
             CallContext::detached().with_payloads(tap)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use robota_core::approve::{Answer, Approver, NobodyToAsk, Question, RuleSink, Scope};
+use robota_core::approve::{Answer, Approver, NoApprover, Question, RuleSink, Scope};
 use robota_core::gate::Gate;
 use robota_core::ids::CallId;
 use tokio::sync::oneshot;
@@ -180,7 +180,7 @@ impl Approver for ApprovalQueue {
 
     async fn ask(&self, question: Question) -> Answer {
         let handler = match &self.approvals {
-            Approvals::Deny => return NobodyToAsk.ask(question).await,
+            Approvals::Deny => return NoApprover.ask(question).await,
             Approvals::Decide => None,
             Approvals::Handler(handler) => Some(handler.clone()),
         };

@@ -10,7 +10,7 @@ use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
 use robota_core::driver::SessionConfig;
 use robota_core::event::SpawnedBy;
-use robota_core::gate::{Gate, InspectOnly};
+use robota_core::gate::{Gate, ReadOnlyGate};
 use robota_core::hook::Hooks;
 use robota_core::ids::{Ids, RandomIds, SessionId};
 use robota_core::into_arc::IntoArc;
@@ -49,7 +49,7 @@ impl SessionBuilder {
             provider,
             tools: Vec::new(),
             factories: Vec::new(),
-            gate: Arc::new(InspectOnly),
+            gate: Arc::new(ReadOnlyGate),
             approvals: Approvals::default(),
             rule_sink: None,
             hooks: Vec::new(),

@@ -10,7 +10,7 @@ use robota_core::event::{CompactionTrigger, Event};
 use robota_core::ids::CallId;
 use robota_core::message::ToolUse;
 use robota_core::project::{StreamText, TextUpdate};
-use robota_core::tool::{Ran, ToolOutcome};
+use robota_core::tool::{DidRun, ToolOutcome};
 use serde_json::Value;
 
 type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
@@ -233,7 +233,7 @@ fn end(call: &ToolUse, outcome: &ToolOutcome) -> ToolExecution {
         tool: call.name.clone(),
         input: arguments(call),
         success: outcome.ok,
-        denied: outcome.ran == Ran::No
+        denied: outcome.ran == DidRun::No
             && matches!(code.as_deref(), Some("denied" | "blocked_by_hook")),
         result: outcome.text(),
         error_code: code,

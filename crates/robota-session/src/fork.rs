@@ -109,7 +109,7 @@ impl ForkPoints {
         // Snapshots of older versions list no safe points, so the journal is scanned.
         let mut count = 0;
         scan(store, session, |event| {
-            count += u64::from(SafePoints::is_one(&event.event));
+            count += u64::from(SafePoints::is_safe_point(&event.event));
             if count == number { SearchStep::Found } else { SearchStep::Continue }
         })
         .await
@@ -138,7 +138,7 @@ impl ForkPoints {
             if event.seq > cursor.seq {
                 return SearchStep::Stop;
             }
-            if SafePoints::is_one(&event.event) {
+            if SafePoints::is_safe_point(&event.event) {
                 last = Some(event.cursor());
             }
             SearchStep::Continue

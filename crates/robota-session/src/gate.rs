@@ -57,13 +57,13 @@ fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judge
         class: judgement.class,
         reason: judgement.why().to_owned(),
         source: match judgement.source {
-            robota_policy::Source::Mode => Source::Mode,
-            robota_policy::Source::Unproven
-            | robota_policy::Source::Danger
-            | robota_policy::Source::Protected
-            | robota_policy::Source::Critical
-            | robota_policy::Source::Input
-            | robota_policy::Source::Rule => Source::Rule,
+            robota_policy::VerdictSource::Mode => Source::Mode,
+            robota_policy::VerdictSource::Unproven
+            | robota_policy::VerdictSource::Danger
+            | robota_policy::VerdictSource::Protected
+            | robota_policy::VerdictSource::Critical
+            | robota_policy::VerdictSource::Input
+            | robota_policy::VerdictSource::Rule => Source::Rule,
         },
         rules: judgement.suggestion.map(|suggestion| suggestion.rules).unwrap_or_default(),
     }

@@ -291,8 +291,8 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
                 other => panic!("{other:?}"),
             })
             .collect();
-        use robota_core::event::Ran;
-        assert_eq!(calls, [("slow", Ran::Maybe), ("later", Ran::No)]);
+        use robota_core::event::DidRun;
+        assert_eq!(calls, [("slow", DidRun::Maybe), ("later", DidRun::No)]);
         let refused = resumed.send("Hello?").await.unwrap_err();
         assert!(matches!(refused, SessionError::Unrecovered { .. }));
         assert_eq!(count(&journal(&*store, &id).await, "recovered"), 0, "nothing is sealed yet");

@@ -215,7 +215,7 @@ async fn turn(rounds: usize) -> Vec<(Vec<Arc<Envelope>>, Durability)> {
     let journal = FailingJournal::new();
     Run::script(&format!("{}- {{text: Done.}}\n", round.repeat(rounds)))
         .tool(fn_tool("act", Class::Execute, |_| async { "done".to_owned() }))
-        .gate(robota_core::gate::AllowEverything)
+        .gate(robota_core::gate::AllowAll)
         .max_rounds(0)
         .journal(journal.clone())
         .prompt("Go.")

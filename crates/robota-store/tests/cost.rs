@@ -5,7 +5,7 @@ mod sim;
 
 use std::sync::Arc;
 
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore as _;
 use robota_core::permission::Class;
@@ -21,7 +21,7 @@ async fn syncs(rounds: usize, class: Class, level: DurabilityLevel) -> u64 {
     let journal = FailingJournal::new();
     let ran = Run::script(&script)
         .tool(fn_tool("act", class, |_| async { "done".to_owned() }))
-        .gate(AllowEverything)
+        .gate(AllowAll)
         .max_rounds(0)
         .journal(journal.clone())
         .prompt("Go.")

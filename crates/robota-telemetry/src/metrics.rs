@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use robota_core::event::{Envelope, Event, ToolFinished, TurnFinished};
 use robota_core::ids::CallId;
-use robota_core::telemetry::{OTHER, code, word};
-use robota_core::tool::Ran;
+use robota_core::telemetry::{OTHER, stable_code, variant_name};
+use robota_core::tool::DidRun;
 use robota_core::usage::Usage;
 
 pub use instrument::{Histogram, Instrument, Value};
@@ -153,7 +153,7 @@ impl Metrics {
             Event::AssistantMessage(data) => self.add_usage(data.message.usage),
             Event::ModelAsked(data) => self.add_usage(data.usage),
             Event::CompactionStarted(data) => {
-                self.open.compaction = Some(word(&data.trigger));
+                self.open.compaction = Some(variant_name(&data.trigger));
             }
             Event::CompactionFinished(data) => {
                 self.add_usage(data.summary.usage);
@@ -174,8 +174,8 @@ impl Metrics {
             Event::ToolFinished(data) => self.tool_finished(data, ts),
             Event::PermissionAsked(_) => self.add(Instrument::PermissionsAsked, Vec::new(), 1),
             Event::PermissionDecided(data) => {
-                let verdict = ("robota.permission.verdict", word(&data.verdict).into());
-                let by = ("robota.permission.decided_by", word(&data.by).into());
+                let verdict = ("robota.permission.verdict", variant_name(&data.verdict).into());
+                let by = ("robota.permission.decided_by", variant_name(&data.by).into());
                 self.add(Instrument::PermissionsDecided, vec![verdict, by], 1);
             }
             Event::TurnFinished(data) => self.turn_finished(data, ts),
@@ -259,7 +259,7 @@ impl Metrics {
 
     fn tool_finished(&mut self, data: &ToolFinished, ts: Timestamp) {
         let outcome = &data.outcome;
-        let error = (!outcome.ok).then(|| outcome.error_code.as_deref().map_or(OTHER, code));
+        let error = (!outcome.ok).then(|| outcome.error_code.as_deref().map_or(OTHER, stable_code));
         let error = error.map(|error| ("error.type", error.to_owned().into()));
         let tool = self.open.tools.remove(&data.call);
         let started = tool.as_ref().and_then(|tool| tool.started);
@@ -275,12 +275,12 @@ impl Metrics {
         }
         let outcome_name = match (outcome.ok, outcome.ran) {
             (true, _) => "ok",
-            (false, Ran::Yes) => "failed",
-            (false, Ran::No) => "not_run",
-            (false, Ran::Maybe) => "unknown",
+            (false, DidRun::Yes) => "failed",
+            (false, DidRun::No) => "not_run",
+            (false, DidRun::Maybe) => "unknown",
         };
         let mut attributes: Attributes = vec![name, ("robota.tool.outcome", outcome_name.into())];
-        attributes.extend(data.class.map(|class| ("robota.tool.class", word(&class).into())));
+        attributes.extend(data.class.map(|class| ("robota.tool.class", variant_name(&class).into())));
         attributes.extend(error);
         self.add(Instrument::ToolCalls, attributes, 1);
     }
@@ -293,7 +293,7 @@ impl Metrics {
             let attributes = error.into_iter().collect();
             self.record(Instrument::TurnDuration, attributes, seconds(started, ts));
         }
-        self.add(Instrument::Turns, vec![("robota.turn.end", word(&data.end).into())], 1);
+        self.add(Instrument::Turns, vec![("robota.turn.end", variant_name(&data.end).into())], 1);
     }
 
     /// Returns the attributes of model calls.

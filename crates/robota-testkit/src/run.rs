@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use robota_core::approve::{Approver, NobodyToAsk};
+use robota_core::approve::{Approver, NoApprover};
 use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
 use robota_core::driver::{Ports, Recorder, SessionConfig, run_turn};
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Delivery, Envelope, FORMAT, InputAccepted, SessionCreated};
-use robota_core::gate::{Gate, InspectOnly};
+use robota_core::gate::{Gate, ReadOnlyGate};
 use robota_core::hook::{Hooks, NoHooks};
 use robota_core::ids::{CountingIds, InputId, SessionId};
 use robota_core::journal::JournalError;
@@ -59,8 +59,8 @@ impl Run {
         let ports = Ports {
             provider: Arc::new(provider.clone()),
             tools: ToolSet::default(),
-            gate: Arc::new(InspectOnly),
-            approver: Arc::new(NobodyToAsk),
+            gate: Arc::new(ReadOnlyGate),
+            approver: Arc::new(NoApprover),
             hooks: Arc::new(NoHooks),
             compactor: None,
             blobs: None,

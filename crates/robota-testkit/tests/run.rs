@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use robota_core::error::ErrorKind;
 use robota_core::event::{Durability, TurnEnd};
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::permission::{Class, Verdict};
 use robota_core::state::State;
 use robota_testkit::{
@@ -31,7 +31,7 @@ turn#1 turn_started input#1 provider=scripted model=test-model max_rounds=10
   model_responded round=1 stop=tool_use usage=10+5 tool_calls=1
   assistant_message round=1 msg#2 assistant ["Let me see.", call#1 echo{"say":"hello"}] usage=10+5
   tool_batch_started round=1 [call#1] parallel=true max_concurrency=8
-  permission_decided call#1 verdict=allow by=gate class=inspect reason="no gate was configured, so only tools that look may run"
+  permission_decided call#1 verdict=allow by=gate class=inspect reason="no gate was configured, so only read-only tools may run"
   tool_started call#1 class=inspect
   tool_finished call#1 class=inspect ok "hello"
   tool_result round=1 msg#3 call#1 ok "hello"
@@ -196,7 +196,7 @@ async fn a_panicking_tool_fails_one_call() {
 #[tokio::test(start_paused = true)]
 async fn a_stubborn_tool_is_abandoned() {
     let mule = stubborn_tool("mule", Class::Execute);
-    let run = Run::script("- tools: [mule]").tool(mule.clone()).gate(AllowEverything);
+    let run = Run::script("- tools: [mule]").tool(mule.clone()).gate(AllowAll);
     let cancel = run.cancel();
     let (ran, ()) = tokio::join!(run.prompt("hi"), async {
         mule.started(1).await;
@@ -236,7 +236,7 @@ async fn an_exhausted_script_fails_the_run() {
 #[tokio::test]
 async fn any_failed_append_ends_the_run_with_an_error() {
     let whole =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
+        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
     let appends = whole.journal.appends().len();
     assert!(appends > 5, "{appends}");
@@ -244,7 +244,7 @@ async fn any_failed_append_ends_the_run_with_an_error() {
         let tool = echo(Class::Modify);
         let ran = Run::script(TWO_ROUNDS)
             .tool(tool.clone())
-            .gate(AllowEverything)
+            .gate(AllowAll)
             .journal(FailingJournal::new().fail_from(nth))
             .prompt("hi")
             .await;
@@ -262,7 +262,7 @@ async fn any_failed_append_ends_the_run_with_an_error() {
 #[tokio::test]
 async fn the_journal_records_the_durability_of_each_batch() {
     let ran =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
+        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     for append in ran.journal.appends() {
         let must = append.events.iter().map(|one| one.event.durability()).max().unwrap();
         assert_eq!(append.durability, must, "{:?}", append.kinds());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use robota_core::agent::Agent;
 use robota_core::event::TurnEnd;
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
@@ -50,7 +50,7 @@ fn round(criterion: &mut Criterion) {
             }
             let model = ScriptedProvider::new(script.text("done"));
             let bash: Arc<dyn Tool> = Arc::new(Bash::new(&workspace));
-            let builder = Agent::builder(model, "any-model").gate(AllowEverything);
+            let builder = Agent::builder(model, "any-model").gate(AllowAll);
             let mut agent = builder.tools([bash]).max_rounds(0).build().unwrap();
             let report = runtime.block_on(agent.run("go"));
             assert_eq!(report.end, TurnEnd::Complete);

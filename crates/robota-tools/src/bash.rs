@@ -6,7 +6,9 @@ use std::time::Duration;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
-use robota_core::tool::{InvalidInput, KeptOutput, Ran, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{
+    DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec,
+};
 use robota_exec::{
     Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
     Stdin, Streams, TerminalSize,
@@ -345,7 +347,7 @@ fn report(
 
 fn not_run(error: &ExecError) -> ToolOutcome {
     let ran = match error {
-        ExecError::Wait { .. } | ExecError::SupervisorFailed => Ran::Maybe,
+        ExecError::Wait { .. } | ExecError::SupervisorFailed => DidRun::Maybe,
         ExecError::ProgramMissing { .. }
         | ExecError::BashMissing { .. }
         | ExecError::BadDirectory { .. }
@@ -353,7 +355,7 @@ fn not_run(error: &ExecError) -> ToolOutcome {
         | ExecError::Reaper { .. }
         | ExecError::Supervisor(_)
         | ExecError::ShutDown
-        | ExecError::Unsupported => Ran::No,
+        | ExecError::Unsupported => DidRun::No,
     };
     let text = match error.hint() {
         Some(hint) => format!("{error} ({hint})"),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use robota_core::approve::{Approver, NobodyToAsk};
+use robota_core::approve::{Approver, NoApprover};
 use robota_core::permission::Mode;
 use robota_core::tool::Tool;
 use robota_exec::OsPaths;
@@ -93,7 +93,7 @@ fn with_rules(
         return Err(errors);
     }
     let policy = Arc::new(policy);
-    let approver = rules.approver.clone().unwrap_or_else(|| Arc::new(NobodyToAsk));
+    let approver = rules.approver.clone().unwrap_or_else(|| Arc::new(NoApprover));
     let checked = |tool| -> Arc<dyn Tool> {
         let checked = PolicyCheckedTool::new(tool, policy.clone(), Arc::new(OsPaths));
         Arc::new(checked.approver(approver.clone()))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use robota_core::approve::{Answer, Approver, NobodyToAsk, Question};
+use robota_core::approve::{Answer, Approver, NoApprover, Question};
 use robota_core::ids::CallId;
 use robota_core::message::{ToolInput, ToolUse};
 use robota_core::paths::Paths;
@@ -24,7 +24,7 @@ pub struct PolicyCheckedTool {
 impl PolicyCheckedTool {
     /// Wraps a tool with a policy, without an approver.
     pub fn new(tool: Arc<dyn Tool>, policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
-        Self { tool, policy, paths, approver: Arc::new(NobodyToAsk) }
+        Self { tool, policy, paths, approver: Arc::new(NoApprover) }
     }
 
     /// Sets the approver.

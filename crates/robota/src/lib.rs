@@ -60,9 +60,9 @@ pub use robota_tools as tools;
 pub use tokio_util::sync::CancellationToken;
 
 pub use robota_core::agent::{Agent, AgentBuilder, AgentFactory, AgentTemplate, RunOptions};
-pub use robota_core::approve::{Answer, Approver, NobodyToAsk, Question};
+pub use robota_core::approve::{Answer, Approver, NoApprover, Question};
 pub use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
-pub use robota_core::gate::{AllowEverything, Gate, InspectOnly, Judgement, ModeGate};
+pub use robota_core::gate::{AllowAll, Gate, Judgement, ModeGate, ReadOnlyGate};
 pub use robota_core::message::{Block, Message, Role};
 pub use robota_core::permission::{Class, Mode, Verdict};
 pub use robota_core::provider::Provider;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use robota_core::permission::{Class, Mode, Verdict};
 use robota_exec::OsPaths;
-use robota_policy::{Judgement, List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
+use robota_policy::{List, Policy, PolicySpec, PolicyVerdict, RuleSource, ToolCall, Workspace};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn judge(policy: &Policy, tool: &str, input: &Value) -> Judgement {
+fn judge(policy: &Policy, tool: &str, input: &Value) -> PolicyVerdict {
     policy.judge(&ToolCall { tool, input, class: declared_class(tool) }, &OsPaths)
 }
 
@@ -63,7 +63,7 @@ fn declared_class(tool: &str) -> Class {
     }
 }
 
-fn explain(tool: &str, judgement: &Judgement) {
+fn explain(tool: &str, judgement: &PolicyVerdict) {
     let verdict = match judgement.verdict {
         Verdict::Allow => "allow: it runs",
         Verdict::Ask => "ask: somebody must agree; headless it does not run",
@@ -87,7 +87,7 @@ fn explain(tool: &str, judgement: &Judgement) {
     }
 }
 
-fn to_json(judgement: &Judgement) -> Value {
+fn to_json(judgement: &PolicyVerdict) -> Value {
     let mut value = json!(judgement);
     if let Value::Object(fields) = &mut value {
         fields.insert("reason".to_owned(), judgement.why().into());

@@ -137,7 +137,7 @@ async fn tool_02_killed_between_two_files_all_are_put_back() {
     drop(folder);
 
     let told = told(&project.go_on().await);
-    assert!(told.contains("Put back to what it was") && told.contains("/a.txt"), "{told}");
+    assert!(told.contains("Restored to its previous content") && told.contains("/a.txt"), "{told}");
     assert!(told.contains("Not changed: ") && told.contains("/src/b.txt"), "{told}");
     assert_eq!(
         (project.content("a.txt"), project.content("src/b.txt")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use robota_core::approve::NobodyToAsk;
+use robota_core::approve::NoApprover;
 use robota_core::call::CallContext;
 use robota_core::clock::SystemClock;
 use robota_core::driver::{Ports, Recorder, SessionConfig, run_turn};
@@ -14,7 +14,7 @@ use robota_core::event::{
     AssistantMessage, Envelope, Event, ModelRequested, ModelResponded, Purpose, TextChunk,
     ToolBatchFinished, ToolCalled, ToolFinished, ToolResultAdded, ToolStarted, TurnStarted,
 };
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::hook::NoHooks;
 use robota_core::ids::{CallId, CountingIds, Ids as _, MessageId, RandomIds};
 use robota_core::journal::MemoryJournal;
@@ -170,8 +170,8 @@ impl Session {
         let ports = Ports {
             provider: Arc::new(model),
             tools: ToolSet::new(tools).unwrap(),
-            gate: Arc::new(AllowEverything),
-            approver: Arc::new(NobodyToAsk),
+            gate: Arc::new(AllowAll),
+            approver: Arc::new(NoApprover),
             hooks: Arc::new(NoHooks),
             compactor: None,
             blobs: None,

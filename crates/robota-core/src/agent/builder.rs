@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::Agent;
-use crate::approve::{Approver, NobodyToAsk};
+use crate::approve::{Approver, NoApprover};
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
 use crate::compact::Compactor;
 use crate::driver::{Ports, SessionConfig};
-use crate::gate::{Gate, InspectOnly};
+use crate::gate::{Gate, ReadOnlyGate};
 use crate::hook::{Hooks, NoHooks};
 use crate::ids::{Ids, RandomIds};
 use crate::into_arc::IntoArc;
@@ -42,8 +42,8 @@ impl AgentBuilder {
             ports: Ports {
                 provider,
                 tools: ToolSet::default(),
-                gate: Arc::new(InspectOnly),
-                approver: Arc::new(NobodyToAsk),
+                gate: Arc::new(ReadOnlyGate),
+                approver: Arc::new(NoApprover),
                 hooks: Arc::new(NoHooks),
                 compactor: None,
                 blobs: None,

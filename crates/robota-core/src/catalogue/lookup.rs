@@ -1,6 +1,6 @@
-//! Finding a model under the many spellings of its id.
+//! Finds a model under the many spellings of its id.
 //!
-//! No vendor and no family is named here: what counts is where separators and digits are.
+//! The rules name no vendor and no model family: they depend on separators and digits only.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use indexmap::IndexMap;
 
 use super::ModelInfo;
 
-/// How well a known id fits the one asked for.
+/// How well a known id matches the requested one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// It is the id or an alias.
+    /// The requested id is the known id or an alias.
     Exact,
-    /// It is the id with a date, a version tag or the like behind it: the same model.
+    /// The known id followed by a date, a version tag or the like: the same model.
     Snapshot,
-    /// It is the id with something else behind it: a relative. Its limits are a fair guess,
-    /// its prices are not.
+    /// The known id followed by something else: a variant. Its limits are a reasonable guess, its
+    /// prices are not.
     Variant,
 }
 
 impl Precision {
-    /// Whether it is the model that was asked for, and not a relative.
+    /// Returns true if it is the requested model and not a variant.
     #[must_use]
     pub fn same_model(self) -> bool {
         match self {
@@ -31,11 +31,12 @@ impl Precision {
     }
 }
 
-/// Words behind an id that do not make it another model.
+/// Suffixes that do not make an id another model.
 const NEUTRAL: &[&str] = &["latest", "preview", "exp", "instruct", "it"];
 
-/// The form in which ids are compared: lower case, without a path in front, every run of
-/// other characters one dash. So `Claude-X-4.5`, `claude-x-4-5` and `v/claude-x-4-5` agree.
+/// Returns the form in which ids are compared: lower case, without a path before it, with every run
+/// of other characters replaced by one dash. So `Claude-X-4.5`, `claude-x-4-5` and `v/claude-x-4-5`
+/// are equal.
 pub(super) fn key(id: &str) -> String {
     dashed(last_part(id))
 }
@@ -57,15 +58,15 @@ fn dashed(text: &str) -> String {
     key
 }
 
-/// The entry for the longest known id that `id` is or continues.
+/// Finds the entry for the longest known id that `id` equals or continues.
 pub(super) fn find<'a>(
     entries: &'a IndexMap<String, Arc<ModelInfo>>,
     id: &str,
 ) -> Option<(&'a ModelInfo, Precision)> {
     let id = last_part(id);
     longest_prefix(entries, &dashed(id)).or_else(|| {
-        // Clouds put regions and vendors in front with a dot (`eu.vendor.model-1`). Letters
-        // alone can be such a front, and what follows is tried by itself.
+        // Cloud providers add regions and vendors before the id, separated by dots
+        // (`eu.vendor.model-1`). A prefix of letters only is dropped and the rest is looked up.
         id.match_indices('.')
             .take_while(|(at, _)| {
                 id[..*at].chars().all(|letter| letter == '.' || letter.is_ascii_alphabetic())
@@ -87,8 +88,8 @@ fn longest_prefix<'a>(
     })
 }
 
-/// What stands behind a known id. `None` when it makes it another generation: `x-4-9` is not
-/// a kind of `x-4`, and nothing about the one can be said of the other.
+/// Classifies what follows a known id. Returns `None` if it makes the id another generation:
+/// `x-4-9` is not a variant of `x-4`, and the facts of one do not apply to the other.
 fn precision(rest: &str) -> Option<Precision> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let first = rest.split('-').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a call costs.
+//! The cost of a call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,32 +10,32 @@ use crate::usage::Usage;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Prompt tokens that touch no cache.
+    /// Prompt tokens that are neither read from a cache nor written to one.
     pub input: f64,
     /// Generated tokens, thinking included.
     pub output: f64,
-    /// Prompt tokens read from a cache; absent when not known.
+    /// Prompt tokens read from a cache; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Prompt tokens written to a cache (the shortest life offered); absent when not known.
+    /// Prompt tokens written to a cache (with the shortest lifetime offered); absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<f64>,
 }
 
-/// Other prices for the whole of a request whose prompt is long.
+/// Prices that apply to a whole request if its prompt is long.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LongPrompt {
-    /// Prompts of more tokens than this are long.
+    /// Prompts with more tokens than this are long.
     pub above: u64,
-    /// What they cost.
+    /// The prices of such requests.
     pub prices: Prices,
 }
 
-/// What *one call* cost in dollars. Not for a sum over calls: whether a prompt is long is a
-/// matter of one call, so costs are added, not usages.
+/// Returns the cost of *one call* in dollars. Do not use it for a sum over calls: whether a prompt
+/// is long depends on the single call, so add costs and not usages.
 ///
-/// `None` when a price that is needed is not known: no number is better than a wrong one.
+/// Returns `None` if a required price is not known: no number is better than a wrong one.
 #[must_use]
 pub fn cost(model: &ModelInfo, usage: Usage) -> Option<f64> {
     let prices = match model.long_prompt {

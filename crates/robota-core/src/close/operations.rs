@@ -1,33 +1,33 @@
-//! What a crash left open, operation by operation (KODE-05).
+//! What a crash left open, as a list of operations (KODE-05).
 
 use crate::ids::{InputId, TurnId};
 use crate::state::{CallStage, OpenCall, State};
-use crate::tool::Ran;
+use crate::tool::DidRun;
 
-/// Something a crash left open.
+/// Something that a crash left open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OpenOperation {
-    /// An input whose hook had not finished: it is run again.
+    /// An input whose hooks had not finished. They are run again.
     Input(InputId),
-    /// A model call (points A and G), with what had streamed.
+    /// A model call (points A and G).
     Model {
-        /// The turn.
+        /// The turn of the call.
         turn: Option<TurnId>,
-        /// What had streamed.
+        /// The text that had been streamed.
         text: String,
     },
     /// A tool call (points B to F).
     Call {
         /// The call.
         call: Box<OpenCall>,
-        /// Whether it may have had effects.
-        ran: Ran,
+        /// Whether it ran, and so may have had effects.
+        ran: DidRun,
     },
-    /// A compaction: it never happened.
+    /// A compaction. Its summary was not recorded, so the conversation is unchanged.
     Compaction,
 }
 
-/// What a crash left open; nothing, if the session was at rest.
+/// Returns what a crash left open; empty if no turn and no compaction was running.
 #[must_use]
 pub fn open_operations(state: &State) -> Vec<OpenOperation> {
     let mut open = Vec::new();
@@ -44,9 +44,9 @@ pub fn open_operations(state: &State) -> Vec<OpenOperation> {
         call: Box::new(call.clone()),
         ran: match &call.stage {
             CallStage::Called | CallStage::InPreHook | CallStage::Asked | CallStage::Allowed => {
-                Ran::No
+                DidRun::No
             }
-            CallStage::Started => Ran::Maybe,
+            CallStage::Started => DidRun::Maybe,
             CallStage::Finished(outcome) | CallStage::InPostHook(outcome) => outcome.ran,
         },
     });

@@ -203,7 +203,7 @@ fn kode_05_b_d_c_and_allowed_did_not_run() {
         let outcome = outcome.unwrap();
         assert_eq!(
             (outcome.ran, outcome.ok, &outcome.metadata["sealed"]),
-            (Ran::No, false, &json!(word))
+            (DidRun::No, false, &json!(word))
         );
     }
 }

@@ -1,9 +1,9 @@
-//! Files that a call is about to change: their content goes to the session's blobs, and the
-//! journal names them, synced, before anything changes.
+//! Checkpoints of the files that a call is about to change: their content is stored in the
+//! session's blobs, and the journal lists them, synced, before anything changes.
 
 use std::sync::Arc;
 
-use super::side::SideQueue;
+use super::task_events::TaskEventQueue;
 use crate::blob::Blobs;
 use crate::checkpoint::{Before, Changing, Checkpoints, FileChange};
 use crate::error::{Diagnose as _, ErrorData};
@@ -11,17 +11,17 @@ use crate::event::FilesChanging;
 use crate::ids::CallId;
 use crate::message::BlobRef;
 
-/// Checkpoints of one turn. After its end nothing more is recorded, so a call that was abandoned
-/// changes nothing more either.
+/// The checkpoints of one turn. After the turn has ended, recording fails, so that a call that was
+/// abandoned cannot change further files.
 pub(super) struct JournalCheckpoints {
     pub(super) blobs: Arc<dyn Blobs>,
-    pub(super) side: SideQueue,
+    pub(super) task_events: TaskEventQueue,
 }
 
 #[async_trait::async_trait]
 impl Checkpoints for JournalCheckpoints {
     async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData> {
-        let mut kept = Vec::with_capacity(files.len());
+        let mut changes = Vec::with_capacity(files.len());
         for file in files {
             let (before, mode) = match file.before {
                 Before::Missing => (None, None),
@@ -32,8 +32,8 @@ impl Checkpoints for JournalCheckpoints {
             };
             let path = file.path.to_string_lossy().into_owned();
             let after_sha256 = BlobRef::of(file.after).sha256;
-            kept.push(FileChange { path, before, mode, after_sha256 });
+            changes.push(FileChange { path, before, mode, after_sha256 });
         }
-        self.side.append(FilesChanging { call: call.clone(), files: kept }.into()).await
+        self.task_events.append(FilesChanging { call: call.clone(), files: changes }.into()).await
     }
 }

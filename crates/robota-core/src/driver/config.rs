@@ -1,4 +1,4 @@
-//! What a turn runs against, and how.
+//! What a turn runs against, and its configuration.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use crate::redact::Redactor;
 use crate::tool::ToolSet;
 use crate::turn::TurnRules;
 
-/// What a turn runs against. There is no driver without a gate.
+/// What a turn runs against. The gate is not optional, so there is no driver without one.
 #[derive(Clone)]
 pub struct Ports {
     /// Calls the model.
     pub provider: Arc<dyn Provider>,
-    /// The tools.
+    /// The tools that the model can call.
     pub tools: ToolSet,
     /// Judges every call.
     pub gate: Arc<dyn Gate>,
-    /// Answers when the gate wants a call approved.
+    /// Answers questions about calls that need approval.
     pub approver: Arc<dyn Approver>,
     /// The user's hooks.
     pub hooks: Arc<dyn Hooks>,
-    /// Summarises; without one a full context ends the turn.
+    /// Summarises the conversation. Without a compactor, a full context window ends the turn.
     pub compactor: Option<Arc<dyn Compactor>>,
-    /// The session's blobs. Without them files that tools change have no checkpoints.
+    /// The session's blobs. Without them, there are no checkpoints of files that tools change.
     pub blobs: Option<Arc<dyn Blobs>>,
-    /// Mints ids.
+    /// Creates ids.
     pub ids: Arc<dyn Ids>,
 }
 
@@ -44,38 +44,38 @@ impl Ports {
     }
 }
 
-/// How the turns of a session run: everything a user can set.
+/// The configuration of a session's turns: everything that a user can set.
 #[derive(Debug, Clone)]
 pub struct SessionConfig {
     /// The turn machine's rules.
     pub turn: TurnRules,
-    /// The system prompt.
+    /// The system prompt; `None` sends none.
     pub system: Option<Arc<str>>,
-    /// The sampling temperature.
+    /// The sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Native web tools for every call.
+    /// The provider's native web tools to use in every call.
     pub native_web: NativeWeb,
-    /// Options for the provider, passed on as they are.
+    /// Options that are passed to the provider unchanged.
     pub options: Map<String, Value>,
-    /// A stream silent for longer than this has failed.
+    /// A model call fails if its stream sends nothing for this long.
     pub idle_timeout: Duration,
-    /// A tool that was told to stop is abandoned after this.
+    /// How long a cancelled tool may take to stop before the driver abandons it.
     pub tool_grace: Duration,
-    /// A call that runs longer is stopped, unless its tool says another limit; none has no limit.
+    /// How long a tool call may run, unless its tool defines another limit; `None` means no limit.
     pub tool_timeout: Option<Duration>,
-    /// What the user wants kept when the conversation is summarised.
+    /// What the user wants a summary to contain.
     pub compact_instructions: Option<String>,
-    /// Whether raw provider payloads are journaled.
+    /// Whether raw provider payloads are recorded in the journal.
     pub record_payloads: bool,
-    /// An append to the journal that failed is tried again after each of these, before the turn
-    /// fails.
+    /// The waits before the retries of a failed append. After the last retry the append, and the
+    /// turn, fails.
     pub append_retries: Vec<Duration>,
-    /// Removes secrets from what tools, hooks and services say.
+    /// Removes secrets from what tools, hooks and providers return.
     pub redactor: Redactor,
 }
 
 impl SessionConfig {
-    /// The defaults around these rules.
+    /// Creates the default configuration for these rules.
     #[must_use]
     pub fn new(turn: TurnRules) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl SessionConfig {
         }
     }
 
-    /// The limits of a model call outside of a turn.
+    /// Returns the limits for a model call outside a turn.
     #[must_use]
     pub fn ask_limits(&self) -> AskLimits {
         AskLimits { idle_timeout: self.idle_timeout, retry: self.turn.retry }

@@ -1,4 +1,4 @@
-//! One model call: connecting, streaming, the idle timeout.
+//! One model call: the connection, the stream, the idle timeout.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -11,48 +11,48 @@ use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tracing::{Instrument as _, Span};
 
-use super::side::SideQueue;
+use super::task_events::TaskEventQueue;
 use super::{Ports, SessionConfig};
 use crate::call::CallContext;
 use crate::error::{Diagnose as _, ErrorKind};
 use crate::event::{ProviderPayload, Purpose};
 use crate::message::Message;
 use crate::provider::{
-    Delta, DeltaStream, ModelRequest, PayloadTap, ProviderError, check_native_web,
+    Delta, DeltaStream, ModelRequest, PayloadSink, ProviderError, check_native_web,
 };
 use crate::redact::Redactor;
 use crate::state::State;
 use crate::telemetry;
 use crate::turn::{Input, ModelCall};
 
-/// Text that has arrived is passed to the machine in pieces of at most this size. Reasoning and
-/// arguments of calls count as text.
+/// Text that has arrived is passed to the machine in pieces of at most this many bytes. Reasoning
+/// and arguments of calls count as text.
 const CHUNK: usize = 4 * 1024;
-/// At most this many deltas are taken from a stream before the turn does something else.
+/// At most this many deltas are read from a stream before the turn does other work.
 const BATCH: usize = 1024;
-/// Text that arrives within this time is passed on together. The first piece is passed on at once,
-/// so that a slow stream is not delayed.
+/// Text that arrives within this time is passed on together, so that it becomes one event. The
+/// first piece is passed on immediately, so that a slow stream is not delayed.
 const WINDOW: Duration = Duration::from_millis(10);
 
 type Item = Option<Result<Delta, ProviderError>>;
 
-/// What a model call gets beside its request.
+/// What a model call gets in addition to its request.
 pub(super) struct ModelScope<'a> {
     pub(super) context: CallContext,
-    pub(super) side: &'a SideQueue,
+    pub(super) task_events: &'a TaskEventQueue,
     /// The span of its round.
     pub(super) round: &'a Span,
 }
 
-/// A model call in flight.
+/// A model call in progress.
 pub(super) struct ModelRun {
     stage: Stage,
     span: Span,
     idle_timeout: Duration,
     deadline: Instant,
-    held: DeltaBuffer,
-    /// When text was last passed on.
-    told: Option<Instant>,
+    buffer: DeltaBuffer,
+    /// When text was last passed to the machine; `None` before the first.
+    last_passed_on: Option<Instant>,
     /// Cancels the call's context when the call is dropped.
     _cancel: DropGuard,
 }
@@ -68,7 +68,7 @@ impl ModelRun {
         config: &SessionConfig,
         state: &State,
         call: ModelCall,
-        ModelScope { mut context, side, round: parent }: ModelScope<'_>,
+        ModelScope { mut context, task_events, round: parent }: ModelScope<'_>,
     ) -> Self {
         let (round, attempt) = (call.round, call.attempt);
         let request = request(ports, config, state, call);
@@ -77,7 +77,7 @@ impl ModelRun {
         let span = telemetry::model_call_span(parent, session, &request.model, name, attempt);
         if config.record_payloads {
             let (name, redactor) = (provider.name().to_owned(), config.redactor.clone());
-            context.payloads = tap(round, name, side.clone(), redactor);
+            context.payloads = payload_sink(round, name, task_events.clone(), redactor);
         }
         let cancel = context.cancel.clone().drop_guard();
         let connecting = async move {
@@ -89,45 +89,45 @@ impl ModelRun {
             span,
             idle_timeout: config.idle_timeout,
             deadline: Instant::now() + config.idle_timeout,
-            held: DeltaBuffer::default(),
-            told: None,
+            buffer: DeltaBuffer::default(),
+            last_passed_on: None,
             _cancel: cancel,
         }
     }
 
-    /// The next inputs from the call; never returns while there is no call. Cancel safe: what was
-    /// not returned is still held.
+    /// Returns the next inputs from the call; never returns while there is no call. Cancel safe:
+    /// what was not returned stays in the buffer.
     pub(super) async fn next(run: &mut Option<Self>) -> VecDeque<Input> {
         let Some(this) = run else { return std::future::pending().await };
-        if this.held.is_empty() {
-            let item = match tokio::time::timeout_at(this.deadline, this.item()).await {
+        if this.buffer.is_empty() {
+            let item = match tokio::time::timeout_at(this.deadline, this.next_item()).await {
                 Ok(item) => item,
                 Err(_elapsed) => Some(Err(ProviderError::idle(this.idle_timeout))),
             };
-            this.hold(item);
+            this.buffer_item(item);
         }
-        this.hold_arrived();
-        if let Some(told) = this.told
-            && this.held.may_wait()
+        this.buffer_arrived();
+        if let Some(last) = this.last_passed_on
+            && this.buffer.may_wait()
         {
-            // One timer for all that comes meanwhile.
-            let due = tokio::time::sleep_until(told + WINDOW);
+            // One timer for everything that arrives within the window.
+            let due = tokio::time::sleep_until(last + WINDOW);
             tokio::pin!(due);
-            while this.held.may_wait() {
+            while this.buffer.may_wait() {
                 tokio::select! {
                     biased;
-                    item = this.item() => this.hold(item),
+                    item = this.next_item() => this.buffer_item(item),
                     () = &mut due => break,
                 }
-                this.hold_arrived();
+                this.buffer_arrived();
             }
         }
         let now = Instant::now();
         this.deadline = now + this.idle_timeout;
-        if this.held.bytes > 0 {
-            this.told = Some(now);
+        if this.buffer.bytes > 0 {
+            this.last_passed_on = Some(now);
         }
-        let ended = this.held.ended;
+        let ended = this.buffer.ended;
         let inputs = this.take_arrived();
         if ended {
             *run = None;
@@ -135,20 +135,20 @@ impl ModelRun {
         inputs
     }
 
-    /// What has arrived and was not returned yet.
+    /// Returns what has arrived and was not returned yet.
     pub(super) fn take_arrived(&mut self) -> VecDeque<Input> {
-        std::mem::take(&mut self.held).inputs
+        std::mem::take(&mut self.buffer).inputs
     }
 
-    fn hold_arrived(&mut self) {
-        while self.held.takes_more()
-            && let Some(item) = self.item().now_or_never()
+    fn buffer_arrived(&mut self) {
+        while self.buffer.accepts_more()
+            && let Some(item) = self.next_item().now_or_never()
         {
-            self.hold(item);
+            self.buffer_item(item);
         }
     }
 
-    fn hold(&mut self, item: Item) {
+    fn buffer_item(&mut self, item: Item) {
         match &item {
             Some(Ok(Delta::Usage(usage))) => telemetry::record_usage(&self.span, *usage),
             Some(Ok(Delta::End(stop))) => telemetry::record_finish(&self.span, stop),
@@ -156,11 +156,11 @@ impl ModelRun {
             None => telemetry::record_error(&self.span, ErrorKind::Network.code()),
             Some(Ok(_)) => {}
         }
-        self.held.push(item);
+        self.buffer.push(item);
     }
 
-    /// Cancel safe: what was not returned is still in the stream.
-    async fn item(&mut self) -> Item {
+    /// Returns the next item of the stream. Cancel safe: what was not returned stays in the stream.
+    async fn next_item(&mut self) -> Item {
         loop {
             match &mut self.stage {
                 Stage::Connecting(connecting) => {
@@ -186,17 +186,17 @@ fn panicked() -> ProviderError {
         .with_hint("this is a bug of the provider's adapter; please report it")
 }
 
-/// What has arrived and is not passed on yet. Neighbouring pieces of text are joined.
+/// What has arrived and was not passed on yet. Consecutive pieces of text are joined.
 #[derive(Default)]
 struct DeltaBuffer {
     inputs: VecDeque<Input>,
-    /// How many pieces these are made of.
+    /// The number of deltas that it was made from.
     pieces: usize,
-    /// How many bytes of text are among them.
+    /// The number of bytes of text.
     bytes: usize,
-    /// Whether anything but text is among them: that is passed on without delay.
+    /// Whether it contains anything other than text, which is passed on without delay.
     urgent: bool,
-    /// Whether nothing can follow.
+    /// Whether the stream has ended.
     ended: bool,
 }
 
@@ -245,7 +245,7 @@ impl DeltaBuffer {
                     }
                 }
             }
-            // That bytes came is seen by their coming.
+            // Its arrival alone keeps the call from timing out.
             Delta::Activity => {}
             end @ Delta::End(_) => self.end(Input::Delta(end)),
             delta @ (Delta::Block(_) | Delta::Usage(_) | Delta::LeftOut(_)) => {
@@ -261,11 +261,11 @@ impl DeltaBuffer {
         self.inputs.push_back(input);
     }
 
-    fn takes_more(&self) -> bool {
+    fn accepts_more(&self) -> bool {
         self.pieces < BATCH && !self.ended
     }
 
-    /// Whether only a little text is held, which can wait for more.
+    /// Returns true if the buffer has so little text that it can wait for more.
     fn may_wait(&self) -> bool {
         self.pieces < BATCH && self.bytes < CHUNK && !self.urgent
     }
@@ -292,8 +292,13 @@ fn request(ports: &Ports, config: &SessionConfig, state: &State, call: ModelCall
     }
 }
 
-fn tap(round: u32, provider: String, side: SideQueue, redactor: Redactor) -> PayloadTap {
-    PayloadTap::new(move |mut payload, sequence| {
+fn payload_sink(
+    round: u32,
+    provider: String,
+    task_events: TaskEventQueue,
+    redactor: Redactor,
+) -> PayloadSink {
+    PayloadSink::new(move |mut payload, sequence| {
         redactor.value(&mut payload.payload);
         redactor.fields(&mut payload.metadata);
         let event = ProviderPayload {
@@ -305,6 +310,6 @@ fn tap(round: u32, provider: String, side: SideQueue, redactor: Redactor) -> Pay
             payload: payload.payload,
             metadata: payload.metadata,
         };
-        side.push(event.into());
+        task_events.push(event.into());
     })
 }

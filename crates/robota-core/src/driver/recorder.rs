@@ -1,9 +1,10 @@
-//! The one writer of a session: numbers events, folds them, appends them, and shows them once
-//! they are written.
+//! The one writer of a session: numbers events, folds them, appends them, and passes them to
+//! observers once they are written.
 //!
-//! An event is numbered and stamped once. Until the journal has acknowledged it, the recorder
-//! keeps that same envelope, so that an append whose answer was lost can be repeated: the
-//! journal skips what it already has.
+//! An event gets its sequence number and time once. Until the journal has acknowledged it, the
+//! recorder keeps the same envelope, so that it can repeat an append whose answer was lost: the
+//! journal skips the events that it already has. A repeated append with other content would be
+//! refused as out of order.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,11 +24,11 @@ use crate::telemetry::{append_span, record_error};
 /// Receives every event, in order, once it is written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
 
-/// A snapshot of the state is recorded about every so many events, so that a resume reads no more
-/// than these.
+/// The recorder adds a snapshot of the state about every so many events. It limits how many events
+/// a resume reads after the snapshot.
 pub const SNAPSHOT_EVERY: u64 = 2_000;
 
-/// By default an append that failed is tried again after each of these, then reported as failed.
+/// The default waits before the retries of a failed append. After the last retry the append fails.
 pub const APPEND_RETRIES: [Duration; 4] = [
     Duration::from_millis(20),
     Duration::from_millis(200),
@@ -35,11 +36,11 @@ pub const APPEND_RETRIES: [Duration; 4] = [
     Duration::from_millis(2_000),
 ];
 
-/// After this many events without a sync the next append is synced: what the recorder keeps for
-/// a store that forgets unsynced events stays bounded.
+/// After this many unsynced events the next append is synced. It limits how many events the
+/// recorder keeps for a store that loses unsynced events.
 const SYNC_EVERY: usize = 1_024;
 
-/// Owns a session's journal and the state its events fold to.
+/// Owns a session's journal and the state that its events fold to.
 pub struct Recorder {
     journal: Box<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -47,19 +48,19 @@ pub struct Recorder {
     epoch: u32,
     next_seq: u64,
     observers: Vec<Observer>,
-    /// The number of the last event that observers received.
-    shown: u64,
+    /// The sequence number of the last event that observers received.
+    last_observed: u64,
     /// Events that the journal has not acknowledged.
     unwritten: Vec<Arc<Envelope>>,
-    /// Events that it has acknowledged, but may lose if its machine fails.
+    /// Events that the journal acknowledged, but may lose in a power failure.
     unsynced: Vec<Arc<Envelope>>,
-    /// Why the last append failed.
+    /// Why the last append failed; `None` if it succeeded.
     failure: Option<JournalError>,
     retries: Vec<Duration>,
 }
 
 impl Recorder {
-    /// A writer that continues after `state`, in a new epoch.
+    /// Creates a recorder that continues after `state`, in a new epoch.
     pub fn new(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
         let (epoch, next_seq) =
             state.cursor.map_or((1, 1), |cursor| (cursor.epoch + 1, cursor.seq + 1));
@@ -70,7 +71,7 @@ impl Recorder {
             epoch,
             next_seq,
             observers: Vec::new(),
-            shown: next_seq - 1,
+            last_observed: next_seq - 1,
             unwritten: Vec::new(),
             unsynced: Vec::new(),
             failure: None,
@@ -78,65 +79,66 @@ impl Recorder {
         }
     }
 
-    /// A writer that continues after `state` in the same epoch: its journal was handed over open.
+    /// Creates a recorder that continues after `state` in the same epoch, on a journal that is
+    /// open.
     pub fn continuing(journal: Box<dyn Journal>, clock: Arc<dyn Clock>, state: State) -> Self {
         let epoch = state.cursor.map_or(1, |cursor| cursor.epoch);
         Self { epoch, ..Self::new(journal, clock, state) }
     }
 
-    /// The same writer; an append that failed is tried again after each of these.
+    /// Sets the waits before the retries of a failed append.
     #[must_use]
     pub fn with_retries(self, retries: Vec<Duration>) -> Self {
         Self { retries, ..self }
     }
 
-    /// Cancelled when this writer lost the session: another one took it over, it was deleted, or
-    /// its lease could not be renewed.
+    /// Returns a token that is cancelled when this process lost the session: another process took
+    /// it over, it was deleted, or its lease could not be renewed.
     #[must_use]
     pub fn lost(&self) -> CancellationToken {
         self.journal.lost()
     }
 
-    /// How the session was lost, once [`Recorder::lost`] is cancelled.
+    /// Returns how the session was lost, once [`Recorder::lost`] is cancelled.
     #[must_use]
     pub fn lost_error(&self) -> Option<JournalError> {
         self.journal.lost_error()
     }
 
-    /// What all events so far fold to, those not yet written included.
+    /// Returns the fold of all events so far, including those not yet written.
     #[must_use]
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// The epoch of this writer.
+    /// Returns the epoch in which this recorder writes.
     #[must_use]
     pub fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Why the journal could not be written, while it cannot.
+    /// Returns why the last append failed, or `None` if it succeeded.
     #[must_use]
     pub fn failure(&self) -> Option<&JournalError> {
         self.failure.as_ref()
     }
 
-    /// Shows every further event to `observer`.
+    /// Passes every further event to `observer`.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer);
     }
 
-    /// Shows further events to these observers and no others; returns the previous ones.
+    /// Replaces the observers; returns the previous ones.
     pub fn swap_observers(&mut self, observers: Vec<Observer>) -> Vec<Observer> {
         std::mem::replace(&mut self.observers, observers)
     }
 
     /// Records events and writes them, as durable as the strictest of them requires. Cancel safe:
-    /// events of a future that is dropped stay recorded and are written with the next ones.
+    /// if the future is dropped, the events stay recorded and the next append writes them first.
     ///
     /// # Errors
-    /// When the journal cannot be written. The events stay recorded: they may be in the journal
-    /// already, and the next append writes them first.
+    /// When the journal cannot be written. The events stay recorded: the journal may already have
+    /// them, and the next append writes them first.
     pub async fn append(
         &mut self,
         turn: Option<&TurnId>,
@@ -147,13 +149,14 @@ impl Recorder {
         if self.next_seq - self.state.sources.snapshot.unwrap_or(0) > SNAPSHOT_EVERY
             && self.record_snapshot()
         {
-            // If it fails, so will the next append, which reports it.
+            // A snapshot is optional. If writing it fails, the next append fails too and reports
+            // it.
             let _ = self.flush().await;
         }
         Ok(())
     }
 
-    /// Numbers, stamps and folds events, to be written by the next [`Recorder::flush`].
+    /// Numbers, stamps and folds events. The next [`Recorder::flush`] writes them.
     pub fn record(&mut self, turn: Option<&TurnId>, events: Vec<Event>) {
         let ts = self.clock.now();
         for event in events {
@@ -167,17 +170,17 @@ impl Recorder {
         }
     }
 
-    /// Writes what is recorded and not written. Cancel safe.
+    /// Writes all events that are recorded and not written. Cancel safe.
     ///
     /// # Errors
-    /// When the journal still cannot be written after some attempts; the events stay recorded.
+    /// When the journal cannot be written after all retries; the events stay recorded.
     pub async fn flush(&mut self) -> Result<(), JournalError> {
-        let result = self.write().await;
+        let result = self.write_unwritten().await;
         self.failure = result.as_ref().err().cloned();
         result
     }
 
-    async fn write(&mut self) -> Result<(), JournalError> {
+    async fn write_unwritten(&mut self) -> Result<(), JournalError> {
         let mut delays = self.retries.clone().into_iter();
         while !self.unwritten.is_empty() {
             let durability = self.durability();
@@ -188,8 +191,8 @@ impl Recorder {
                 record_error(&span, error.kind().code());
             }
             match appended {
-                Ok(()) => self.written(durability),
-                Err(JournalError::OutOfOrder { last, .. }) if self.restore_after(last) => {
+                Ok(()) => self.on_written(durability),
+                Err(JournalError::OutOfOrder { last, .. }) if self.requeue_after(last) => {
                     tracing::warn!(%last, "the journal forgot unsynced events; writing them again");
                 }
                 Err(error) if error.retryable() => match delays.next() {
@@ -205,7 +208,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the last events of this writer, synced.
+    /// Writes a snapshot and `closed`, synced.
     ///
     /// # Errors
     /// When the journal cannot be written.
@@ -214,7 +217,7 @@ impl Recorder {
         self.append(None, vec![Closed { reason: reason.to_owned() }.into()]).await
     }
 
-    /// Records a snapshot, unless an answer or a compaction is unfinished; says whether it did.
+    /// Records a snapshot, unless an answer or a compaction is unfinished; returns whether it did.
     fn record_snapshot(&mut self) -> bool {
         let snapshot = self.state.snapshot();
         let taken = snapshot.is_some();
@@ -230,27 +233,29 @@ impl Recorder {
         strictest.unwrap_or(Durability::Written)
     }
 
-    fn written(&mut self, durability: Durability) {
+    fn on_written(&mut self, durability: Durability) {
         let written = std::mem::take(&mut self.unwritten);
-        for envelope in written.iter().filter(|envelope| envelope.seq > self.shown) {
+        for envelope in written.iter().filter(|envelope| envelope.seq > self.last_observed) {
             for observer in &self.observers {
-                // An observer's panic is its own: the event is written, and others see it.
+                // The event is written, so a panicking observer must not fail the append or stop
+                // others.
                 let show = AssertUnwindSafe(|| observer(envelope));
                 if std::panic::catch_unwind(show).is_err() {
                     tracing::error!(event = envelope.event.kind(), "an observer panicked");
                 }
             }
         }
-        self.shown = written.last().map_or(self.shown, |last| last.seq.max(self.shown));
+        self.last_observed =
+            written.last().map_or(self.last_observed, |last| last.seq.max(self.last_observed));
         match durability {
             Durability::Synced => self.unsynced.clear(),
             Durability::Written => self.unsynced.extend(written),
         }
     }
 
-    /// The journal ends with `last`, earlier than it acknowledged: its machine failed before the
-    /// rest was synced. Queues the rest again; says whether there is any.
-    fn restore_after(&mut self, last: Cursor) -> bool {
+    /// The journal ends with `last`, before events that it acknowledged: a power failure lost them,
+    /// because they were not synced. Queues them again; returns false if they are not known.
+    fn requeue_after(&mut self, last: Cursor) -> bool {
         let next = last.seq.saturating_add(1);
         let Some(at) = self.unsynced.iter().position(|envelope| envelope.seq == next) else {
             return false;

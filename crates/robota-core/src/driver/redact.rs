@@ -1,4 +1,4 @@
-//! Removes secrets from what tools, hooks and providers return, before the machine takes it.
+//! Removes secrets from what tools, hooks and providers return, before the machine receives it.
 
 use crate::hook::{
     AfterChange, HookAnswer, HookReply, PostToolDecision, PreToolDecision, PromptDecision,
@@ -7,7 +7,7 @@ use crate::hook::{
 use crate::redact::Redactor;
 use crate::turn::Input;
 
-/// Removes secrets from an input. What the model streams is left as it is.
+/// Removes secrets from an input. The model's stream is not changed.
 pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::ToolFinished { outcome, .. } => redactor.outcome(outcome),
@@ -18,17 +18,17 @@ pub(super) fn redact(redactor: &Redactor, input: &mut Input) {
     }
 }
 
-/// Removes secrets from the reply of a hook that was run outside of a turn.
+/// Removes secrets from the reply of hooks that were run outside a turn.
 pub fn redact_reply(redactor: &Redactor, reply: &mut HookReply) {
-    hook(redactor, &mut reply.answer);
-    maybe(redactor, &mut reply.context);
-    maybe(redactor, &mut reply.stop);
+    redact_answer(redactor, &mut reply.answer);
+    clean_optional(redactor, &mut reply.context);
+    clean_optional(redactor, &mut reply.stop);
 }
 
-fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
+fn redact_answer(redactor: &Redactor, answer: &mut HookAnswer) {
     match answer {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
-            maybe(redactor, context);
+            clean_optional(redactor, context);
         }
         HookAnswer::UserPromptSubmit(PromptDecision::Block { reason })
         | HookAnswer::PreToolUse(
@@ -36,12 +36,14 @@ fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
         )
         | HookAnswer::PostToolUse(PostToolDecision::Block { reason })
         | HookAnswer::Stop(StopDecision::Continue { reason }) => redactor.clean(reason),
-        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => maybe(redactor, reason),
+        HookAnswer::PreToolUse(PreToolDecision::Allow { reason }) => {
+            clean_optional(redactor, reason);
+        }
         HookAnswer::PreToolUse(PreToolDecision::Change { input, then }) => {
             redactor.value(input);
             match then {
                 AfterChange::Judge => {}
-                AfterChange::Allow { reason } => maybe(redactor, reason),
+                AfterChange::Allow { reason } => clean_optional(redactor, reason),
                 AfterChange::Ask { reason } => redactor.clean(reason),
             }
         }
@@ -55,7 +57,7 @@ fn hook(redactor: &Redactor, answer: &mut HookAnswer) {
     }
 }
 
-fn maybe(redactor: &Redactor, text: &mut Option<String>) {
+fn clean_optional(redactor: &Redactor, text: &mut Option<String>) {
     if let Some(text) = text {
         redactor.clean(text);
     }

@@ -1,5 +1,5 @@
-//! All effects but the model call. Each is a task that ends in one input. A task that panics ends
-//! in the safe input for it: a denial, a failure.
+//! Performs all effects except the model call. Each is a task that ends in one input. If a task
+//! panics, its input is the safe one: a denial or a failure.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
 use super::checkpoints::JournalCheckpoints;
-use super::side::SideQueue;
+use super::task_events::TaskEventQueue;
 use super::{Ports, SessionConfig};
 use crate::approve::{Answer, Approver, Question};
 use crate::call::{CallContext, RetryWatch};
@@ -30,31 +30,31 @@ use crate::permission::{Class, Verdict};
 use crate::process::{ProcessIdentity, ProcessWatch};
 use crate::state::State;
 use crate::telemetry;
-use crate::tool::{Progress, Ran, Tool, ToolContext, ToolOutcome};
-use crate::turn::{Effect, Input, Judged, Target};
+use crate::tool::{DidRun, Progress, Tool, ToolContext, ToolOutcome};
+use crate::turn::{Effect, Input, JudgeResult, Target};
 
 /// The tasks of one turn.
 pub(super) struct Tasks {
     running: JoinSet<Input>,
-    /// What each task ends in if it panics.
+    /// The input for the case that the task panics.
     fallback: HashMap<Id, Input>,
-    /// Tasks that are not tools: cancelling one aborts it, and it ends in no input.
-    silent: HashMap<Id, (Target, AbortHandle)>,
-    /// Tools: cancelling one tells it to stop, and it still reports its outcome.
+    /// Tasks other than tools. Cancelling one aborts it, and it sends no input.
+    abortable: HashMap<Id, (Target, AbortHandle)>,
+    /// Running tools. Cancelling one requests it to stop, and it still reports its outcome.
     tools: HashMap<CallId, CancellationToken>,
-    side: SideQueue,
-    /// Each call gets a child of this context.
+    task_events: TaskEventQueue,
+    /// The parent of every call's context.
     context: CallContext,
 }
 
 impl Tasks {
-    pub(super) fn new(side: SideQueue, context: CallContext) -> Self {
+    pub(super) fn new(task_events: TaskEventQueue, context: CallContext) -> Self {
         Self {
             running: JoinSet::new(),
             fallback: HashMap::new(),
-            silent: HashMap::new(),
+            abortable: HashMap::new(),
             tools: HashMap::new(),
-            side,
+            task_events,
             context,
         }
     }
@@ -89,7 +89,7 @@ impl Tasks {
         }
     }
 
-    /// The next input; none while nothing runs.
+    /// Returns the next input; `None` while no task runs.
     pub(super) async fn next(&mut self) -> Option<Input> {
         loop {
             match self.running.join_next_with_id().await? {
@@ -100,7 +100,7 @@ impl Tasks {
                 Err(error) => {
                     let fallback = self.fallback.remove(&error.id());
                     self.forget(error.id(), fallback.as_ref());
-                    // A cancelled task is silent; a panicking one is not.
+                    // A cancelled task sends no input; one that panicked sends its fallback.
                     if error.is_panic() && fallback.is_some() {
                         return fallback;
                     }
@@ -109,23 +109,23 @@ impl Tasks {
         }
     }
 
-    /// Forgets a task that ended: a turn may have any number of them.
+    /// Removes a task that ended. A turn may have any number of tasks, so none is kept.
     fn forget(&mut self, id: Id, input: Option<&Input>) {
         self.fallback.remove(&id);
-        self.silent.remove(&id);
+        self.abortable.remove(&id);
         if let Some(Input::ToolFinished { call, .. }) = input {
             self.tools.remove(call);
         }
     }
 
-    /// Stops what was started for that target.
+    /// Cancels what was started for a target.
     pub(super) fn cancel(&mut self, target: &Target) {
         if let Target::Tool(call) = target
             && let Some(token) = self.tools.get(call)
         {
             token.cancel();
         }
-        self.silent.retain(|_, (of, handle)| {
+        self.abortable.retain(|_, (of, handle)| {
             if of == target {
                 handle.abort();
             }
@@ -142,18 +142,18 @@ impl Tasks {
         let handle = self.running.spawn(task);
         self.fallback.insert(handle.id(), fallback);
         if let Some(target) = target {
-            self.silent.insert(handle.id(), (target, handle));
+            self.abortable.insert(handle.id(), (target, handle));
         }
     }
 
     fn judge(&mut self, tool_use: ToolUse, ports: &Ports) {
         let call = tool_use.call.clone();
-        // The machine asks only about tools that exist; were one gone, nothing would run.
+        // The machine asks only about tools that exist. Without the tool nothing would run.
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let gate = ports.gate.clone();
         let denied = |reason: &str| Input::Judged {
             call: call.clone(),
-            judged: Judged::Judgement(Judgement {
+            judged: JudgeResult::Judgement(Judgement {
                 verdict: Verdict::Deny,
                 class: Class::Execute,
                 reason: reason.to_owned(),
@@ -175,23 +175,24 @@ impl Tasks {
         let scope = self.context.child();
         self.tools.insert(call.clone(), scope.cancel.clone());
         let output = Arc::new(Mutex::new(scope.redactor.stream()));
-        let (side, id, piece) = (self.side.clone(), call.clone(), Arc::clone(&output));
+        let (task_events, id, piece) =
+            (self.task_events.clone(), call.clone(), Arc::clone(&output));
         let progress = Progress::new(move |text| {
-            // Under the lock, so that pieces from several threads keep the order in which the
-            // redactor saw them.
+            // The lock is held while the piece is queued, so that pieces from several threads are
+            // queued in the order in which the redactor received them.
             let mut redacted = piece.lock().unwrap_or_else(PoisonError::into_inner);
-            side.push_output(&id, redacted.push(&text));
+            task_events.push_output(&id, redacted.push(&text));
         });
-        let (side, id) = (self.side.clone(), call.clone());
+        let (task_events, id) = (self.task_events.clone(), call.clone());
         let processes = ProcessWatch::new(move |process, background| {
             let ProcessIdentity { pid, start_time, boot_id } = process;
             let call = id.clone();
-            side.push(ProcessStarted { call, pid, start_time, boot_id, background }.into());
+            task_events.push(ProcessStarted { call, pid, start_time, boot_id, background }.into());
         });
         let checkpoints: Arc<dyn Checkpoints> = match &ports.blobs {
             Some(blobs) => {
-                let (blobs, side) = (Arc::clone(blobs), self.side.clone());
-                Arc::new(JournalCheckpoints { blobs, side })
+                let (blobs, task_events) = (Arc::clone(blobs), self.task_events.clone());
+                Arc::new(JournalCheckpoints { blobs, task_events })
             }
             None => Arc::new(NoCheckpoints),
         };
@@ -205,7 +206,7 @@ impl Tasks {
         };
         let time = tool.timeout().or(config.tool_timeout);
         let limits = Limits { time, grace: config.tool_grace };
-        let side = self.side.clone();
+        let task_events = self.task_events.clone();
         let fallback = Input::ToolFinished {
             call: call.clone(),
             outcome: panicked(&tool_use.name, "its task died"),
@@ -217,7 +218,7 @@ impl Tasks {
             let outcome = running.instrument(span.clone()).await;
             telemetry::record_outcome(&span, &outcome);
             let rest = output.lock().unwrap_or_else(PoisonError::into_inner).finish();
-            side.push_output(&call, rest);
+            task_events.push_output(&call, rest);
             Input::ToolFinished { call, outcome, duration: started.elapsed() }
         });
     }
@@ -265,10 +266,11 @@ impl Tasks {
             ErrorKind::Plugin,
             "the compactor panicked; the conversation stays as it was",
         )));
-        let (side, round) = (self.side.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
+        let (task_events, round) =
+            (self.task_events.clone(), state.turn.as_ref().map_or(0, |turn| turn.round));
         let mut context = self.context.child();
         context.retries = RetryWatch::new(move |retry| {
-            side.push(ModelRetry::of(round, retry).into());
+            task_events.push(ModelRetry::of(round, retry).into());
         });
         self.spawn(Some(Target::Compaction), fallback, async move {
             match compactor {
@@ -279,12 +281,12 @@ impl Tasks {
     }
 }
 
-async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
+async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> JudgeResult {
     let Some(input) = tool_use.input.json() else {
-        return Judged::Invalid("the arguments are not JSON".to_owned());
+        return JudgeResult::Invalid("the arguments are not JSON".to_owned());
     };
     if let Err(invalid) = tool.check(input) {
-        return Judged::Invalid(invalid.to_string());
+        return JudgeResult::Invalid(invalid.to_string());
     }
     let judgement = match tool.gate_input(&tool_use.call, input) {
         Some(input) => {
@@ -294,21 +296,21 @@ async fn judge(gate: &dyn Gate, tool: &dyn Tool, tool_use: &ToolUse) -> Judged {
         }
         None => gate.judge(tool_use, tool.spec()).await,
     };
-    Judged::Judgement(judgement)
+    JudgeResult::Judgement(judgement)
 }
 
 /// How long a call may take.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// To run; none lets it run for as long as it wants.
+    /// The maximum run time; `None` means no limit.
     time: Option<Duration>,
-    /// To report an outcome after it was told to stop.
+    /// The time to report an outcome after the call was cancelled.
     grace: Duration,
 }
 
-/// Runs a tool in a task of its own, so that a panic ends only this call. The tool is told to stop
-/// when the call is cancelled or its time is up. Then it has a grace period to report an outcome;
-/// after that it is abandoned.
+/// Runs a tool in its own task, so that a panic ends only this call. The tool is cancelled when the
+/// call is cancelled or its time is up. It then has a grace period to report an outcome; after that
+/// the driver abandons it.
 async fn run_tool(
     tool: Arc<dyn Tool>,
     tool_use: ToolUse,
@@ -335,36 +337,37 @@ async fn run_tool(
         joined = task.join_next() => outcome(&name, joined),
         () = time_up => {
             cancel.cancel();
-            let said = tokio::time::timeout(grace, task.join_next()).await;
-            timed_out(&name, time.unwrap_or_default(), said.ok().map(|joined| outcome(&name, joined)))
+            let reported = tokio::time::timeout(grace, task.join_next()).await;
+            timed_out(&name, time.unwrap_or_default(), reported.ok().map(|joined| outcome(&name, joined)))
         }
         () = cancel.cancelled() => match tokio::time::timeout(grace, task.join_next()).await {
             Ok(joined) => outcome(&name, joined),
             Err(_elapsed) => {
                 let text = format!(
-                    "{name} was told to stop and did not within {} s; it was abandoned and may \
-                     have had effects.",
+                        "{name} was cancelled and did not stop within {} s; it was abandoned and may \
+                         have had effects.",
                     grace.as_secs_f64()
                 );
-                ToolOutcome { ran: Ran::Maybe, ..ToolOutcome::failed("interrupted", text) }
+                ToolOutcome { ran: DidRun::Maybe, ..ToolOutcome::failed("interrupted", text) }
             }
         },
     }
 }
 
-/// The outcome of a call whose time was up; `said` is the outcome it reported when it was stopped.
-fn timed_out(name: &str, time: Duration, said: Option<ToolOutcome>) -> ToolOutcome {
-    let ended = if said.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
+/// The outcome of a call whose time was up; `reported` is its own outcome after it was cancelled.
+fn timed_out(name: &str, time: Duration, reported: Option<ToolOutcome>) -> ToolOutcome {
+    let ended =
+        if reported.is_some() { "was stopped" } else { "did not stop, so it was abandoned" };
     let text = format!(
         "{name} ran longer than {} s and {ended}. It may have had effects.",
         time.as_secs_f64()
     );
     let mut outcome = ToolOutcome::failed("timeout", text);
-    if let Some(said) = said {
-        outcome.content.extend(said.content);
-        outcome.metadata = said.metadata;
+    if let Some(reported) = reported {
+        outcome.content.extend(reported.content);
+        outcome.metadata = reported.metadata;
     } else {
-        outcome.ran = Ran::Maybe;
+        outcome.ran = DidRun::Maybe;
     }
     outcome
 }
@@ -374,22 +377,22 @@ fn outcome(name: &str, joined: Option<Result<ToolOutcome, JoinError>>) -> ToolOu
         Some(Ok(outcome)) => outcome,
         Some(Err(error)) if error.is_panic() => {
             let panic = error.into_panic();
-            let said = panic
+            let message = panic
                 .downcast_ref::<&str>()
                 .map(ToString::to_string)
                 .or_else(|| panic.downcast_ref::<String>().cloned())
                 .unwrap_or_else(|| "no message".to_owned());
-            panicked(name, &said)
+            panicked(name, &message)
         }
         Some(Err(_)) | None => panicked(name, "its task was cancelled"),
     }
 }
 
-fn panicked(name: &str, said: &str) -> ToolOutcome {
-    ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({said})."))
+fn panicked(name: &str, message: &str) -> ToolOutcome {
+    ToolOutcome::failed("panic", format!("Error: {name} failed: it panicked ({message})."))
 }
 
-/// The answer that a failed hook counts as: hooks never fail open.
+/// The answer of a hook that failed: hooks never fail open.
 fn refusal(point: HookPoint, why: &str) -> HookAnswer {
     let reason = format!("the {point:?} hook failed: {why}");
     match point {
@@ -398,7 +401,7 @@ fn refusal(point: HookPoint, why: &str) -> HookAnswer {
         }
         HookPoint::PreToolUse => HookAnswer::PreToolUse(PreToolDecision::Deny { reason }),
         HookPoint::PostToolUse => HookAnswer::PostToolUse(PostToolDecision::Block { reason }),
-        // A turn that cannot be kept going by a broken hook ends.
+        // A hook that failed must not keep the turn running.
         HookPoint::Stop => HookAnswer::Stop(StopDecision::Finish),
     }
 }

@@ -50,7 +50,7 @@ fn core_23_odd_names_are_errors_for_people() {
         ("$ENV:A\0", '\0', 2),
     ] {
         let error = SecretSource::parse(text).unwrap_err();
-        assert_eq!(error, EnvRefError::OddName { letter, position }, "{text}");
+        assert_eq!(error, EnvRefError::InvalidName { letter, position }, "{text}");
         assert_eq!(error.kind(), ErrorKind::Configuration);
         assert!(error.hint().unwrap().contains("$ENV:NAME"));
     }

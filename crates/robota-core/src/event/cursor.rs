@@ -1,28 +1,29 @@
-//! Where a reader is in a journal.
+//! A position in a journal.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A place in a journal: `epoch-seq` as text (`3-1042`). `seq` only grows and never restarts;
-/// each writer that opens the journal begins a new epoch, so that a reader who saw events that
-/// a loss of power took back can be told so.
+/// A position in a journal, written `epoch-seq` (`3-1042`). Sequence numbers are monotonic and
+/// never restart. Each process that opens the journal for writing begins a new epoch. So the store
+/// can detect a reader whose cursor points to events that were lost in a power failure: another
+/// epoch has reused their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Cursor {
-    /// Which writer.
+    /// The opening of the journal in which the event was written.
     pub epoch: u32,
-    /// Which event.
+    /// The sequence number of the event.
     pub seq: u64,
 }
 
-/// A text that is no cursor.
+/// A text that is not a valid cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a cursor; one looks like `3-1042` (epoch-seq)")]
 pub struct CursorError(String);
 
 impl std::fmt::Display for Cursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Padded as a whole, for tables.
+        // Padded as a whole, so that tables can align cursors.
         f.pad(&format!("{}-{}", self.epoch, self.seq))
     }
 }

@@ -1,4 +1,4 @@
-//! What the events say, one struct each, in files by group.
+//! The data of the events: one struct per event type, in files by group.
 
 mod model;
 mod session;

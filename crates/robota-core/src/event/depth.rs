@@ -1,15 +1,15 @@
-//! How deep the JSON of an event may be nested. Everything that reaches an event from outside
-//! was parsed with a limit of 128 levels; an event adds a handful around it. So the journal
-//! reads deeper than that, or it could not read what it wrote; and it has a limit all the same,
-//! because reading takes stack.
+//! The limit on how deep the JSON of an event may be nested. Everything that enters an event from
+//! outside was parsed with a limit of 128 levels, and an event adds a few levels around it. The
+//! journal must therefore accept more than 128 levels, or it could not read what it wrote. It still
+//! has a limit, because the parser recurses and uses stack.
 
 use serde::Deserialize;
 use serde::de::Error as _;
 
-/// The deepest nesting of an event's data.
+/// The maximum nesting of an event's data.
 pub(super) const MAX_DEPTH: usize = 256;
 
-/// Reads an event's data.
+/// Decodes an event's data.
 pub(super) fn read<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, serde_json::Error> {
     check(json.as_bytes()).map_err(serde_json::Error::custom)?;
     let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -19,10 +19,11 @@ pub(super) fn read<'de, T: Deserialize<'de>>(json: &'de str) -> Result<T, serde_
     Ok(value)
 }
 
-/// Whether the journal can read this JSON back.
+/// Checks that the journal can read this JSON back.
 pub(super) fn check(json: &[u8]) -> Result<(), String> {
-    // Most data has fewer brackets than that, and counting them is far quicker than following
-    // them. Those inside of strings count too, which only costs the longer way.
+    // Most data has fewer brackets than the limit, and counting brackets is much faster than
+    // tracking nesting. Brackets inside strings are counted too; such data only takes the slow
+    // path.
     if json.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() <= MAX_DEPTH {
         return Ok(());
     }

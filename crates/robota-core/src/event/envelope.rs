@@ -1,4 +1,4 @@
-//! The line of a journal: an event with its place, its time and its checksum.
+//! The line of a journal: an event with its sequence number, epoch, time and checksum.
 
 use std::io::Write as _;
 
@@ -11,59 +11,60 @@ use super::line::Line;
 use super::{Cursor, Event};
 use crate::ids::TurnId;
 
-/// Version of the journal format. From 1 on it is frozen: what is written in it is read by every
-/// later version (`fixtures/journal-v1`).
+/// The version of the journal format. Version 1 is frozen: every later version reads it
+/// (`fixtures/journal-v1`).
 pub const FORMAT: u32 = 1;
 
-/// The newest `min_reader` this version can honour.
+/// The highest `min_reader` that this version can read.
 pub const READER: u32 = 1;
 
-/// The largest number every reader of JSON reads exactly; one more still fits.
+/// The largest integer that every JSON parser reads exactly. Its successor is exact as well, so
+/// computing the next sequence number needs no further check.
 const MAX_SEQ: u64 = (1 << 53) - 1;
 
-/// `,"crc":"` + eight digits + `"}`.
-const TAIL: usize = 8 + 8 + 2;
+/// The length of the checksum field: `,"crc":"` + eight digits + `"}`.
+const CHECKSUM_BYTES: usize = 8 + 8 + 2;
 
-/// One line of a journal.
+/// One line of a journal: an event with its position and time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
-    /// Its number; grows by one from event to event.
+    /// The sequence number; one more than that of the previous event.
     pub seq: u64,
-    /// Which writer wrote it.
+    /// The opening of the journal in which the event was written.
     pub epoch: u32,
-    /// When.
+    /// When the event was recorded.
     pub ts: Timestamp,
-    /// In which turn, if in one.
+    /// The turn it belongs to; `None` outside a turn.
     pub turn: Option<TurnId>,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
-    /// A reader older than this must not use the journal.
+    /// The lowest reader version that may use the journal; `None` if every version may.
     pub min_reader: Option<u32>,
 }
 
-/// A line that cannot be used.
+/// Why a line of a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The line ends before its checksum: a torn write.
+    /// The line ends before its checksum, because a write was cut short.
     #[error("the line is torn: it has no checksum")]
     Torn,
-    /// The bytes are not what was written.
+    /// The bytes differ from what was written.
     #[error("the line is damaged: its checksum is {found}, its bytes say {expected}")]
     Checksum {
-        /// What the line says.
+        /// The checksum in the line.
         found: String,
-        /// What its bytes say.
+        /// The checksum computed from the bytes.
         expected: String,
     },
-    /// The bytes are as written, but are no event.
+    /// The checksum matches, but the line is not an event.
     #[error("the line is not an event: {0}")]
     Malformed(String),
-    /// A newer version wrote this, and says an older one must not read it.
+    /// A newer version wrote the line and requires a newer reader.
     #[error(
         "this journal needs a newer version: it asks for reader {needed}, this is reader {READER}"
     )]
     NewerReader {
-        /// What it asks for.
+        /// The reader version that the line requires.
         needed: u32,
     },
 }
@@ -82,21 +83,21 @@ struct HeadOut<'a> {
 }
 
 impl Envelope {
-    /// Its place.
+    /// Returns the position of the event.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         Cursor { epoch: self.epoch, seq: self.seq }
     }
 
-    /// Writes the line, newline included. The checksum covers every byte before it, so a
-    /// reader needs no canonical form.
+    /// Appends the line to `out`, with its newline. The checksum covers every byte before it, so a
+    /// reader needs no canonical form of JSON.
     ///
     /// # Errors
-    /// When the event's data is nested deeper than a reader goes: nothing is written that cannot
-    /// be read.
+    /// When the event's data is nested deeper than [`Envelope::decode`] accepts: only lines that
+    /// can be read back are written.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let start = out.len();
-        // Most lines are streamed words: one allocation, not one per doubling.
+        // Most lines are streamed chunks of text: one allocation instead of one per doubling.
         out.reserve(320);
         let head = HeadOut {
             seq: self.seq,
@@ -118,7 +119,7 @@ impl Envelope {
         writeln!(out, ",\"crc\":\"{crc:08x}\"}}").map_err(serde_json::Error::io)
     }
 
-    /// The line as text, without its newline.
+    /// Returns the line as text, without its newline.
     #[must_use]
     pub fn to_line(&self) -> String {
         let mut bytes = Vec::new();
@@ -131,15 +132,15 @@ impl Envelope {
         }
     }
 
-    /// Reads a line, with or without its newline.
+    /// Decodes a line, with or without its newline.
     ///
     /// # Errors
-    /// When the line is torn, damaged, malformed, or meant for a newer version only.
+    /// When the line is torn, damaged or malformed, or requires a newer reader.
     pub fn decode(line: &[u8]) -> Result<Self, DecodeError> {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let (body, tail) = line
             .len()
-            .checked_sub(TAIL)
+            .checked_sub(CHECKSUM_BYTES)
             .and_then(|at| line.split_at_checked(at))
             .ok_or(DecodeError::Torn)?;
         let found = tail
@@ -155,24 +156,25 @@ impl Envelope {
         }
         let text =
             std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
-        if let Some(envelope) = Self::decode_ours(text) {
+        if let Some(envelope) = Self::decode_fast(text) {
             return Ok(envelope);
         }
         let line = Line::read(text).map_err(DecodeError::Malformed)?;
         if let Some(needed) = line.min_reader.filter(|needed| *needed > READER) {
             return Err(DecodeError::NewerReader { needed });
         }
-        Self::of_line(line)
+        Self::from_line(line)
     }
 
-    /// A line as this version writes it: the data is the last field before the checksum, so
-    /// nothing has to look for its end. Any other line is read the longer way.
-    fn decode_ours(text: &str) -> Option<Self> {
-        let head = Line::read_head(text, TAIL)?;
-        (head.min_reader.is_none()).then(|| Self::of_line(head).ok())?
+    /// Fast path for a line in the form that [`Envelope::encode`] writes: the data is the last
+    /// field before the checksum, so its end is known without parsing. Returns `None` for any other
+    /// line, which [`Envelope::decode`] then parses field by field.
+    fn decode_fast(text: &str) -> Option<Self> {
+        let head = Line::read_fast(text, CHECKSUM_BYTES)?;
+        (head.min_reader.is_none()).then(|| Self::from_line(head).ok())?
     }
 
-    fn of_line(line: Line<'_>) -> Result<Self, DecodeError> {
+    fn from_line(line: Line<'_>) -> Result<Self, DecodeError> {
         let missing = |field| DecodeError::Malformed(format!("missing field `{field}`"));
         let kind = line.kind.ok_or_else(|| missing("type"))?;
         let event = Event::decode(&kind, line.data.ok_or_else(|| missing("data"))?)

@@ -1,19 +1,19 @@
-//! JSON kept byte for byte.
+//! JSON that is stored byte for byte.
 
 use serde::de::IgnoredAny;
 
-/// JSON that is carried, not understood.
+/// JSON text that is passed on without being interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawJson(Box<str>);
 
 impl RawJson {
-    /// Checks that the text is JSON and keeps it as it is.
+    /// Checks that the text is JSON and stores it unchanged.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<IgnoredAny>(text)?;
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,26 +1,26 @@
-//! From what hooks said to what the event can make of it.
+//! Converts the merged output of hooks to a decision that the event allows.
 
 use serde_json::Value;
 
 use super::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookSays, PostToolDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PostToolDecision,
     PreToolDecision, PromptDecision, StopDecision,
 };
 use crate::message::ResultBlock;
 use crate::tool::ToolOutcome;
 
-/// What hooks decided at an event that is no point of a turn.
+/// The decision of hooks at an event that is not a point of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventDecision {
-    /// Nothing stands in the way.
+    /// Nothing is blocked.
     Continue {
-        /// Words for the model.
+        /// Text for the model.
         context: Option<String>,
     },
-    /// What was about to happen does not: no summary, no worktree; a subagent goes on, with the
-    /// reason as its next words.
+    /// The action is blocked: no summary, no worktree. A subagent continues instead of ending, with
+    /// the reason as its next message.
     Block {
-        /// Why.
+        /// Why it is blocked.
         reason: String,
     },
 }
@@ -32,7 +32,7 @@ impl Default for EventDecision {
 }
 
 impl HookOutput {
-    /// At PreToolUse.
+    /// The decision at PreToolUse.
     #[must_use]
     pub fn into_pre_tool(self) -> PreToolDecision {
         if let Some(reason) = self.stop.or(self.block) {
@@ -40,9 +40,11 @@ impl HookOutput {
         }
         let then = match self.permission {
             None => AfterChange::Judge,
-            Some(HookPermission { says: HookSays::Allow, reason }) => AfterChange::Allow { reason },
-            Some(HookPermission { says: HookSays::Ask | HookSays::Defer, reason }) => {
-                let reason = reason.unwrap_or_else(|| "a hook wants you to be asked".to_owned());
+            Some(HookPermission { verdict: HookVerdict::Allow, reason }) => {
+                AfterChange::Allow { reason }
+            }
+            Some(HookPermission { verdict: HookVerdict::Ask | HookVerdict::Defer, reason }) => {
+                let reason = reason.unwrap_or_else(|| "a hook requires approval".to_owned());
                 AfterChange::Ask { reason }
             }
         };
@@ -54,7 +56,7 @@ impl HookOutput {
         }
     }
 
-    /// At PostToolUse, of a call that came to `outcome`.
+    /// The decision at PostToolUse, for a call with that outcome.
     #[must_use]
     pub fn into_post_tool(self, outcome: &ToolOutcome) -> PostToolDecision {
         if let Some(reason) = self.block {
@@ -69,7 +71,7 @@ impl HookOutput {
         PostToolDecision::Replace { outcome: ToolOutcome { content, ..outcome.clone() } }
     }
 
-    /// At UserPromptSubmit.
+    /// The decision at UserPromptSubmit.
     #[must_use]
     pub fn into_prompt(self) -> PromptDecision {
         match self.stop.or(self.block) {
@@ -78,7 +80,7 @@ impl HookOutput {
         }
     }
 
-    /// At Stop. "All work is to stop" wins over "go on".
+    /// The decision at Stop. A hook that stops all work takes precedence over one that continues.
     #[must_use]
     pub fn into_stop(self) -> StopDecision {
         match (self.stop, self.block) {
@@ -87,7 +89,7 @@ impl HookOutput {
         }
     }
 
-    /// At any other event.
+    /// The decision at any other event.
     #[must_use]
     pub fn into_event(self, event: HookEvent) -> EventDecision {
         let stop = self.stop.filter(|_| event.is_gate());

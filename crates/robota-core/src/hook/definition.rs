@@ -1,4 +1,4 @@
-//! Hooks as they stand in settings. How one runs is its executor's business.
+//! Hooks as they are written in settings. The executors define how they run.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::HookKind;
 /// Hooks that share a matcher.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HookGroup {
-    /// Which tools, or other targets of the event, it is for; absent or empty for all.
+    /// The tools, or other targets of the event, that the hooks apply to; absent or empty for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// What is run.
+    /// The hooks to run.
     pub hooks: Vec<HookDefinition>,
 }
 
@@ -26,14 +26,14 @@ pub struct HookGroup {
 pub enum HookDefinition {
     /// A shell command, or a program with arguments.
     Command(CommandHook),
-    /// A request that is sent.
+    /// An HTTP request.
     Http(HttpHook),
     /// A question to a model.
     Prompt(PromptHook),
     /// A task for an agent.
     Agent(PromptHook),
-    /// One that cannot run: its kind is not known, or it is not well-formed. It is kept, since
-    /// it may be the one that keeps something from happening: where hooks decide, it refuses.
+    /// A hook that cannot run, because its kind is unknown or it is malformed. It is kept, since it
+    /// may be meant to prevent something: where hooks decide, it blocks.
     Unusable(UnusableHook),
 }
 
@@ -41,35 +41,35 @@ pub enum HookDefinition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandHook {
-    /// What is run.
+    /// The shell command, or the program if `args` is given.
     pub command: String,
-    /// Its arguments; when there are any, no shell is used.
+    /// The arguments; if present, no shell is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<String>>,
-    /// Whether nobody waits for it.
+    /// Whether the session continues without waiting for it.
     #[serde(default, rename = "async", skip_serializing_if = "Option::is_none")]
     pub detached: Option<bool>,
-    /// Which shell runs it.
+    /// The shell that runs the command; absent for the default shell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
-    /// What all kinds have.
+    /// Fields that all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
 }
 
-/// A request that is sent.
+/// An HTTP request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpHook {
-    /// Where to.
+    /// The URL of the request.
     pub url: String,
-    /// Its headers; `$NAME` is replaced for variables that are allowed.
+    /// The headers. `$NAME` is replaced by the variable if it is in `allowedEnvVars`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub headers: IndexMap<String, String>,
-    /// The variables that headers may hold.
+    /// The environment variables that headers may contain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_env_vars: Vec<String>,
-    /// What all kinds have.
+    /// Fields that all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
 }
@@ -78,31 +78,31 @@ pub struct HttpHook {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptHook {
-    /// What is asked; `$ARGUMENTS` stands for the event.
+    /// The prompt. `$ARGUMENTS` is replaced by the event as JSON.
     pub prompt: String,
-    /// Which model is asked.
+    /// The model's id; absent for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What all kinds have.
+    /// Fields that all kinds have.
     #[serde(flatten)]
     pub common: HookCommon,
 }
 
-/// What all kinds of hooks have.
+/// Fields that all kinds of hooks have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HookCommon {
-    /// How long it may take, in seconds.
+    /// The timeout in seconds; absent for the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001))]
     pub timeout: Option<f64>,
-    /// A permission rule that must match for it to run.
+    /// A permission rule that a call must match for the hook to run; absent to run always.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// What is shown while it runs.
+    /// The text that is shown while the hook runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -110,22 +110,22 @@ pub struct HookCommon {
 /// A hook that cannot run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnusableHook {
-    /// Its kind, as far as it names one.
+    /// Its kind, if it names one.
     pub kind: Option<String>,
     /// Why it cannot run.
     pub reason: String,
-    /// What stands in the settings.
+    /// The value in the settings.
     pub value: Value,
 }
 
-/// The longest timeout that is kept; a longer one means "for ever" and is cut to this.
-const LONGEST: f64 = 86_400.0;
+/// The maximum timeout in seconds. A longer one is reduced to this.
+const MAX_TIMEOUT_SECS: f64 = 86_400.0;
 
-/// How many characters of a command, an address or a question are shown.
-const LABEL: usize = 80;
+/// The maximum number of characters of a command, a URL or a prompt in a label.
+const MAX_LABEL_CHARS: usize = 80;
 
 impl HookDefinition {
-    /// What all kinds have; nothing for one that cannot run.
+    /// Returns the common fields; `None` for a hook that cannot run.
     fn common(&self) -> Option<&HookCommon> {
         match self {
             Self::Command(hook) => Some(&hook.common),
@@ -135,20 +135,20 @@ impl HookDefinition {
         }
     }
 
-    /// How long it may take, if it says so.
+    /// Returns its timeout; `None` if it does not define one.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         let seconds = self.common()?.timeout?;
-        Some(Duration::from_secs_f64(seconds.clamp(0.001, LONGEST)))
+        Some(Duration::from_secs_f64(seconds.clamp(0.001, MAX_TIMEOUT_SECS)))
     }
 
-    /// The permission rule that must match for it to run.
+    /// Returns the permission rule that a call must match for the hook to run.
     #[must_use]
     pub fn condition(&self) -> Option<&str> {
         self.common()?.condition.as_deref()
     }
 
-    /// Whether it says that any failure of its own blocks (`"onFailure": "block"`).
+    /// Returns true if every failure of the hook blocks (`"onFailure": "block"`).
     #[must_use]
     pub fn blocks_on_failure(&self) -> bool {
         self.common()
@@ -156,13 +156,13 @@ impl HookDefinition {
             .is_some_and(|value| value == "block")
     }
 
-    /// Whether nobody waits for it.
+    /// Returns true if the session continues without waiting for it.
     #[must_use]
     pub fn is_detached(&self) -> bool {
         matches!(self, Self::Command(hook) if hook.detached == Some(true))
     }
 
-    /// The kind it says it is.
+    /// Returns the kind that it names.
     #[must_use]
     pub fn kind(&self) -> Option<&str> {
         match self {
@@ -171,7 +171,7 @@ impl HookDefinition {
         }
     }
 
-    /// The kind of executor that runs it; none for one that cannot run.
+    /// Returns the kind of executor that runs it; `None` if it cannot run.
     #[must_use]
     pub fn runs_as(&self) -> Option<HookKind> {
         match self {
@@ -183,7 +183,7 @@ impl HookDefinition {
         }
     }
 
-    /// A few words that say which one it is, for people.
+    /// Returns a short text that identifies the hook to users.
     #[must_use]
     pub fn label(&self) -> String {
         let (kind, what) = match self {
@@ -193,19 +193,21 @@ impl HookDefinition {
             Self::Agent(hook) => ("agent", hook.prompt.as_str()),
             Self::Unusable(hook) => return format!("hook that cannot run ({})", hook.reason),
         };
-        let mut short: String = what.chars().take(LABEL).collect();
+        let mut short: String = what.chars().take(MAX_LABEL_CHARS).collect();
         if short.len() < what.len() {
             short.push('…');
         }
         format!("{kind} hook `{}`", short.escape_debug())
     }
 
-    /// Reads a hook. One of a kind that is not known is [`HookDefinition::Unusable`].
+    /// Parses a hook. One of an unknown kind is [`HookDefinition::Unusable`].
     ///
     /// # Errors
-    /// When it is not well-formed; [`HookDefinition::unusable`] keeps it all the same.
+    /// When it is malformed; [`HookDefinition::unusable`] keeps it nevertheless.
     pub fn read(value: &Value) -> Result<Self, String> {
-        let Value::Object(fields) = value else { return Err("a hook is an object".to_owned()) };
+        let Value::Object(fields) = value else {
+            return Err("a hook must be an object".to_owned());
+        };
         let kind = match fields.get("type") {
             Some(Value::String(kind)) => kind.as_str(),
             Some(_) => return Err("`type` must be a string".to_owned()),
@@ -226,7 +228,7 @@ impl HookDefinition {
         })
     }
 
-    /// Keeps what is not well-formed.
+    /// Creates an unusable hook from a malformed value.
     #[must_use]
     pub fn unusable(value: Value, reason: String) -> Self {
         let kind = value.get("type").and_then(Value::as_str).map(str::to_owned);
@@ -268,7 +270,7 @@ impl HasTimeout for PromptHook {
 }
 
 impl<'de> Deserialize<'de> for HookDefinition {
-    /// Never loses a hook: what is not well-formed is unusable, and says why.
+    /// Never drops a hook: a malformed one becomes unusable, with the reason.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer).map_err(D::Error::custom)?;
         Ok(Self::read(&value).unwrap_or_else(|reason| Self::unusable(value, reason)))

@@ -1,4 +1,4 @@
-//! The events that hooks can stand at.
+//! The events at which hooks can run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HookPoint;
 
-/// Something that happens, at which hooks can stand.
+/// An event at which hooks can run.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -17,7 +17,7 @@ pub enum HookEvent {
     PreToolUse,
     /// A tool call ran.
     PostToolUse,
-    /// A session begins, or goes on in a new process.
+    /// A session starts or is resumed.
     SessionStart,
     /// A session ends.
     SessionEnd,
@@ -31,37 +31,37 @@ pub enum HookEvent {
     PostCompact,
     /// An input was accepted and is not a message yet.
     UserPromptSubmit,
-    /// A subagent begins.
+    /// A subagent starts.
     SubagentStart,
     /// A subagent is about to end.
     SubagentStop,
-    /// A worktree is made.
+    /// A worktree is created.
     WorktreeCreate,
     /// A worktree is removed.
     WorktreeRemove,
 }
 
-/// What a group's matcher is compared with.
+/// What the matcher of a group is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchedOn {
     /// The tool's name.
     Tool,
-    /// Where a session came from.
+    /// Why a session starts.
     Source,
     /// Why a session ended.
     Reason,
-    /// What made a turn fail.
+    /// The error that ended a turn.
     Error,
-    /// Who wanted a summary.
+    /// What caused a compaction.
     Trigger,
-    /// The kind of subagent.
+    /// The type of the subagent.
     AgentType,
-    /// Nothing: a matcher here is ignored.
+    /// Nothing: matchers at this event are ignored.
     Nothing,
 }
 
 impl HookEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [Self; 13] = [
         Self::PreToolUse,
         Self::PostToolUse,
@@ -78,7 +78,7 @@ impl HookEvent {
         Self::WorktreeRemove,
     ];
 
-    /// The name used in settings and told to hooks.
+    /// Returns the name that is used in settings and that hooks receive.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ impl HookEvent {
         }
     }
 
-    /// Whether something is held back until hooks have spoken. Here a hook that fails refuses.
+    /// Returns true if an action waits for the hooks' decision. A hook that fails there blocks it.
     #[must_use]
     pub fn is_gate(self) -> bool {
         match self {
@@ -118,26 +118,26 @@ impl HookEvent {
         }
     }
 
-    /// Whether a hook's "block" means anything. At the end of an agent's work it means "go on",
-    /// which a hook must say itself: one that fails there lets the work end.
+    /// Returns true if a hook can block at this event. At the end of a turn or a subagent, a block
+    /// makes it continue. Only an explicit block does that: a hook that fails lets it end.
     #[must_use]
     pub fn can_block(self) -> bool {
         self.is_gate() || matches!(self, Self::Stop | Self::SubagentStop)
     }
 
-    /// Whether plain text on standard output is context for the model.
+    /// Returns true if plain text on standard output is context for the model.
     #[must_use]
-    pub fn takes_text(self) -> bool {
+    pub fn text_is_context(self) -> bool {
         matches!(self, Self::UserPromptSubmit | Self::SessionStart)
     }
 
-    /// Whether any code but 0 is a failure that refuses, and not only 2.
+    /// Returns true if every exit code other than 0 is a failure that blocks, not only 2.
     #[must_use]
-    pub(super) fn every_code_counts(self) -> bool {
+    pub(super) fn fails_on_any_code(self) -> bool {
         self == Self::WorktreeCreate
     }
 
-    /// What a matcher is compared with.
+    /// Returns what matchers are compared with.
     #[must_use]
     pub fn matched_on(self) -> MatchedOn {
         match self {
@@ -178,7 +178,7 @@ impl FromStr for HookEvent {
         Self::ALL.into_iter().find(|event| event.name() == text).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|event| event.name()).collect();
             let text = text.escape_debug();
-            format!("there is no hook event `{text}`; there are {}", names.join(", "))
+            format!("unknown hook event `{text}`; use one of {}", names.join(", "))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What runs a hook: one executor for each kind.
+//! The executors that run hooks: one per kind.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{HookDefinition, HookExit};
 pub enum HookKind {
     /// A shell command, or a program with arguments.
     Command,
-    /// A request that is sent.
+    /// An HTTP request.
     Http,
     /// A question to a model.
     Prompt,
@@ -20,7 +20,7 @@ pub enum HookKind {
 }
 
 impl HookKind {
-    /// The name used in settings.
+    /// Returns the name that is used in settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,9 +35,9 @@ impl HookKind {
 /// Runs hooks of one kind.
 #[async_trait::async_trait]
 pub trait HookExecutor: Send + Sync {
-    /// Runs one hook, tells it `payload` (one JSON object), and ends it when `timeout` has
-    /// passed. Dropping the future ends it too. Whatever goes wrong is an exit, so that nothing
-    /// can be mistaken for success; a panic counts as a failure.
+    /// Runs one hook, passes `payload` (one JSON object) to it, and ends it when `timeout` has
+    /// passed. Dropping the future ends it too. Every failure is an exit, so that it cannot be
+    /// mistaken for success; a panic counts as a failure.
     async fn execute(
         &self,
         definition: &HookDefinition,
@@ -46,9 +46,9 @@ pub trait HookExecutor: Send + Sync {
     ) -> HookExit;
 }
 
-/// Decides whether a hook's `if`, a permission rule, holds for a call.
+/// Evaluates the `if` of a hook, which is a permission rule.
 pub trait HookCondition: Send + Sync {
-    /// Whether the rule matches a call of that tool; none when the rule cannot be read, and
-    /// then the hook runs.
+    /// Returns whether the rule matches a call of that tool; `None` if the rule cannot be parsed.
+    /// The hook then runs.
     fn holds(&self, rule: &str, tool: &str, input: &Value) -> Option<bool>;
 }

@@ -1,23 +1,23 @@
-//! Matchers: which tools, or other targets of an event, a group of hooks is for.
+//! Matchers: which tools, or other targets of an event, a group of hooks applies to.
 //!
 //! - None, empty or `*`: everything.
 //! - Only letters, digits, `_`, `-`, spaces, `,` and `|`: a list of names separated by `|` or
-//!   `,`. A name is compared exactly, case included: `mcp__memory` is no prefix.
-//! - Anything else: a regular expression that is searched for anywhere in the name; `^` and `$`
-//!   anchor it. It takes time linear in the name, so look-around and back-references do not
-//!   exist: a matcher that uses them cannot be read.
+//!   `,`. Names are compared exactly and case-sensitively: `mcp__memory` is not a prefix.
+//! - Anything else: a regular expression, searched for anywhere in the name; `^` and `$` anchor it.
+//!   Matching takes time linear in the name, so look-around and back-references are not supported:
+//!   a matcher that uses them is invalid.
 //!
-//! Where hooks decide ([`HookEvent::is_gate`]) a matcher that cannot be read matches everything,
-//! elsewhere nothing; both are reported.
+//! At events where hooks decide ([`HookEvent::is_gate`]) an invalid matcher matches everything, so
+//! that its hooks cannot be bypassed. Elsewhere it matches nothing. Both are reported.
 
 use regex::{Regex, RegexBuilder};
 
 use super::{HookEvent, MatchedOn};
 
-/// How much memory a compiled expression may take.
+/// The maximum memory of a compiled expression, in bytes.
 const COMPILED_LIMIT: usize = 1 << 20;
 
-/// A matcher, read.
+/// A parsed matcher.
 #[derive(Debug, Clone)]
 pub struct Matcher(Kind);
 
@@ -29,29 +29,29 @@ enum Kind {
     Never,
 }
 
-/// Why a matcher cannot be read, and what it counts as.
+/// Why a matcher is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the matcher `{}` at {event} cannot be read ({reason}); {}", matcher.escape_debug(), self.counts_as())]
-pub struct BadMatcher {
-    /// At which event.
+#[error("the matcher `{}` at {event} is invalid ({reason}); {}", matcher.escape_debug(), self.effect())]
+pub struct InvalidMatcher {
+    /// The event of its group.
     pub event: HookEvent,
-    /// As it was written.
+    /// The text in the settings.
     pub matcher: String,
-    /// What is wrong.
+    /// What is wrong with it.
     pub reason: String,
 }
 
-impl BadMatcher {
-    fn counts_as(&self) -> &'static str {
-        if self.event.is_gate() { "its hooks run always" } else { "its hooks never run" }
+impl InvalidMatcher {
+    fn effect(&self) -> &'static str {
+        if self.event.is_gate() { "its hooks always run" } else { "its hooks never run" }
     }
 }
 
 impl Matcher {
-    /// Reads the matcher of a group at that event. There always is one; what is wrong with the
-    /// text, if anything, comes beside it.
+    /// Parses the matcher of a group at that event. Always returns a matcher; for an invalid text
+    /// also the error.
     #[must_use]
-    pub fn read(event: HookEvent, matcher: Option<&str>) -> (Self, Option<BadMatcher>) {
+    pub fn read(event: HookEvent, matcher: Option<&str>) -> (Self, Option<InvalidMatcher>) {
         let text = matcher.unwrap_or_default();
         if event.matched_on() == MatchedOn::Nothing || text.is_empty() || text == "*" {
             return (Self(Kind::All), None);
@@ -63,7 +63,7 @@ impl Matcher {
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .collect();
-            // Separators around nothing name nothing, which is what an empty matcher does.
+            // A list without names is the same as an empty matcher.
             let kind = if names.is_empty() { Kind::All } else { Kind::Names(names) };
             return (Self(kind), None);
         }
@@ -75,12 +75,12 @@ impl Matcher {
                     error => last_line(&error.to_string()),
                 };
                 let kind = if event.is_gate() { Kind::All } else { Kind::Never };
-                (Self(kind), Some(BadMatcher { event, matcher: text.to_owned(), reason }))
+                (Self(kind), Some(InvalidMatcher { event, matcher: text.to_owned(), reason }))
             }
         }
     }
 
-    /// Whether it is for that target.
+    /// Returns true if it matches that target.
     #[must_use]
     pub fn matches(&self, target: &str) -> bool {
         match &self.0 {
@@ -96,7 +96,7 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b' ' | b',' | b'|')
 }
 
-/// The parser draws the place in several lines and ends with what is wrong.
+/// The parser's message shows the position in several lines and ends with the reason.
 fn last_line(text: &str) -> String {
     let line = text.lines().last().unwrap_or(text);
     line.strip_prefix("error: ").unwrap_or(line).to_owned()

@@ -1,14 +1,14 @@
-//! Several hooks at one event, put together.
+//! Merges the outputs of several hooks at one event.
 //!
-//! The answers come in configured order, whoever finished first. The strictest wins: block, then
-//! defer, ask, allow, nothing; of equally strict ones the first gives the reason. Contexts are
-//! joined. Two hooks that put *different* arguments (or results) in place of a call's cannot
-//! both have their way, and letting one undo the other's would be a way around it: that blocks.
+//! The outputs are merged in configured order, not in order of completion. The strictest wins:
+//! block, then defer, ask, allow, no opinion; the first of equally strict ones gives the reason.
+//! Contexts are joined. If two hooks replace the arguments (or the result) of a call with
+//! *different* values, the call is blocked: otherwise one hook could undo the change of the other.
 
 use super::{HookEvent, HookOutput, HookPermission};
 
 impl HookOutput {
-    /// All these, in configured order, as one.
+    /// Merges outputs that are in configured order.
     #[must_use]
     pub fn merge(event: HookEvent, outputs: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Self::default();
@@ -44,12 +44,12 @@ fn stricter(
     second: Option<HookPermission>,
 ) -> Option<HookPermission> {
     match (first, second) {
-        (Some(first), Some(second)) if second.says > first.says => Some(second),
+        (Some(first), Some(second)) if second.verdict > first.verdict => Some(second),
         (first, second) => first.or(second),
     }
 }
 
-/// Takes `new` where nothing was; says whether both agree.
+/// Takes `new` if there is no value yet; returns whether both agree.
 fn agree<T: PartialEq>(kept: &mut Option<T>, new: Option<T>) -> bool {
     match (&kept, new) {
         (_, None) => true,

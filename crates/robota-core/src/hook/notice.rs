@@ -1,34 +1,34 @@
-//! What people should see of hooks.
+//! Notices of hooks for the user.
 
 use super::HookEvent;
 
-/// Why it is said.
+/// The kind of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeKind {
-    /// Something is wrong with a hook.
+    /// A hook failed or its output is wrong.
     Warning,
-    /// A hook wants this to be shown.
+    /// A message that a hook wants to show.
     Message,
 }
 
-/// Something to show.
+/// A notice for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookNotice {
-    /// At which event.
+    /// The event at which the hook ran.
     pub event: HookEvent,
-    /// Why it is said.
+    /// The kind of notice.
     pub kind: NoticeKind,
-    /// The words.
+    /// The text to show.
     pub text: String,
 }
 
 impl HookNotice {
-    /// Something is wrong with a hook.
+    /// Creates a warning about a hook.
     pub fn warning(event: HookEvent, text: impl Into<String>) -> Self {
         Self { event, kind: NoticeKind::Warning, text: text.into() }
     }
 
-    /// A hook wants this to be shown.
+    /// Creates a message from a hook.
     pub fn message(event: HookEvent, text: impl Into<String>) -> Self {
         Self { event, kind: NoticeKind::Message, text: text.into() }
     }

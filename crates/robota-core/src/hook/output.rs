@@ -1,14 +1,14 @@
-//! What one hook says: its exit code and its JSON, read the way the event allows.
+//! Parses the output of one hook: its exit code and its JSON, as far as the event allows them.
 //!
-//! | end | means |
+//! | exit | meaning |
 //! |---|---|
-//! | 0 | go on; standard output is read |
-//! | 2 | block; the JSON's reason, else standard error, says why |
-//! | 126, 127, 129 to 192, a signal, a timeout, not run | a failure: blocks at a gate, else a warning |
-//! | any other code | a warning; its JSON counts, except that it cannot allow |
+//! | 0 | success; standard output is parsed |
+//! | 2 | block; the reason is in the JSON, or else standard error |
+//! | 126, 127, 129 to 192, a signal, a timeout, not run | a failure: blocks at a gate, otherwise a warning |
+//! | any other code | a warning; the JSON applies, but cannot allow a call |
 //!
-//! Output that starts with `{` is meant as JSON: when it cannot be read, or says a word that is
-//! not known where a decision belongs, that is a failure too. Fields nobody knows are ignored.
+//! Output that starts with `{` is treated as JSON. If it cannot be parsed, or a decision in it has
+//! an unknown value, that is a failure too. Unknown fields are ignored.
 
 mod wire;
 
@@ -17,111 +17,111 @@ use serde_json::{Map, Value};
 use super::{HookDefinition, HookEnd, HookEvent, HookExit, HookNotice};
 use wire::{Decision, Permission, Wire};
 
-/// How many bytes of standard output are read; JSON that is longer cannot be.
+/// The maximum size of standard output in bytes; longer JSON is a failure.
 pub const MAX_STDOUT: usize = 1 << 20;
 
-/// How many characters of a reason, a context or a message are kept.
+/// The maximum length of a reason, a context or a message, in characters.
 pub const MAX_TEXT: usize = 10_000;
 
-/// What one hook says, or all of one event together.
+/// The parsed output of one hook, or the merged output of all hooks of an event.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HookOutput {
-    /// All work is to stop (`continue: false`); why.
+    /// Why all work is to stop (`continue: false`); `None` if it is not.
     pub stop: Option<String>,
-    /// What is about to happen is not to; why.
+    /// Why the action of the event is blocked; `None` if it is not.
     pub block: Option<String>,
-    /// About a call that has not run.
+    /// The decision about a call that has not run.
     pub permission: Option<HookPermission>,
-    /// Arguments in place of all those of the call.
+    /// Arguments that replace all arguments of the call.
     pub updated_input: Option<Map<String, Value>>,
-    /// A result in place of that of the call.
+    /// A result that replaces the result of the call.
     pub updated_output: Option<Value>,
-    /// Words for the model.
+    /// Text for the model.
     pub context: Option<String>,
-    /// Where the worktree lies that the hook made.
+    /// The path of the worktree that the hook created.
     pub worktree_path: Option<String>,
-    /// What people should see.
+    /// Notices for the user.
     pub notices: Vec<HookNotice>,
 }
 
-/// About a call that has not run; a denial is a block.
+/// A hook's decision about a call that has not run. A denial is a block instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookPermission {
-    /// What is to happen.
-    pub says: HookSays,
-    /// Why.
+    /// Allow, ask or defer.
+    pub verdict: HookVerdict,
+    /// Why; `None` if the hook gives no reason.
     pub reason: Option<String>,
 }
 
-/// What is to happen with a call, from loosest to strictest.
+/// A hook's decision about a call, from least to most strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum HookSays {
-    /// It may run.
+pub enum HookVerdict {
+    /// The call may run.
     Allow,
-    /// Somebody must be asked.
+    /// The call needs a user's approval.
     Ask,
-    /// Whoever runs the session decides later. Until somebody can, it counts as asking.
+    /// The program that runs the session decides later. Until programs can, it counts as ask.
     Defer,
 }
 
-/// A hook, as far as reading its words depends on it.
+/// The properties of a hook that affect how its output is interpreted.
 #[derive(Debug, Clone)]
-pub(super) struct Speaker {
+pub(super) struct HookInfo {
     pub(super) label: String,
     pub(super) strict: bool,
 }
 
-impl From<&HookDefinition> for Speaker {
+impl From<&HookDefinition> for HookInfo {
     fn from(definition: &HookDefinition) -> Self {
         Self { label: definition.label(), strict: definition.blocks_on_failure() }
     }
 }
 
 impl HookOutput {
-    /// Reads what a hook said at that event.
+    /// Parses the output of a hook at that event.
     #[must_use]
     pub fn read(event: HookEvent, definition: &HookDefinition, exit: &HookExit) -> Self {
-        Reader { event, speaker: definition.into(), output: Self::default() }.read(exit)
+        Reader { event, hook: definition.into(), output: Self::default() }.read(exit)
     }
 }
 
 struct Reader {
     event: HookEvent,
-    speaker: Speaker,
+    hook: HookInfo,
     output: HookOutput,
 }
 
 impl Reader {
     fn read(mut self, exit: &HookExit) -> HookOutput {
         match &exit.end {
-            HookEnd::Code(0) => self.said(exit),
-            HookEnd::Code(2) => self.blocked(exit),
+            HookEnd::Code(0) => self.on_success(exit),
+            HookEnd::Code(2) => self.on_block_code(exit),
             HookEnd::Code(code @ (126 | 127)) => {
                 let why = if *code == 126 { "may not be run" } else { "was not found" };
-                self.fail(&with_words(&format!("its command {why} (code {code})"), &exit.stderr));
+                self.fail(&with_stderr(&format!("its command {why} (code {code})"), &exit.stderr));
             }
-            // A shell's way to say that a signal ended what it ran.
+            // A shell reports with these codes that a signal ended the command.
             HookEnd::Code(code @ 129..=192) => {
-                self.fail(&with_words(&format!("signal {} ended it", code - 128), &exit.stderr));
+                self.fail(&with_stderr(&format!("signal {} ended it", code - 128), &exit.stderr));
             }
-            HookEnd::Code(code) => self.complained(*code, exit),
+            HookEnd::Code(code) => self.on_other_code(*code, exit),
             HookEnd::Signal(signal) => {
-                self.fail(&with_words(&format!("signal {signal} ended it"), &exit.stderr));
+                self.fail(&with_stderr(&format!("signal {signal} ended it"), &exit.stderr));
             }
             HookEnd::TimedOut => self.fail("its time was up"),
-            HookEnd::Failed(why) => self.fail(&bounded(why)),
+            HookEnd::Failed(why) => self.fail(&truncated(why)),
         }
         self.output
     }
 
-    /// Code 0.
-    fn said(&mut self, exit: &HookExit) {
+    /// Exit code 0.
+    fn on_success(&mut self, exit: &HookExit) {
         match json(exit) {
-            Some(Ok(wire)) => self.take(wire),
+            Some(Ok(wire)) => self.apply_json(wire),
             Some(Err(why)) => self.fail(&why),
             None => {
-                let text = words(&exit.stdout);
-                if self.event.takes_text() && !text.is_empty() {
+                let text = plain_text(&exit.stdout);
+                if self.event.text_is_context() && !text.is_empty() {
                     self.output.context = Some(text);
                 } else if self.event == HookEvent::WorktreeCreate {
                     self.output.worktree_path = last_line(exit);
@@ -130,29 +130,29 @@ impl Reader {
         }
     }
 
-    /// Code 2: a block, whatever else is said.
-    fn blocked(&mut self, exit: &HookExit) {
+    /// Exit code 2: a block, whatever else the output contains.
+    fn on_block_code(&mut self, exit: &HookExit) {
         if let Some(Ok(wire)) = json(exit) {
-            self.take(wire);
+            self.apply_json(wire);
         }
         self.output.permission = None;
         if self.output.block.is_none() {
-            let said = words(&exit.stderr);
-            let reason = if said.is_empty() { self.unexplained() } else { said };
+            let text = plain_text(&exit.stderr);
+            let reason = if text.is_empty() { self.no_reason() } else { text };
             self.block(reason);
         }
     }
 
-    /// A code that means nothing in particular.
-    fn complained(&mut self, code: i32, exit: &HookExit) {
-        let why = with_words(&format!("it ended with code {code}"), &exit.stderr);
+    /// An exit code without a special meaning.
+    fn on_other_code(&mut self, code: i32, exit: &HookExit) {
+        let why = with_stderr(&format!("it ended with code {code}"), &exit.stderr);
         match json(exit) {
-            _ if self.speaker.strict || self.event.every_code_counts() => self.fail(&why),
+            _ if self.hook.strict || self.event.fails_on_any_code() => self.fail(&why),
             Some(Err(unreadable)) => self.fail(&unreadable),
             Some(Ok(wire)) => {
-                self.take(wire);
-                // A hook that went wrong may refuse; it may not let anything through.
-                if matches!(&self.output.permission, Some(said) if said.says == HookSays::Allow) {
+                self.apply_json(wire);
+                // A hook that failed may block, but must not allow anything.
+                if matches!(&self.output.permission, Some(it) if it.verdict == HookVerdict::Allow) {
                     self.output.permission = None;
                 }
                 self.warn(&why);
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, wire: Wire) {
+    fn apply_json(&mut self, wire: Wire) {
         let event = self.event;
         let specific = wire.hook_specific_output.unwrap_or_default();
         if let Some(name) = specific.hook_event_name.filter(|name| name != event.name()) {
@@ -169,37 +169,38 @@ impl Reader {
             self.fail(&format!("its answer is for the event `{}`", name.escape_debug()));
         }
         if let Some(message) = wire.system_message.filter(|text| !text.trim().is_empty()) {
-            self.output.notices.push(HookNotice::message(event, bounded(&message)));
+            self.output.notices.push(HookNotice::message(event, truncated(&message)));
         }
         if wire.r#continue == Some(false) {
             let reason = wire.stop_reason.or_else(|| wire.reason.clone());
-            self.output.stop = Some(reason.map_or_else(|| self.unexplained(), |it| bounded(&it)));
+            self.output.stop = Some(reason.map_or_else(|| self.no_reason(), |it| truncated(&it)));
         }
-        let reason = wire.reason.map(|reason| bounded(&reason));
+        let reason = wire.reason.map(|reason| truncated(&reason));
         match wire.decision {
             Some(Decision::Block) => {
-                self.block(reason.unwrap_or_else(|| self.unexplained()));
+                self.block(reason.unwrap_or_else(|| self.no_reason()));
             }
             Some(Decision::Approve) if event == HookEvent::PreToolUse => {
-                self.output.permission = Some(HookPermission { says: HookSays::Allow, reason });
+                self.output.permission =
+                    Some(HookPermission { verdict: HookVerdict::Allow, reason });
             }
             Some(Decision::Approve) | None => {}
         }
-        let reason = specific.permission_decision_reason.map(|reason| bounded(&reason));
-        let says = match specific.permission_decision {
-            // Nobody says "deny" at a gate and means "go on".
+        let reason = specific.permission_decision_reason.map(|reason| truncated(&reason));
+        let verdict = match specific.permission_decision {
+            // At a gate, "deny" always blocks.
             Some(Permission::Deny) if event.is_gate() => {
-                self.block(reason.clone().unwrap_or_else(|| self.unexplained()));
+                self.block(reason.clone().unwrap_or_else(|| self.no_reason()));
                 None
             }
-            Some(Permission::Allow) => Some(HookSays::Allow),
-            Some(Permission::Ask) => Some(HookSays::Ask),
-            Some(Permission::Defer) => Some(HookSays::Defer),
+            Some(Permission::Allow) => Some(HookVerdict::Allow),
+            Some(Permission::Ask) => Some(HookVerdict::Ask),
+            Some(Permission::Defer) => Some(HookVerdict::Defer),
             Some(Permission::Deny) | None => None,
         };
         if event == HookEvent::PreToolUse {
-            if let Some(says) = says {
-                self.output.permission = Some(HookPermission { says, reason });
+            if let Some(verdict) = verdict {
+                self.output.permission = Some(HookPermission { verdict, reason });
             }
             self.output.updated_input = specific.updated_input;
         }
@@ -210,10 +211,10 @@ impl Reader {
             self.output.worktree_path = specific.worktree_path;
         }
         let context = specific.additional_context.filter(|text| !text.trim().is_empty());
-        self.output.context = context.map(|text| bounded(&text));
+        self.output.context = context.map(|text| truncated(&text));
     }
 
-    /// It says no, where that means something; the first reason stays.
+    /// Blocks, where the event can be blocked; the first reason is kept. Otherwise warns.
     fn block(&mut self, reason: String) {
         if self.event.can_block() {
             self.output.block.get_or_insert(reason);
@@ -222,11 +223,11 @@ impl Reader {
         }
     }
 
-    /// It did not do its work: no word of it may be taken for a yes.
+    /// The hook failed: nothing in its output may count as an approval.
     fn fail(&mut self, why: &str) {
-        let refuses = self.event.is_gate() || self.speaker.strict && self.event.can_block();
+        let refuses = self.event.is_gate() || self.hook.strict && self.event.can_block();
         if refuses {
-            let reason = format!("the {} {} failed: {why}", self.event, self.speaker.label);
+            let reason = format!("the {} {} failed: {why}", self.event, self.hook.label);
             self.output.block.get_or_insert(reason);
         } else {
             self.warn(why);
@@ -234,16 +235,16 @@ impl Reader {
     }
 
     fn warn(&mut self, why: &str) {
-        let text = format!("{} {}: {why}", self.event, self.speaker.label);
+        let text = format!("{} {}: {why}", self.event, self.hook.label);
         self.output.notices.push(HookNotice::warning(self.event, text));
     }
 
-    fn unexplained(&self) -> String {
-        format!("the {} {} says so, without a reason", self.event, self.speaker.label)
+    fn no_reason(&self) -> String {
+        format!("the {} {} gave no reason", self.event, self.hook.label)
     }
 }
 
-/// Output that is meant as JSON, read; nothing when it is not meant so.
+/// Parses standard output as JSON; `None` if it does not start like JSON.
 fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
     let text = exit.stdout.trim_ascii_start();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);
@@ -255,23 +256,23 @@ fn json(exit: &HookExit) -> Option<Result<Wire, String>> {
     }
     Some(
         serde_json::from_slice(text)
-            .map_err(|error| bounded(&format!("its JSON cannot be read: {error}"))),
+            .map_err(|error| truncated(&format!("its JSON cannot be read: {error}"))),
     )
 }
 
-/// Text out of any bytes, within bounds.
-fn words(bytes: &[u8]) -> String {
-    // A character takes at most four bytes, so more than these cannot matter.
+/// Converts bytes to trimmed text of limited length.
+fn plain_text(bytes: &[u8]) -> String {
+    // A character has at most four bytes, so bytes after these cannot be part of the text.
     let most = bytes.len().min(4 * (MAX_TEXT + 1));
-    bounded(String::from_utf8_lossy(&bytes[..most]).trim())
+    truncated(String::from_utf8_lossy(&bytes[..most]).trim())
 }
 
-fn with_words(why: &str, stderr: &[u8]) -> String {
-    let said = words(stderr);
-    if said.is_empty() { why.to_owned() } else { format!("{why}: {said}") }
+fn with_stderr(why: &str, stderr: &[u8]) -> String {
+    let text = plain_text(stderr);
+    if text.is_empty() { why.to_owned() } else { format!("{why}: {text}") }
 }
 
-fn bounded(text: &str) -> String {
+fn truncated(text: &str) -> String {
     match text.char_indices().nth(MAX_TEXT) {
         None => text.to_owned(),
         Some((at, _)) => format!("{} [cut]", &text[..at]),
@@ -283,7 +284,7 @@ fn last_line(exit: &HookExit) -> Option<String> {
         return None;
     }
     let text = std::str::from_utf8(&exit.stdout).ok()?;
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(bounded)
+    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(truncated)
 }
 
 #[cfg(test)]

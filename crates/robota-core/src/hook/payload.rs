@@ -1,4 +1,4 @@
-//! What a hook is told: one JSON object.
+//! The JSON object that a hook receives.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,29 +9,29 @@ use crate::message::Block;
 use crate::permission::Mode;
 use crate::tool::ToolOutcome;
 
-/// What every hook of a session is told.
+/// The fields that every hook of a session receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HookContext {
-    /// The session.
+    /// The session's id.
     pub session_id: String,
-    /// Where what was said is written, if it is.
+    /// The path of the transcript; `None` if none is written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transcript_path: Option<String>,
-    /// The directory the session works in.
+    /// The working directory of the session.
     pub cwd: String,
-    /// The permission mode, as it is now.
+    /// The current permission mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<Mode>,
-    /// Which subagent this is, in one.
+    /// The id of the subagent; `None` outside a subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// What kind of agent this is, if it has one.
+    /// The type of the agent; `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
 }
 
 impl HookContext {
-    /// A session in a directory.
+    /// Creates the context of a session in a directory.
     pub fn new(session_id: impl Into<String>, cwd: impl Into<String>) -> Self {
         Self {
             session_id: session_id.into(),
@@ -44,7 +44,7 @@ impl HookContext {
     }
 }
 
-/// Where a session came from.
+/// Why a session starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionSource {
@@ -56,12 +56,12 @@ pub enum SessionSource {
     Clear,
     /// Its conversation was summarised.
     Compact,
-    /// It is a copy of another.
+    /// It is a fork of another session.
     Fork,
 }
 
 impl SessionSource {
-    /// As hooks are told.
+    /// Returns the name that hooks receive.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ impl SessionSource {
     }
 }
 
-/// What happened: the event, and what its hooks are told besides the [`HookContext`].
+/// The fields of one event that its hooks receive in addition to the [`HookContext`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "hook_event_name")]
 #[expect(missing_docs, reason = "the fields are those of the JSON; docs/hooks.md describes them")]
@@ -89,7 +89,7 @@ pub enum HookData {
         tool_response: Value,
         tool_output: String,
     },
-    /// A session begins, or goes on in a new process.
+    /// A session starts or is resumed.
     SessionStart {
         source: SessionSource,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,14 +124,14 @@ pub enum HookData {
         agent_transcript_path: Option<String>,
         last_assistant_message: String,
     },
-    /// A worktree is made.
+    /// A worktree is created.
     WorktreeCreate { name: String },
     /// A worktree is removed.
     WorktreeRemove { worktree_path: String },
 }
 
 impl HookData {
-    /// The event.
+    /// Returns the event.
     #[must_use]
     pub fn event(&self) -> HookEvent {
         match self {
@@ -151,7 +151,7 @@ impl HookData {
         }
     }
 
-    /// What a matcher is compared with; empty at events that have nothing to match.
+    /// Returns the text that matchers are compared with; empty at events without one.
     #[must_use]
     pub fn target(&self) -> &str {
         match self {
@@ -173,7 +173,7 @@ impl HookData {
         }
     }
 
-    /// The tool and its arguments, at a tool's event.
+    /// Returns the tool and its arguments, at a tool's event.
     #[must_use]
     pub fn call(&self) -> Option<(&str, &Value)> {
         match self {
@@ -183,12 +183,12 @@ impl HookData {
         }
     }
 
-    /// The whole object that a hook is told.
+    /// Returns the complete object that a hook receives.
     #[must_use]
     pub fn to_json(&self, context: &HookContext) -> Value {
         let mut fields = object(serde_json::to_value(context));
         fields.extend(object(serde_json::to_value(self)));
-        // Second names, for hooks that were written for the first ones.
+        // Some hooks use other names for these fields, so both names are sent.
         let also: &[(&str, &str)] = match self {
             Self::UserPromptSubmit { .. } => &[("prompt", "user_message")],
             Self::Stop { .. } => &[("last_assistant_message", "response")],
@@ -204,7 +204,7 @@ impl HookData {
     }
 }
 
-/// Plain data cannot fail to be written; were it so, the hook would miss fields.
+/// Plain data always serialises. If it did not, the hook would receive fewer fields.
 fn object(value: Result<Value, serde_json::Error>) -> Map<String, Value> {
     match value {
         Ok(Value::Object(fields)) => fields,
@@ -216,7 +216,7 @@ impl From<&HookInput> for HookData {
     fn from(input: &HookInput) -> Self {
         match input {
             HookInput::UserPromptSubmit { content } => {
-                Self::UserPromptSubmit { prompt: words(content) }
+                Self::UserPromptSubmit { prompt: joined_text(content) }
             }
             HookInput::PreToolUse { tool_use, .. } => Self::PreToolUse {
                 tool_name: tool_use.name.clone(),
@@ -237,7 +237,7 @@ impl From<&HookInput> for HookData {
     }
 }
 
-fn words(content: &[Block]) -> String {
+fn joined_text(content: &[Block]) -> String {
     let texts: Vec<_> = content
         .iter()
         .filter_map(|block| match block {

@@ -1,5 +1,5 @@
-//! Runs hooks out of settings: finds those that match, runs them side by side, and puts together
-//! what they say.
+//! Runs hooks from settings: selects those that match, runs them in parallel, and merges their
+//! output.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,17 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::{
-    BadMatcher, EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition,
-    HookEnd, HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice,
-    HookOutput, HookPoint, HookReply, Hooks, Matcher,
+    EventDecision, HookAnswer, HookCondition, HookContext, HookData, HookDefinition, HookEnd,
+    HookEvent, HookExecutor, HookExit, HookGroup, HookInput, HookKind, HookNotice, HookOutput,
+    HookPoint, HookReply, Hooks, InvalidMatcher, Matcher,
 };
 
-/// How long a hook may take that does not say it itself.
+/// The timeout of hooks that do not define one.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How much longer an executor may take to end a hook whose time is up. After that it is left.
-const SLACK: Duration = Duration::from_secs(10);
+/// How long an executor may take to end a hook after its timeout. After that the runner stops
+/// waiting for it.
+const EXECUTOR_GRACE: Duration = Duration::from_secs(10);
 
 type Show = dyn Fn(HookNotice) + Send + Sync;
 
@@ -41,33 +42,33 @@ pub struct HookRunner {
     condition: Option<Arc<dyn HookCondition>>,
     timeout: Duration,
     show: Arc<Show>,
-    problems: Vec<BadMatcher>,
+    problems: Vec<InvalidMatcher>,
 }
 
-/// What hooks at a point of a turn came to.
+/// The result of the hooks at a point of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointReport {
-    /// For the driver.
+    /// The reply for the driver.
     pub reply: HookReply,
-    /// For people.
+    /// Notices for the user.
     pub notices: Vec<HookNotice>,
 }
 
-/// What hooks at any other event came to.
+/// The result of the hooks at any other event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventReport {
-    /// What they decided.
+    /// Their merged decision.
     pub decision: EventDecision,
-    /// Why all work is to stop, if a hook wants that (`continue: false`).
+    /// Why all work is to stop (`continue: false`); `None` if it is not.
     pub stop: Option<String>,
-    /// Where the worktree lies that a WorktreeCreate hook made.
+    /// The path of the worktree that a WorktreeCreate hook created.
     pub worktree_path: Option<String>,
-    /// For people.
+    /// Notices for the user.
     pub notices: Vec<HookNotice>,
 }
 
 impl HookRunner {
-    /// No hooks yet, and nothing to run them with.
+    /// Creates a runner without hooks and without executors.
     #[must_use]
     pub fn new(context: HookContext) -> Self {
         Self {
@@ -81,7 +82,7 @@ impl HookRunner {
         }
     }
 
-    /// The same with these groups at that event, after those it has.
+    /// Adds groups at an event, after those it already has.
     #[must_use]
     pub fn groups(mut self, event: HookEvent, groups: impl IntoIterator<Item = HookGroup>) -> Self {
         for group in groups {
@@ -93,48 +94,48 @@ impl HookRunner {
         self
     }
 
-    /// The same with that executor for hooks of a kind.
+    /// Sets the executor for hooks of a kind.
     #[must_use]
     pub fn executor(mut self, kind: HookKind, executor: Arc<dyn HookExecutor>) -> Self {
         self.executors.insert(kind, executor);
         self
     }
 
-    /// The same with somebody who reads the `if` of hooks. Without one, `if` is not looked at
-    /// and such hooks run.
+    /// Sets what evaluates the `if` of hooks. Without it, `if` is ignored and such hooks always
+    /// run.
     #[must_use]
     pub fn condition(mut self, condition: Arc<dyn HookCondition>) -> Self {
         self.condition = Some(condition);
         self
     }
 
-    /// The same with that timeout for hooks that do not say one.
+    /// Sets the timeout of hooks that do not define one.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same with somebody who is shown what the driver has no place for: notices at points
-    /// of a turn and of hooks nobody waits for.
+    /// Sets what receives the notices that are not part of a reply to the driver: those of hooks at
+    /// points of a turn and of hooks that run detached.
     #[must_use]
     pub fn on_notice(mut self, show: impl Fn(HookNotice) + Send + Sync + 'static) -> Self {
         self.show = Arc::new(show);
         self
     }
 
-    /// The matchers that could not be read.
+    /// Returns the invalid matchers.
     #[must_use]
-    pub fn problems(&self) -> &[BadMatcher] {
+    pub fn problems(&self) -> &[InvalidMatcher] {
         &self.problems
     }
 
-    /// Changes what every hook is told from now on, such as the permission mode.
+    /// Changes the fields that every hook receives from now on, such as the permission mode.
     pub fn update_context(&self, change: impl FnOnce(&mut HookContext)) {
         change(&mut self.context.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether any hook stands at that event.
+    /// Returns true if the event has hooks.
     #[must_use]
     pub fn has_event(&self, event: HookEvent) -> bool {
         self.hooks.get(&event).is_some_and(|hooks| !hooks.is_empty())
@@ -143,10 +144,10 @@ impl HookRunner {
     /// Runs the hooks of a point of a turn.
     pub async fn run_point(&self, input: HookInput) -> PointReport {
         let data = HookData::from(&input);
-        let mut output = self.ask(&data).await;
+        let mut output = self.run_matching(&data).await;
         let notices = std::mem::take(&mut output.notices);
         let (context, stop) = match input.point() {
-            // These two have a place of their own for it.
+            // The decisions of these two points contain their context themselves.
             HookPoint::UserPromptSubmit => (None, None),
             HookPoint::Stop => (output.context.take().filter(|_| output.stop.is_none()), None),
             HookPoint::PreToolUse | HookPoint::PostToolUse => {
@@ -169,7 +170,7 @@ impl HookRunner {
     /// Runs the hooks of any event.
     pub async fn run_event(&self, data: HookData) -> EventReport {
         let event = data.event();
-        let mut output = self.ask(&data).await;
+        let mut output = self.run_matching(&data).await;
         EventReport {
             notices: std::mem::take(&mut output.notices),
             stop: output.stop.clone(),
@@ -178,20 +179,23 @@ impl HookRunner {
         }
     }
 
-    /// The hooks that are to run, in configured order, each once.
-    fn chosen(&self, data: &HookData) -> Vec<Arc<HookDefinition>> {
-        let mut chosen: Vec<Arc<HookDefinition>> = Vec::new();
+    /// Returns the hooks to run, in configured order, without duplicates.
+    fn matching(&self, data: &HookData) -> Vec<Arc<HookDefinition>> {
+        let mut matching: Vec<Arc<HookDefinition>> = Vec::new();
         for (matcher, hook) in self.hooks.get(&data.event()).into_iter().flatten() {
-            if matcher.matches(data.target()) && self.holds(hook, data) && !chosen.contains(hook) {
-                chosen.push(hook.clone());
+            if matcher.matches(data.target())
+                && self.condition_holds(hook, data)
+                && !matching.contains(hook)
+            {
+                matching.push(hook.clone());
             }
         }
-        chosen
+        matching
     }
 
-    /// Whether the hook's `if` holds. Only calls of tools have something a rule can match:
-    /// elsewhere such a hook runs where it might refuse, and nowhere else.
-    fn holds(&self, hook: &HookDefinition, data: &HookData) -> bool {
+    /// Evaluates the hook's `if`. Only tool calls can match a rule. At other events a hook with an
+    /// `if` runs only where it could block.
+    fn condition_holds(&self, hook: &HookDefinition, data: &HookData) -> bool {
         let Some(rule) = hook.condition() else { return true };
         match (data.call(), &self.condition) {
             (Some((tool, input)), Some(condition)) => {
@@ -202,7 +206,7 @@ impl HookRunner {
         }
     }
 
-    fn executor_of(&self, hook: &HookDefinition) -> Result<Arc<dyn HookExecutor>, String> {
+    fn executor_for(&self, hook: &HookDefinition) -> Result<Arc<dyn HookExecutor>, String> {
         let kind = match (hook, hook.runs_as()) {
             (HookDefinition::Unusable(unusable), _) => return Err(unusable.reason.clone()),
             (_, Some(kind)) => kind,
@@ -214,22 +218,22 @@ impl HookRunner {
             .ok_or_else(|| format!("nothing here can run hooks of kind `{}` yet", kind.name()))
     }
 
-    async fn ask(&self, data: &HookData) -> HookOutput {
+    async fn run_matching(&self, data: &HookData) -> HookOutput {
         let event = data.event();
-        let chosen = self.chosen(data);
-        if chosen.is_empty() {
+        let matching = self.matching(data);
+        if matching.is_empty() {
             return HookOutput::default();
         }
         let payload: Arc<str> = {
             let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
             data.to_json(&context).to_string().into()
         };
-        // What is not overwritten below counts as a failure.
-        let mut exits = vec![HookExit::failed("it was lost"); chosen.len()];
+        // An exit that is not replaced below counts as a failure.
+        let mut exits = vec![HookExit::failed("it was lost"); matching.len()];
         let mut running = JoinSet::new();
-        let mut places = HashMap::new();
-        for (at, hook) in chosen.iter().enumerate() {
-            match self.executor_of(hook) {
+        let mut indexes = HashMap::new();
+        for (at, hook) in matching.iter().enumerate() {
+            match self.executor_for(hook) {
                 Err(why) => exits[at] = HookExit::failed(why),
                 Ok(executor) => {
                     let limit = hook.timeout().unwrap_or(self.timeout);
@@ -238,7 +242,7 @@ impl HookRunner {
                         exits[at] = HookExit::code(0, "", "");
                         self.detach(event, hook.clone(), task);
                     } else {
-                        places.insert(running.spawn(async move { (at, task.await) }).id(), at);
+                        indexes.insert(running.spawn(async move { (at, task.await) }).id(), at);
                     }
                 }
             }
@@ -247,7 +251,7 @@ impl HookRunner {
             match joined {
                 Ok((_, (at, exit))) => exits[at] = exit,
                 Err(error) => {
-                    if let Some(at) = places.get(&error.id()) {
+                    if let Some(at) = indexes.get(&error.id()) {
                         let why = if error.is_panic() { "it panicked" } else { "it was cancelled" };
                         exits[*at] = HookExit::failed(why);
                     }
@@ -255,11 +259,11 @@ impl HookRunner {
             }
         }
         let outputs =
-            chosen.iter().zip(&exits).map(|(hook, exit)| HookOutput::read(event, hook, exit));
+            matching.iter().zip(&exits).map(|(hook, exit)| HookOutput::read(event, hook, exit));
         HookOutput::merge(event, outputs)
     }
 
-    /// Nobody waits for it, so it decides nothing; what it wants shown is shown.
+    /// Runs a hook without waiting for it. It cannot decide anything; its notices are shown.
     fn detach(
         &self,
         event: HookEvent,
@@ -284,10 +288,13 @@ async fn execute(
     payload: Arc<str>,
     limit: Duration,
 ) -> HookExit {
-    // Executors keep the time themselves; one that does not must not keep everybody waiting.
-    tokio::time::timeout(limit.saturating_add(SLACK), executor.execute(&hook, &payload, limit))
-        .await
-        .unwrap_or_else(|_| HookExit::silent(HookEnd::TimedOut))
+    // Executors enforce the timeout themselves. One that does not must not block the session.
+    tokio::time::timeout(
+        limit.saturating_add(EXECUTOR_GRACE),
+        executor.execute(&hook, &payload, limit),
+    )
+    .await
+    .unwrap_or_else(|_| HookExit::silent(HookEnd::TimedOut))
 }
 
 #[async_trait::async_trait]

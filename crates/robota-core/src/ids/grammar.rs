@@ -1,4 +1,4 @@
-//! What a session may be called.
+//! The grammar of session ids.
 //!
 //! ```text
 //! [org:X/][team:X/][user:X/]agent:T/session:R[/fork:F]*     structured
@@ -6,19 +6,19 @@
 //! release-notes.2                                           a plain name
 //! ```
 //!
-//! A part (`X`, `T`, `R`, `F`, a plain name) is 1 to 64 of the letters `A-Z a-z`, digits, `-`, `_`
-//! and `.`, and begins with a letter or a digit. So no name is a path that leads anywhere, an
-//! option of a program, a hidden file or a text that looks like another on screen.
+//! A part (`X`, `T`, `R`, `F`, a plain name) has 1 to 64 characters of `A-Z a-z`, digits, `-`, `_`
+//! and `.`, and begins with a letter or a digit. So no id can be a path that leaves its directory,
+//! a command-line option, a hidden file or a text that only looks like another id on screen.
 
 use uuid::Uuid;
 
-/// The longest part of a name.
-const LONGEST_PART: usize = 64;
+/// The maximum length of one part.
+const MAX_PART_BYTES: usize = 64;
 
-/// The longest name: a lineage of forks ends somewhere.
-const LONGEST: usize = 1024;
+/// The maximum length of an id. It limits how often a session can be forked from a fork.
+const MAX_NAME_BYTES: usize = 1024;
 
-/// The name of a session, taken apart.
+/// A parsed session id.
 ///
 /// ```
 /// use robota_core::ids::{SessionName, SessionPath};
@@ -31,9 +31,9 @@ const LONGEST: usize = 1024;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionName {
-    /// A UUID, as it was written.
+    /// A UUID in its canonical form.
     Uuid(Uuid),
-    /// A name without structure.
+    /// A plain name.
     Plain(String),
     /// A structured name.
     Path(SessionPath),
@@ -42,35 +42,35 @@ pub enum SessionName {
 /// A structured name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionPath {
-    /// The organisation.
+    /// The organisation; `None` if the name has no `org:` part.
     pub org: Option<String>,
-    /// The team.
+    /// The team; `None` if the name has no `team:` part.
     pub team: Option<String>,
-    /// The user.
+    /// The user; `None` if the name has no `user:` part.
     pub user: Option<String>,
     /// The agent's template.
     pub agent: String,
-    /// The session the lineage began with.
+    /// The session from which all forks descend.
     pub session: String,
-    /// The forks that lead here, oldest first.
+    /// The names of the forks from the session to this one, oldest first.
     pub forks: Vec<String>,
 }
 
-/// A text that cannot be the name of a session.
+/// A text that is not a valid session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot be the id of a session: {reason}")]
 pub struct SessionNameError {
-    /// What was given, cut when it is long and without what a terminal would obey.
+    /// The rejected text, truncated and with control characters escaped.
     pub name: String,
-    /// What is wrong with it.
+    /// Which rule it breaks.
     pub reason: String,
 }
 
 impl SessionName {
-    /// Reads a name.
+    /// Parses a session id.
     ///
     /// # Errors
-    /// When the text is none of the three kinds.
+    /// When the text has none of the three forms.
     pub fn parse(text: &str) -> Result<Self, SessionNameError> {
         Self::read(text).map_err(|reason| SessionNameError { name: printable(text), reason })
     }
@@ -79,24 +79,24 @@ impl SessionName {
         if text.is_empty() {
             return Err("it is empty".to_owned());
         }
-        if text.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
+        if text.len() > MAX_NAME_BYTES {
+            return Err(format!("it is longer than {MAX_NAME_BYTES} bytes"));
         }
         if text.contains([':', '/']) {
             return SessionPath::read(text).map(Self::Path);
         }
         name_part(text, "a name")?;
-        // Only the form that reads back the same.
+        // Other spellings of a UUID would not be written back as they were read.
         match Uuid::try_parse(text) {
             Ok(uuid) if uuid.to_string() == text => Ok(Self::Uuid(uuid)),
             _ => Ok(Self::Plain(text.to_owned())),
         }
     }
 
-    /// The name of a fork of this session: the lineage goes on where there is one.
+    /// Returns the id of a fork of this session. Only a structured name can be continued.
     ///
     /// # Errors
-    /// When `fork` cannot be part of a name, or this one has no lineage to go on.
+    /// When `fork` is not a valid part of a name, or this id is not structured.
     pub fn fork(&self, fork: &str) -> Result<Self, SessionNameError> {
         let Self::Path(path) = self else {
             return Err(SessionNameError {
@@ -136,10 +136,10 @@ impl SessionPath {
     }
 }
 
-/// Checks that a text can be a part of a name; `what` is what the reason calls it.
+/// Checks that a text is a valid part of a name; `what` names the part in the error.
 ///
 /// # Errors
-/// With the reason.
+/// The reason why the part is not valid.
 pub fn name_part(text: &str, what: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     match text.bytes().next() {
@@ -147,8 +147,8 @@ pub fn name_part(text: &str, what: &str) -> Result<(), String> {
         Some(first) if !first.is_ascii_alphanumeric() => {
             Err(format!("{what} must begin with a letter or a digit"))
         }
-        Some(_) if text.len() > LONGEST_PART => {
-            Err(format!("{what} is longer than {LONGEST_PART} bytes"))
+        Some(_) if text.len() > MAX_PART_BYTES => {
+            Err(format!("{what} is longer than {MAX_PART_BYTES} bytes"))
         }
         Some(_) if !text.bytes().all(plain) => {
             Err(format!("{what} may hold letters, digits, `-`, `_` and `.` only"))
@@ -157,7 +157,7 @@ pub fn name_part(text: &str, what: &str) -> Result<(), String> {
     }
 }
 
-/// What of a hostile text may be shown.
+/// Returns the first characters of an untrusted text, escaped for a terminal.
 fn printable(text: &str) -> String {
     let cut: String = text.chars().take(80).flat_map(char::escape_debug).collect();
     if text.chars().nth(80).is_some() { format!("{cut}...") } else { cut }

@@ -1,4 +1,4 @@
-//! Why stored data could not be read or written.
+//! Errors of reading and writing stored data.
 
 use std::fmt::Display;
 
@@ -14,18 +14,18 @@ pub enum JournalError {
     /// The session does not exist.
     #[error("there is no session `{0}`")]
     NotFound(SessionId),
-    /// There already is one of that id.
-    #[error("there already is a session `{0}`")]
+    /// A session with that id already exists.
+    #[error("session `{0}` already exists")]
     Exists(SessionId),
-    /// Its id cannot be one.
+    /// The id is not a valid session id.
     #[error("`{id}` cannot be the id of a session: {reason}")]
     BadId {
-        /// What was given.
+        /// The rejected text.
         id: String,
-        /// What is wrong with it.
+        /// Which rule it breaks.
         reason: String,
     },
-    /// Another writer has it open.
+    /// Another process has it open for writing.
     #[error("session `{session}` is open in another process ({owner})")]
     Locked {
         /// The session.
@@ -33,7 +33,7 @@ pub enum JournalError {
         /// The process that has it open.
         owner: LeaseOwner,
     },
-    /// This writer may not write to the session any more.
+    /// This process may no longer write to the session.
     #[error("session `{session}` {reason}: this process writes nothing more to it")]
     Lost {
         /// The session.
@@ -46,18 +46,18 @@ pub enum JournalError {
     Foreign {
         /// The session.
         session: SessionId,
-        /// Where it lies.
+        /// Where it is stored.
         place: String,
     },
-    /// A place that the journal does not have.
+    /// The journal does not have that event.
     #[error("session `{session}` has no event {at}")]
     NoSuchEvent {
         /// The session.
         session: SessionId,
-        /// The place that was asked for.
+        /// The position that was requested.
         at: Cursor,
     },
-    /// Events that do not follow on what is there.
+    /// The events do not follow the stored ones.
     #[error("event {found} of session `{session}` cannot follow {last}")]
     OutOfOrder {
         /// The session.
@@ -67,45 +67,45 @@ pub enum JournalError {
         /// The last event that is stored; zeros when there is none.
         last: Cursor,
     },
-    /// A blob beyond the limit.
-    #[error("{bytes} bytes are too many to be kept: the limit is {limit}")]
+    /// The content exceeds the size limit of blobs.
+    #[error("the content has {bytes} bytes; a blob may have at most {limit}")]
     TooLarge {
-        /// How many there are.
+        /// The size of the content.
         bytes: usize,
-        /// How many may be.
+        /// The limit.
         limit: usize,
     },
-    /// What is stored is damaged.
+    /// The stored data is damaged.
     #[error("{place} is damaged: {reason}")]
     Damaged {
         /// The file or row.
         place: String,
-        /// How.
+        /// What is wrong with it.
         reason: String,
     },
-    /// The store cannot be used as it is.
+    /// The store cannot be used.
     #[error("{place} cannot be used as a store: {reason}")]
     Unsuitable {
         /// The folder or the database.
         place: String,
-        /// Why.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// The writer cannot know what its disk holds, for instance after a failed sync. Trying again
+    /// The process cannot know what its disk contains, for instance after a failed sync. A retry
     /// does not help; opening the session again does.
     #[error("the journal in {place} must be opened again: {reason}")]
     MustReopen {
         /// The folder.
         place: String,
-        /// Why.
+        /// What happened.
         reason: String,
     },
     /// The disk or the database failed.
     #[error("cannot {action} {place}: {reason}")]
     Io {
-        /// What was tried.
+        /// What was attempted, as a verb.
         action: &'static str,
-        /// On what.
+        /// The file or database.
         place: String,
         /// What went wrong.
         reason: String,
@@ -113,12 +113,12 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// The disk or the database failed.
+    /// Creates the error of a failed disk or database.
     pub fn io(action: &'static str, place: impl Into<String>, reason: impl Display) -> Self {
         Self::Io { action, place: place.into(), reason: reason.to_string() }
     }
 
-    /// What is stored is damaged.
+    /// Creates the error of damaged data.
     pub fn damaged(place: impl Into<String>, reason: impl Display) -> Self {
         Self::Damaged { place: place.into(), reason: reason.to_string() }
     }
@@ -159,12 +159,14 @@ impl Diagnose for JournalError {
                 Self::NotFound(_) => "check the id",
                 Self::Exists(_) => "choose another id, or resume the session",
                 Self::BadId { .. } => "use a UUID or a name such as agent:dev/session:main",
-                Self::NoSuchEvent { .. } => "choose a point that the session has",
+                Self::NoSuchEvent { .. } => "choose an event that the session has",
                 Self::Locked { .. } => "close it there, or fork the session",
                 Self::Lost { .. } => "resume the session to continue it here",
-                Self::Foreign { .. } => "import it to go on with a copy of your own",
-                Self::OutOfOrder { .. } => "open the session again; this writer is behind",
-                Self::TooLarge { .. } => "keep less of it, or a file of your own",
+                Self::Foreign { .. } => "import it to continue with your own copy",
+                Self::OutOfOrder { .. } => {
+                    "open the session again; its journal has other events than this process expects"
+                }
+                Self::TooLarge { .. } => "store less content, or write it to a file",
                 Self::Damaged { .. } => "restore it from a backup, or fork before the damage",
                 Self::Unsuitable { .. } => "choose another place for sessions",
                 Self::MustReopen { .. } => {

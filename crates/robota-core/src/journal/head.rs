@@ -1,4 +1,4 @@
-//! What is known of a session without reading its journal: what a list shows.
+//! The summary of a session for lists, without reading its journal.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,49 +8,49 @@ use crate::ids::SessionId;
 use crate::message::Block;
 use crate::state::Origin;
 
-/// A title is cut after this many characters.
-const TITLE: usize = 120;
+/// The maximum length of a title.
+const MAX_TITLE_CHARS: usize = 120;
 
-/// What is known of a session without reading its journal. A fold like every other: a store
-/// keeps it beside the journal and can make it anew from there.
+/// The summary of a session. It is a fold over the events, like the state: a store keeps it next to
+/// the journal and can compute it again from there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionHead {
-    /// Its id.
+    /// The session's id.
     pub session: SessionId,
-    /// Where it was forked from.
+    /// The point it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Origin>,
-    /// The call of another session that started it.
+    /// The tool call of another session that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<SpawnedBy>,
-    /// Where it works.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Its name.
+    /// The session's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The beginning of what was first said in it.
+    /// The beginning of the first input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// When it began.
+    /// When the session was created.
     pub created: Timestamp,
-    /// When something last happened.
+    /// The time of the last event.
     pub updated: Timestamp,
-    /// The last event.
+    /// The position of the last event.
     pub last: Cursor,
-    /// How many turns ended.
+    /// The number of turns that ended.
     #[serde(default)]
     pub turns: u64,
-    /// The newest snapshot of its state, if there is one.
+    /// The sequence number of the newest snapshot; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<u64>,
-    /// Whether somebody else wrote it, so that it must be imported before it can be resumed.
+    /// Whether another user wrote it, so that it must be imported before it can be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
 }
 
 impl SessionHead {
-    /// The head of a session whose first event this is.
+    /// Creates the summary of a session from its first event.
     #[must_use]
     pub fn begin(session: SessionId, first: &Envelope) -> Self {
         let mut head = Self {
@@ -71,7 +71,7 @@ impl SessionHead {
         head
     }
 
-    /// The head of a fork: it knows what its parent knew, and that it is one.
+    /// Creates the summary of a fork from that of its parent.
     #[must_use]
     pub fn fork(&self, child: SessionId, at: Cursor) -> Self {
         let parent = Some(Origin { session: self.session.clone(), at });
@@ -80,7 +80,7 @@ impl SessionHead {
         Self { snapshot, foreign: false, ..child }
     }
 
-    /// Folds one more event; the first begins the head.
+    /// Folds one more event; the first creates the summary.
     pub fn fold(head: &mut Option<Self>, session: &SessionId, event: &Envelope) {
         match head {
             Some(head) => head.apply(event),
@@ -101,7 +101,7 @@ impl SessionHead {
                     .as_ref()
                     .map(|parent| Origin { session: parent.session.clone(), at: parent.at });
                 if self.parent.is_some() {
-                    // A fork has a beginning and a name of its own.
+                    // A fork has its own creation time and name.
                     self.created = envelope.ts;
                     self.name = None;
                 }
@@ -115,7 +115,7 @@ impl SessionHead {
     }
 }
 
-/// The beginning of what is said, on one line.
+/// Returns the beginning of the text, on one line.
 fn title(content: &[Block]) -> Option<String> {
     let text = content.iter().find_map(|block| match block {
         Block::Text(text) if !text.text.trim().is_empty() => Some(&text.text),
@@ -127,52 +127,52 @@ fn title(content: &[Block]) -> Option<String> {
             title.push(' ');
         }
         title.push_str(word);
-        if title.len() > 4 * TITLE {
+        if title.len() > 4 * MAX_TITLE_CHARS {
             break;
         }
     }
-    Some(title.chars().take(TITLE).collect())
+    Some(title.chars().take(MAX_TITLE_CHARS).collect())
 }
 
-/// Which sessions to list. The default lists the newest of all.
+/// Which sessions to list. The default lists all, newest first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionFilter {
-    /// Only ids that begin so.
+    /// Only ids that begin with this.
     pub prefix: Option<String>,
-    /// Only those that work in this folder.
+    /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Only those whose id, name or title has this text, whatever its case.
+    /// Only sessions whose id, name or title contains this text, ignoring case.
     pub text: Option<String>,
-    /// Only those changed at or after this.
+    /// Only sessions changed at or after this time.
     pub since: Option<Timestamp>,
-    /// Only those changed before this.
+    /// Only sessions changed before this time.
     pub until: Option<Timestamp>,
-    /// At most this many.
+    /// The maximum number of sessions.
     pub limit: Option<usize>,
-    /// Only those that come after this one in the list.
+    /// Only sessions after this position of the list.
     pub after: Option<PageMark>,
 }
 
-/// A place in a list of sessions, newest first.
+/// A position in a list of sessions, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageMark {
-    /// When the last one shown had changed.
+    /// When the last listed session was changed.
     pub updated: Timestamp,
-    /// Its id.
+    /// The id of that session.
     pub session: SessionId,
 }
 
-/// A piece of a list of sessions, newest first; equally new ones by id.
+/// A part of a list of sessions, newest first; sessions changed at the same time are sorted by id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<SessionHead>,
-    /// Where the next page begins, if there is one.
+    /// Where the next page begins; `None` if there is none.
     pub next: Option<PageMark>,
 }
 
 impl SessionFilter {
-    /// Whether a session belongs into the list.
+    /// Returns true if a session matches the filter.
     #[must_use]
     pub fn matches(&self, head: &SessionHead) -> bool {
         let has = |text: &str| {
@@ -192,7 +192,7 @@ impl SessionFilter {
             })
     }
 
-    /// The page this filter asks for, from all heads a store has.
+    /// Returns the requested page of all the summaries that a store has.
     #[must_use]
     pub fn page(&self, heads: impl IntoIterator<Item = SessionHead>) -> SessionPage {
         let mut sessions: Vec<_> = heads.into_iter().filter(|head| self.matches(head)).collect();
@@ -206,7 +206,7 @@ impl SessionFilter {
 }
 
 impl SessionHead {
-    /// Its place in a list.
+    /// Returns its position in a list.
     #[must_use]
     pub fn mark(&self) -> PageMark {
         PageMark { updated: self.updated, session: self.session.clone() }

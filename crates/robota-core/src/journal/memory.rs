@@ -14,26 +14,26 @@ use crate::event::{Cursor, Durability, Envelope};
 use crate::ids::{SessionId, SessionName};
 use crate::message::BlobRef;
 
-/// A journal that lives as long as its process. Clones share it.
+/// A journal that exists as long as its process. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     events: Arc<Mutex<Vec<Arc<Envelope>>>>,
 }
 
 impl MemoryJournal {
-    /// An empty one.
+    /// Creates an empty journal.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What it holds, oldest first.
+    /// Returns the events, oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         locked(&self.events).clone()
     }
 
-    /// Drops streamed pieces: what they were pieces of is there whole.
+    /// Drops the streamed chunks; later events contain the complete content.
     pub(crate) fn drop_chunks(&self) {
         locked(&self.events).retain(|envelope| !envelope.event.is_chunk());
     }
@@ -53,7 +53,7 @@ impl Journal for MemoryJournal {
     }
 }
 
-/// How many of the events to append are stored already.
+/// Returns how many of the events to append are already stored.
 fn overlap(
     session: &SessionId,
     stored: &[Arc<Envelope>],
@@ -70,21 +70,21 @@ fn overlap(
     Err(order.refuse(session, first.cursor()))
 }
 
-/// Sessions that live as long as their process. Clones share them.
+/// A store that exists as long as its process. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     sessions: Arc<Mutex<HashMap<SessionId, MemorySession>>>,
-    blobs: Arc<Mutex<AllBlobs>>,
+    blobs: Arc<Mutex<BlobTable>>,
 }
 
-/// Blobs, and which session refers to which.
+/// The blobs, and which session refers to which.
 #[derive(Debug, Default)]
-struct AllBlobs {
+struct BlobTable {
     bytes: HashMap<String, Vec<u8>>,
     refs: HashMap<SessionId, HashSet<String>>,
 }
 
-impl AllBlobs {
+impl BlobTable {
     fn forget(&mut self, session: &SessionId) {
         for hash in self.refs.remove(session).unwrap_or_default() {
             if !self.refs.values().any(|refs| refs.contains(&hash)) {
@@ -99,7 +99,7 @@ struct MemorySession {
     events: Vec<Arc<Envelope>>,
     head: Option<SessionHead>,
     open: bool,
-    /// The number of the last event; closed when the session is deleted.
+    /// The sequence number of the last event; the channel closes when the session is deleted.
     last: watch::Sender<u64>,
 }
 
@@ -118,19 +118,19 @@ impl MemorySession {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn with<T>(
+    fn with_session<T>(
         &self,
         session: &SessionId,
         read: impl FnOnce(&mut MemorySession) -> Result<T, JournalError>,
     ) -> Result<T, JournalError> {
         match locked(&self.sessions).get_mut(session) {
-            Some(held) if !held.events.is_empty() => read(held),
+            Some(stored) if !stored.events.is_empty() => read(stored),
             _ => Err(JournalError::NotFound(session.clone())),
         }
     }
@@ -153,9 +153,9 @@ impl Journal for Writer {
         _durability: Durability,
     ) -> Result<(), JournalError> {
         match locked(&self.sessions).get_mut(&self.session) {
-            Some(held) => {
-                let skip = overlap(&self.session, &held.events, events)?;
-                held.extend(&self.session, &events[skip..]);
+            Some(stored) => {
+                let skip = overlap(&self.session, &stored.events, events)?;
+                stored.extend(&self.session, &events[skip..]);
                 Ok(())
             }
             None => Err(JournalError::Lost {
@@ -169,9 +169,9 @@ impl Journal for Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         let mut sessions = locked(&self.sessions);
-        if let Some(held) = sessions.get_mut(&self.session) {
-            held.open = false;
-            if held.events.is_empty() {
+        if let Some(stored) = sessions.get_mut(&self.session) {
+            stored.open = false;
+            if stored.events.is_empty() {
                 sessions.remove(&self.session);
             }
         }
@@ -185,7 +185,7 @@ impl JournalStore for MemoryStore {
         let mut sessions = locked(&self.sessions);
         match sessions.get(session) {
             None => {}
-            Some(held) if held.open => return Err(open_here(session)),
+            Some(stored) if stored.open => return Err(already_open(session)),
             Some(_) => return Err(JournalError::Exists(session.clone())),
         }
         sessions.insert(session.clone(), MemorySession { open: true, ..MemorySession::default() });
@@ -193,9 +193,9 @@ impl JournalStore for MemoryStore {
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.with(session, |held| {
-            if std::mem::replace(&mut held.open, true) {
-                return Err(open_here(session));
+        self.with_session(session, |stored| {
+            if std::mem::replace(&mut stored.open, true) {
+                return Err(already_open(session));
             }
             Ok(())
         })?;
@@ -208,22 +208,18 @@ impl JournalStore for MemoryStore {
         after_seq: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        self.with(session, |held| {
-            let from = held.events.partition_point(|event| event.seq <= after_seq);
-            Ok(held.events[from..].iter().take(limit).map(|event| (**event).clone()).collect())
+        self.with_session(session, |stored| {
+            let from = stored.events.partition_point(|event| event.seq <= after_seq);
+            Ok(stored.events[from..].iter().take(limit).map(|event| (**event).clone()).collect())
         })
     }
 
-    async fn read_events(
-        &self,
-        session: &SessionId,
-        seqs: &[u64],
-    ) -> Result<Vec<Envelope>, JournalError> {
-        self.with(session, |held| {
+    async fn read_events(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+        self.with_session(session, |stored| {
             seqs.iter()
                 .map(|seq| {
-                    let at = held.events.binary_search_by_key(seq, |event| event.seq);
-                    at.map(|at| (*held.events[at]).clone()).map_err(|_| {
+                    let at = stored.events.binary_search_by_key(seq, |event| event.seq);
+                    at.map(|at| (*stored.events[at]).clone()).map_err(|_| {
                         let at = Cursor { epoch: 0, seq: *seq };
                         JournalError::NoSuchEvent { session: session.clone(), at }
                     })
@@ -233,14 +229,14 @@ impl JournalStore for MemoryStore {
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        self.with(session, |held| {
-            held.head.clone().ok_or_else(|| JournalError::NotFound(session.clone()))
+        self.with_session(session, |stored| {
+            stored.head.clone().ok_or_else(|| JournalError::NotFound(session.clone()))
         })
     }
 
     async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let sessions = locked(&self.sessions);
-        Ok(filter.page(sessions.values().filter_map(|held| held.head.clone())))
+        Ok(filter.page(sessions.values().filter_map(|stored| stored.head.clone())))
     }
 
     async fn fork(
@@ -251,9 +247,9 @@ impl JournalStore for MemoryStore {
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
         SessionName::parse(child.as_str())?;
-        let mut held = self.with(parent, |held| {
-            let to = held.events.partition_point(|event| event.seq <= at.seq);
-            let events = held.events[..to].to_vec();
+        let mut stored = self.with_session(parent, |stored| {
+            let to = stored.events.partition_point(|event| event.seq <= at.seq);
+            let events = stored.events[..to].to_vec();
             if events.last().map(|event| event.cursor()) != Some(at) {
                 return Err(JournalError::NoSuchEvent { session: parent.clone(), at });
             }
@@ -261,17 +257,17 @@ impl JournalStore for MemoryStore {
             copy.extend(child, &events);
             Ok(copy)
         })?;
-        held.head = held.head.map(|head| SessionHead { session: parent.clone(), ..head });
-        held.head = held.head.map(|head| head.fork(child.clone(), at));
-        follows(child, held.order(), first.iter().map(|event| &**event))?;
-        held.extend(child, first);
+        stored.head = stored.head.map(|head| SessionHead { session: parent.clone(), ..head });
+        stored.head = stored.head.map(|head| head.fork(child.clone(), at));
+        follows(child, stored.order(), first.iter().map(|event| &**event))?;
+        stored.extend(child, first);
         let mut sessions = locked(&self.sessions);
         match sessions.get(child) {
             None => {}
-            Some(held) if held.open => return Err(open_here(child)),
+            Some(stored) if stored.open => return Err(already_open(child)),
             Some(_) => return Err(JournalError::Exists(child.clone())),
         }
-        sessions.insert(child.clone(), held);
+        sessions.insert(child.clone(), stored);
         let mut blobs = locked(&self.blobs);
         if let Some(refs) = blobs.refs.get(parent).cloned() {
             blobs.refs.insert(child.clone(), refs);
@@ -281,15 +277,15 @@ impl JournalStore for MemoryStore {
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         let mut sessions = locked(&self.sessions);
-        if sessions.get(session).is_some_and(|held| held.open) {
-            return Err(open_here(session));
+        if sessions.get(session).is_some_and(|stored| stored.open) {
+            return Err(already_open(session));
         }
         locked(&self.blobs).forget(session);
         Ok(sessions.remove(session).is_some())
     }
 
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
-        let mut last = self.with(session, |held| Ok(held.last.subscribe()))?;
+        let mut last = self.with_session(session, |stored| Ok(stored.last.subscribe()))?;
         match last.wait_for(|last| *last > seq).await {
             Ok(_) => Ok(()),
             Err(_) => Err(JournalError::NotFound(session.clone())),
@@ -303,7 +299,7 @@ impl JournalStore for MemoryStore {
 
 /// The blobs of a session.
 struct MemoryBlobs {
-    all: Arc<Mutex<AllBlobs>>,
+    all: Arc<Mutex<BlobTable>>,
     session: SessionId,
 }
 
@@ -322,7 +318,7 @@ impl Blobs for MemoryBlobs {
     }
 }
 
-fn open_here(session: &SessionId) -> JournalError {
+fn already_open(session: &SessionId) -> JournalError {
     let owner = LeaseOwner { pid: Some(std::process::id()), ..LeaseOwner::default() };
     JournalError::Locked { session: session.clone(), owner }
 }

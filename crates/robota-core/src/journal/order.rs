@@ -1,20 +1,20 @@
-//! What may follow what in a journal: one rule for every store.
+//! Which events may follow in a journal: one rule for all stores.
 
 use super::JournalError;
 use crate::event::{Cursor, Envelope};
 use crate::ids::SessionId;
 
-/// Where a journal ends, and so what may come next.
+/// The end of a journal, which determines what may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// It has no events: any may come first. A fork keeps its numbers.
+    /// The journal has no events. Any may come first, because a fork keeps its parent's numbers.
     Empty,
-    /// This is the last one.
+    /// The position of the last event.
     After(Cursor),
 }
 
 impl Order {
-    /// The last event; zeros when there is none.
+    /// Returns the position of the last event; zeros if there is none.
     #[must_use]
     pub fn last(self) -> Cursor {
         match self {
@@ -23,15 +23,15 @@ impl Order {
         }
     }
 
-    /// The error for an event that cannot be appended here.
+    /// Creates the error for an event that cannot be appended here.
     #[must_use]
     pub fn refuse(self, session: &SessionId, found: Cursor) -> JournalError {
         JournalError::OutOfOrder { session: session.clone(), found, last: self.last() }
     }
 }
 
-/// Checks that new events can be appended to a journal that ends there: sequence numbers grow by
-/// one, epochs never fall.
+/// Checks that new events can be appended to a journal with this end: sequence numbers grow by one,
+/// and epochs never decrease.
 ///
 /// # Errors
 /// [`JournalError::OutOfOrder`] for the first event that does not follow.
@@ -47,9 +47,9 @@ pub fn follows<'a>(
     }
 }
 
-/// As [`follows`], for an append that may repeat an earlier one. Returns how many of the events,
-/// from the first, have numbers that are stored already. The store compares those with what it
-/// holds, skips them when they are the same, and answers with [`Order::refuse`] when they are not.
+/// Like [`follows`], for an append that may repeat an earlier one. Returns how many of the events,
+/// from the first, have sequence numbers that are already stored. The store compares those with the
+/// stored events. It skips them if they are equal, and returns [`Order::refuse`] if they are not.
 ///
 /// # Errors
 /// [`JournalError::OutOfOrder`] for the first event that does not follow.
@@ -66,7 +66,7 @@ pub fn repeated<'a>(
             |last: Cursor| last.seq.checked_add(1) == Some(found.seq) && last.epoch <= found.epoch;
         let stored = matches!(order, Order::After(last) if found.seq <= last.seq);
         let fits = match (before, order) {
-            // The first of those that are not stored follows on what is.
+            // The first event that is not stored must follow the last stored one.
             (_, Order::After(last)) if found.seq == last.seq + 1 => {
                 after(last) && before.is_none_or(after)
             }
@@ -74,7 +74,7 @@ pub fn repeated<'a>(
             (None, Order::Empty) => found.seq > 0,
             (None, Order::After(_)) => stored && found.seq > 0,
         };
-        // Nothing could follow the last number of all.
+        // No event could follow the largest sequence number.
         if !fits || found.seq == u64::MAX {
             return Err(order.refuse(session, found));
         }

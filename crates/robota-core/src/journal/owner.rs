@@ -1,4 +1,4 @@
-//! Who has a session open for writing, and how a writer loses it.
+//! Which process has a session open for writing, and how a process loses it.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The process that has a session open for writing, as far as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LeaseOwner {
-    /// The name of its machine.
+    /// The host name of its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Its process id on that machine.
@@ -24,8 +24,8 @@ pub struct LeaseOwner {
     pub since: Option<Timestamp>,
 }
 
-/// The text that stores keep for people: `pid 4711 on host since 2026-01-01 10:00:00Z`. What is
-/// not known is left out.
+/// The text that stores save for people: `pid 4711 on host since 2026-01-01 10:00:00Z`. Unknown
+/// parts are omitted.
 impl fmt::Display for LeaseOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
@@ -43,8 +43,8 @@ impl fmt::Display for LeaseOwner {
 }
 
 impl LeaseOwner {
-    /// Reads the text that [`Display`](fmt::Display) writes, to the second; what it cannot read is
-    /// unknown.
+    /// Parses the text that [`Display`](fmt::Display) writes, to the second; parts that it cannot
+    /// parse are `None`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let (rest, since) = text.trim().rsplit_once(" since ").unwrap_or((text.trim(), ""));
@@ -58,19 +58,19 @@ impl LeaseOwner {
     }
 }
 
-/// Why a writer lost its session.
+/// Why a process lost a session that it was writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LostReason {
-    /// Another writer opened the session after this one's lease had expired.
+    /// Another process opened the session after this one's lease had expired.
     TakenOver {
-        /// That writer; none when it has closed the session since.
+        /// That process; `None` if it has closed the session since.
         owner: Option<LeaseOwner>,
     },
     /// The session was deleted.
     Deleted,
-    /// This writer could not renew its lease for so long that another machine may have taken the
-    /// session.
+    /// This process could not renew its lease for so long that another machine may have taken the
+    /// session over.
     NotRenewed {
         /// The time since the last renewal.
         elapsed: Duration,

@@ -1,34 +1,35 @@
-//! Which sessions to keep: one rule for every store.
+//! Which sessions to keep: one rule for all stores.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{JournalError, JournalStore, SessionFilter, SessionHead};
 use crate::ids::SessionId;
 
-/// Which sessions to keep. What is not set does not matter; an empty policy keeps everything.
+/// Which sessions to keep. Fields that are `None` have no effect; an empty policy keeps everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RetentionPolicy {
-    /// The newest so many stay, whatever else is said. Alone: all others go.
+    /// The number of newest sessions that are always kept. If it is the only field, all others are
+    /// deleted.
     pub keep_last: Option<usize>,
-    /// Those in which nothing happened for this long go.
+    /// Deletes sessions without an event for this long.
     pub older_than: Option<SignedDuration>,
-    /// The oldest go until the others take no more than this many bytes.
+    /// Deletes the oldest sessions until the others take at most this many bytes.
     pub max_bytes: Option<u64>,
 }
 
-/// A session that retention chose.
+/// A session that the policy does not keep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pruned {
-    /// Which.
+    /// The session's id.
     pub session: SessionId,
-    /// How many bytes it took.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Why it is still there, if it is: somebody has it open, or it could not be deleted.
+    /// Why it was not deleted, if it was not: it is open, or the deletion failed.
     pub kept: Option<JournalError>,
 }
 
-/// Deletes the sessions that a policy does not keep, oldest first, or only names them. Sessions
-/// that somebody else wrote or that are open stay.
+/// Deletes the sessions that a policy does not keep, oldest first, or only lists them. Sessions of
+/// other users and open sessions are not deleted.
 ///
 /// # Errors
 /// When the store cannot be read. A session that cannot be deleted is reported, not an error.
@@ -43,7 +44,7 @@ pub async fn prune(
     for head in sessions.into_iter().filter(|head| !head.foreign) {
         match store.bytes(&head.session).await {
             Ok(bytes) => sized.push((head, bytes)),
-            // Somebody deleted it meanwhile.
+            // Another process deleted it meanwhile.
             Err(JournalError::NotFound(_)) => {}
             Err(error) => return Err(error),
         }
@@ -56,7 +57,7 @@ pub async fn prune(
     Ok(pruned)
 }
 
-/// The sessions to delete, oldest first, of those given newest first.
+/// Selects the sessions to delete, oldest first, from a list that is newest first.
 fn choose(
     sessions: &[(SessionHead, u64)],
     policy: RetentionPolicy,

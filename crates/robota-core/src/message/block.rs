@@ -12,34 +12,34 @@ use serde_json::{Map, Value};
 
 use crate::ids::CallId;
 
-/// One part of a message. A block of a type that a reader does not know is kept as it is.
+/// One part of a message. A block of an unknown type is preserved.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     /// Text.
     Text(Text),
-    /// The model's reasoning, with the signature that lets it be sent back.
+    /// The model's reasoning, with the signature that the provider requires to accept it back.
     Thinking(Thinking),
-    /// A picture, kept as a blob.
+    /// An image, stored as a blob.
     Image(Image),
-    /// A tool call the model asks for.
+    /// A tool call that the model asks for.
     ToolUse(ToolUse),
-    /// What a tool call came to.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// Something only one provider understands, sent back to it as it came.
+    /// Content that only one provider understands; it is sent back to that provider unchanged.
     Opaque(Opaque),
-    /// A block type this version does not know, kept as it was.
+    /// A block of an unknown type, unchanged.
     #[serde(untagged)]
     #[schemars(skip)]
     Unknown(Value),
 }
 
-/// A reference to bytes in the blob store.
+/// A reference to content in the blob store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BlobRef {
-    /// Hash of the bytes, in hexadecimal.
+    /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// How many bytes.
+    /// The size of the content in bytes.
     pub bytes: u64,
 }
 
@@ -49,7 +49,7 @@ macro_rules! blocks {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         pub struct $name {
             $( $(#[$fdoc])* pub $field: $type, )*
-            /// Fields this version does not know.
+            /// Fields that this version does not know.
             #[serde(flatten)]
             pub extra: Map<String, Value>,
         }
@@ -57,34 +57,34 @@ macro_rules! blocks {
 }
 
 blocks! {
-    /// Words.
+    /// Text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
     }
 
     /// The model's reasoning.
     Thinking {
-        /// What it thought; empty when the provider hides it.
+        /// The text of the reasoning; empty if the provider hides it.
         thinking: String,
-        /// The provider's proof that it is unaltered.
+        /// The provider's proof that the reasoning is unaltered; absent if the provider uses none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     }
 
-    /// A picture.
+    /// An image.
     Image {
-        /// Where its bytes are.
+        /// The blob with the image's bytes.
         blob: BlobRef,
-        /// For example `image/png`.
+        /// The MIME type, for example `image/png`.
         media_type: String,
     }
 
     /// A tool call.
     ToolUse {
-        /// Ours, unique.
+        /// Our id of the call, unique across sessions.
         call: CallId,
-        /// The provider's, which may repeat from turn to turn and is sent back as it came.
+        /// The provider's id of the call. It may repeat in later turns and is sent back unchanged.
         id: String,
         /// The tool's name as the model wrote it.
         name: String,
@@ -94,27 +94,27 @@ blocks! {
 
     /// The result of a tool call.
     ToolResult {
-        /// Ours, the same as in the call.
+        /// Our id of the call.
         call: CallId,
         /// The provider's id of the call.
         id: String,
         /// The tool's name as the model wrote it.
         name: String,
-        /// What the model is told.
+        /// The content that the model sees.
         content: Vec<ResultBlock>,
-        /// Whether it failed.
+        /// Whether the call failed; absent if it succeeded.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
-        /// Facts about it for people and tools; never sent to a model.
+        /// Values for users and tools; never sent to a model.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     }
 
-    /// Something only one provider understands.
+    /// Content that only one provider understands.
     Opaque {
-        /// Which wire wrote it; other wires leave it out.
+        /// The wire that produced the block; other wires omit it from their requests.
         wire: String,
-        /// What it wrote.
+        /// The content as that wire encodes it.
         value: Value,
     }
 }
@@ -125,45 +125,45 @@ blocks! {
 pub enum ResultBlock {
     /// Text.
     Text(Text),
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// A part this version does not know, kept as it was.
+    /// A part of an unknown type, unchanged.
     #[serde(untagged)]
     #[schemars(skip)]
     Unknown(Value),
 }
 
 impl ResultBlock {
-    /// Words.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), extra: Map::new() })
     }
 }
 
-/// The arguments of a tool call: whole, or declared unreadable. There is no third state.
+/// The arguments of a tool call: parsed JSON, or the text that could not be parsed.
 #[derive(Debug, Clone, PartialEq, JsonSchema)]
 #[schemars(untagged)]
 pub enum ToolInput {
-    /// What the model sent could not be parsed; the call is answered with the error.
-    Unparsed(Unparsed),
-    /// Arguments as JSON.
+    /// The text could not be parsed; the call gets an error result.
+    Unparsed(UnparsedInput),
+    /// The arguments as JSON.
     Json(Value),
 }
 
-/// Arguments that are not JSON.
+/// Arguments that are not valid JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Unparsed {
-    /// What the model wrote.
+pub struct UnparsedInput {
+    /// The text that the model wrote.
     #[serde(rename = "$unparsed")]
     pub raw: String,
-    /// Why it cannot be read.
+    /// The parser's error.
     #[serde(rename = "$error")]
     pub error: String,
 }
 
-/// Arguments that a model chose to look like our own words for unreadable ones are written as
-/// `{"$json": …}`: what it asked for is what is read back.
+/// Arguments from a model may look like the serialised form of [`UnparsedInput`]. Such arguments
+/// are wrapped as `{"$json": …}` when they are written, so that they are read back unchanged.
 const ESCAPED: &str = "$json";
 
 impl Serialize for ToolInput {
@@ -194,15 +194,15 @@ impl<'de> Deserialize<'de> for ToolInput {
     }
 }
 
-/// Reads JSON that is there: a `null` that was given is not the same as nothing given.
-pub(crate) fn given<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
+/// Deserialises a value that is present. `null` becomes `Some(Value::Null)`, not `None`.
+pub(crate) fn deserialize_some<'de, D>(deserializer: D) -> Result<Option<Value>, D::Error>
 where
     D: serde::Deserializer<'de>,
 {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// Whether JSON would be read as something other than itself.
+/// Returns true for JSON that would not be read back as itself without escaping.
 fn is_reserved(value: &Value) -> bool {
     let Value::Object(fields) = value else { return false };
     let text = |name| fields.get(name).is_some_and(Value::is_string);
@@ -214,7 +214,7 @@ fn is_reserved(value: &Value) -> bool {
 }
 
 impl ToolInput {
-    /// Reads what a model wrote as arguments; nothing at all is an empty object.
+    /// Parses the arguments that a model wrote; empty text is an empty object.
     #[must_use]
     pub fn parse(raw: &str) -> Self {
         if raw.trim().is_empty() {
@@ -223,12 +223,12 @@ impl ToolInput {
         match serde_json::from_str::<Value>(raw) {
             Ok(value) => Self::Json(value),
             Err(error) => {
-                Self::Unparsed(Unparsed { raw: raw.to_owned(), error: error.to_string() })
+                Self::Unparsed(UnparsedInput { raw: raw.to_owned(), error: error.to_string() })
             }
         }
     }
 
-    /// The arguments, if they could be read.
+    /// Returns the arguments, or `None` if they could not be parsed.
     #[must_use]
     pub fn json(&self) -> Option<&Value> {
         match self {
@@ -239,19 +239,19 @@ impl ToolInput {
 }
 
 impl Block {
-    /// A text block.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), extra: Map::new() })
     }
 
-    /// A thinking block.
+    /// Creates a thinking block.
     pub fn thinking(thinking: impl Into<String>, signature: Option<String>) -> Self {
         Self::Thinking(Thinking { thinking: thinking.into(), signature, extra: Map::new() })
     }
 }
 
 impl ToolUse {
-    /// A call with nothing unknown in it.
+    /// Creates a call without unknown fields.
     pub fn new(
         call: CallId,
         id: impl Into<String>,
@@ -263,7 +263,7 @@ impl ToolUse {
 }
 
 impl ToolResult {
-    /// The result of that call, as text.
+    /// Creates a text result for a call.
     pub fn text(call: &ToolUse, text: impl Into<String>, is_error: bool) -> Self {
         Self {
             call: call.call.clone(),
@@ -276,7 +276,7 @@ impl ToolResult {
         }
     }
 
-    /// All its words.
+    /// Returns the text of all text parts, joined without a separator.
     #[must_use]
     pub fn as_text(&self) -> String {
         let mut text = String::new();
@@ -344,9 +344,9 @@ deserialize_blocks!(Block {
 });
 deserialize_blocks!(ResultBlock { "text" => Text, "image" => Image });
 
-/// Reads a block of a known type.
+/// Deserialises a block of a known type.
 fn data<T: DeserializeOwned, E: serde::de::Error>(mut block: Map<String, Value>) -> Result<T, E> {
-    // In order, so that fields this version does not know are written back as they were.
+    // `shift_remove` preserves the order, so unknown fields are written back in their old order.
     block.shift_remove("type");
     serde_json::from_value(Value::Object(block)).map_err(E::custom)
 }

@@ -1,4 +1,4 @@
-//! The whole history, for people.
+//! The complete history, for display.
 
 use jiff::Timestamp;
 
@@ -7,8 +7,8 @@ use crate::history::{EntryKind, HistoryEntry};
 use crate::ids::{EntryId, MessageId};
 use crate::message::{Message, ToolResult};
 
-/// All entries of a journal, oldest first: every message that ever was, also those a compaction
-/// took out of the model's sight, and the entries programs added.
+/// Returns all entries of a journal, oldest first: every message, including those that a compaction
+/// replaced in the model's view, and the entries that programs added.
 #[must_use]
 pub fn history<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Vec<HistoryEntry> {
     let mut history = History::default();
@@ -16,11 +16,11 @@ pub fn history<'a>(events: impl IntoIterator<Item = &'a Envelope>) -> Vec<Histor
     history.finish()
 }
 
-/// [`history`], event by event: nothing but the entries is kept.
+/// Computes [`history`] event by event; it keeps only the entries.
 #[derive(Debug, Default)]
 pub struct History {
     entries: Vec<HistoryEntry>,
-    /// Results of one message that is not complete.
+    /// The results of a message that may get more of them.
     results: Option<(MessageId, Vec<ToolResult>, Timestamp)>,
 }
 
@@ -59,7 +59,7 @@ impl History {
         }
     }
 
-    /// The entries.
+    /// Returns the entries.
     #[must_use]
     pub fn finish(mut self) -> Vec<HistoryEntry> {
         self.complete_results();

@@ -1,5 +1,5 @@
 //! The replay boundary events (CORE-20): what a log needs so that a run can be replayed. They
-//! repeat what the journal holds once, so they are made when somebody asks.
+//! repeat content that the journal stores once, so they are computed on request.
 
 use serde_json::{Map, Value, json};
 
@@ -11,13 +11,13 @@ use crate::state::{FoldError, State};
 /// One replay event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayEvent {
-    /// Its name, for example `provider_request`.
+    /// The name, for example `provider_request`.
     pub name: &'static str,
-    /// Its data; always with `execution_id` and `conversation_id`.
+    /// The data; always with `execution_id` and `conversation_id`.
     pub data: Map<String, Value>,
 }
 
-/// Follows a journal and says what it means for replay.
+/// Converts the events of a journal to replay events.
 #[derive(Debug, Clone, Default)]
 pub struct ReplayProjection {
     state: State,
@@ -26,13 +26,13 @@ pub struct ReplayProjection {
     deltas: u64,
     provider: String,
     model: String,
-    /// The calls of the batch being worked on.
+    /// The calls of the current batch.
     batch: Vec<(CallId, Value)>,
     messages: u64,
 }
 
 impl ReplayProjection {
-    /// Takes the next event; returns what it means.
+    /// Takes the next event; returns the replay events that it results in.
     ///
     /// # Errors
     /// When events are missing or out of order.
@@ -56,7 +56,7 @@ impl ReplayProjection {
         ReplayEvent { name, data: fields }
     }
 
-    /// What must be said with the state as it was.
+    /// Adds the replay events that need the state before the event.
     fn before(&mut self, envelope: &Envelope, out: &mut Vec<ReplayEvent>) {
         let turn = envelope.turn.as_ref();
         match &envelope.event {
@@ -101,7 +101,7 @@ impl ReplayProjection {
         }
     }
 
-    /// What must be said with the state as it is now.
+    /// Adds the replay events that need the state after the event.
     fn after(&mut self, envelope: &Envelope, out: &mut Vec<ReplayEvent>) {
         let turn = envelope.turn.as_ref();
         match &envelope.event {

@@ -1,24 +1,24 @@
-//! The text as it streams.
+//! The text of an answer while it streams.
 
 use std::borrow::Cow;
 
 use crate::event::Event;
 
-/// What to do with the text on the screen.
+/// How a display changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextUpdate<'a> {
-    /// Print this.
+    /// Print this text.
     Append(Cow<'a, str>),
-    /// The text since the last committed answer is void: its model call failed and is tried
-    /// again. Remove it, or print [`TextUpdate::RESET_NOTICE`].
+    /// The text since the last committed answer is void: its model call failed and is retried.
+    /// Remove the text, or print [`TextUpdate::RESET_NOTICE`].
     Reset,
 }
 
 impl TextUpdate<'_> {
-    /// What to print in place of a reset where text cannot be removed.
+    /// The text to print instead of a reset, where text cannot be removed.
     pub const RESET_NOTICE: &'static str = "\n\n[the answer was cut off and starts again]\n\n";
 
-    /// The text to print, with the notice in place of a reset.
+    /// Returns the text to print; for a reset, the notice.
     #[must_use]
     pub fn printed(&self) -> &str {
         match self {
@@ -28,18 +28,18 @@ impl TextUpdate<'_> {
     }
 }
 
-/// Follows a run and says what to print (CORE-19): the text as it comes, a blank line between
-/// the text of two rounds.
+/// Converts events to the text to print (CORE-19): the streamed text, with a blank line between the
+/// text of two rounds.
 #[derive(Debug, Clone, Default)]
 pub struct StreamText {
     /// The round whose text was printed last.
     printed: Option<u32>,
-    /// Whether text of the answer that streams was printed.
+    /// Whether text of an uncommitted answer was printed.
     open: bool,
 }
 
 impl StreamText {
-    /// What to do for this event, if anything.
+    /// Returns how the display changes with this event, if it does.
     pub fn push<'a>(&mut self, event: &'a Event) -> Option<TextUpdate<'a>> {
         match event {
             Event::TurnStarted(_) => {

@@ -1,5 +1,5 @@
-//! A model call outside of a turn: a summary, a question of the program. It has the same idle
-//! timer, retries and cancellation as a call of a turn.
+//! A model call outside a turn, for a summary or a question of the program. It has the same idle
+//! timeout, retries and cancellation as a call in a turn.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::streaming::StreamingAnswer;
 /// The limits of a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskLimits {
-    /// A stream silent for longer than this has failed.
+    /// The call fails if its stream sends nothing for this long.
     pub idle_timeout: Duration,
-    /// How failed attempts are tried again.
+    /// How failed attempts are retried.
     pub retry: RetryPolicy,
 }
 
@@ -28,11 +28,12 @@ impl Default for AskLimits {
     }
 }
 
-/// Calls a model and waits for the whole answer. Failed attempts go to the context's
-/// [`retries`](CallContext::retries); cancelling the context ends the call.
+/// Calls a model and waits for the complete answer. Failed attempts are reported to the context's
+/// [`retries`](CallContext::retries). Cancelling the context ends the call.
 ///
 /// # Errors
-/// When the call fails for good, is cancelled, or its stream ends without a terminal record.
+/// When the call fails after all retries, is cancelled, or its stream ends without a terminal
+/// record.
 pub async fn ask(
     provider: &dyn Provider,
     request: ModelRequest,

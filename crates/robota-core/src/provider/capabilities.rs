@@ -1,4 +1,4 @@
-//! What a provider can do, as data, so that nobody has to know its name.
+//! What a provider can do, as data, so that no code depends on a provider's name.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ use crate::error::ErrorKind;
 /// What a provider can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capabilities {
-    /// Whether models can call tools.
+    /// Whether its models can call tools.
     pub function_calling: bool,
-    /// A web search that the service runs itself.
+    /// Support for a web search that the service runs itself.
     pub web_search: WebSupport,
-    /// A web fetch that the service runs itself.
+    /// Support for a web fetch that the service runs itself.
     pub web_fetch: WebSupport,
 }
 
@@ -27,48 +27,47 @@ impl Default for Capabilities {
     }
 }
 
-/// Whether a native web tool exists and is switched on.
+/// Whether the service has a native web tool, and whether it is enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebSupport {
-    /// There is none.
+    /// The service does not have it.
     Unsupported,
-    /// There is one, switched off.
+    /// The service has it; it is disabled.
     Supported,
-    /// There is one, switched on.
+    /// The service has it; it is enabled.
     Enabled,
 }
 
-/// Which native web tools a call, or an instance, is to use.
+/// Which native web tools a call or an instance uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NativeWeb {
-    /// Search.
+    /// Use the native web search.
     pub search: bool,
-    /// Fetch.
+    /// Use the native web fetch.
     pub fetch: bool,
 }
 
-/// A native web tool, for error texts.
+/// A native web tool, for error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NativeWebTool {
-    /// Search.
+    /// Web search.
     Search,
-    /// Fetch.
+    /// Web fetch.
     Fetch,
 }
 
-/// Fails before anything is sent when a native web tool is asked for that the provider does
-/// not have.
+/// Checks, before a request is sent, that the provider has the requested native web tools.
 ///
 /// # Errors
-/// When one is unsupported.
+/// When the provider does not have one of them.
 pub fn check_native_web(capabilities: &Capabilities, web: NativeWeb) -> Result<(), ProviderError> {
     let missing = [
         (web.search, capabilities.web_search, NativeWebTool::Search),
         (web.fetch, capabilities.web_fetch, NativeWebTool::Fetch),
     ]
     .into_iter()
-    .find(|(wanted, support, _)| *wanted && *support == WebSupport::Unsupported);
+    .find(|(requested, support, _)| *requested && *support == WebSupport::Unsupported);
     match missing {
         None => Ok(()),
         Some((_, _, tool)) => {

@@ -1,30 +1,30 @@
-//! The settings of one provider, as its factory gets them.
+//! The settings of one provider, as its factory receives them.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::env_ref::Secret;
 
-/// The settings of one provider, read and resolved. `Debug` shows neither the key nor any
-/// option's value: people put tokens and headers there.
+/// The settings of one provider, parsed and resolved. `Debug` shows neither the key nor the values
+/// of options, since users put tokens and headers there.
 #[derive(Clone, PartialEq)]
 pub struct ProviderConfig {
-    /// Which kind of provider.
+    /// The type of provider.
     pub provider_type: String,
-    /// Which model; absent for the definition's default.
+    /// The model's id; `None` uses the default of the provider's definition.
     pub model: Option<String>,
-    /// The key, resolved.
+    /// The resolved API key; `None` if the provider needs none.
     pub api_key: Option<Secret>,
-    /// Where the service is; absent for the definition's default.
+    /// The base URL of the service; `None` uses the definition's default.
     pub base_url: Option<String>,
-    /// How long a request may take; absent for the definition's default.
+    /// The request timeout; `None` uses the definition's default.
     pub timeout: Option<Duration>,
-    /// What only this provider understands. Passed through untouched.
+    /// Options that only this provider understands, passed on unchanged.
     pub options: serde_json::Map<String, serde_json::Value>,
 }
 
 impl ProviderConfig {
-    /// Settings that say nothing but the kind.
+    /// Creates settings with nothing but the type.
     pub fn new(provider_type: impl Into<String>) -> Self {
         Self {
             provider_type: provider_type.into(),

@@ -1,4 +1,4 @@
-//! How a model call fails.
+//! Failures of model calls.
 
 use std::time::Duration;
 
@@ -6,56 +6,56 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Diagnose, ErrorData, ErrorKind};
 
-/// What exactly a service did not like, for callers that can do something about it: an
-/// [`ErrorKind`] says whose problem it is, this says which.
+/// The specific reason of a failure, for callers that can react to it. [`ErrorKind`] only says
+/// whose problem it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureReason {
-    /// The key is wrong, missing or may not do this.
+    /// The key is wrong or missing, or lacks a permission.
     BadKey,
-    /// There is no such model, or not for this key.
+    /// The model does not exist, or is not available for this key.
     UnknownModel,
-    /// The conversation does not fit into the model's context.
+    /// The conversation does not fit into the model's context window.
     ContextTooLong,
     /// The request is too large in bytes.
     TooLarge,
-    /// Money or a quota is used up; waiting a little does not help.
+    /// Credit or a quota is used up; a short wait does not help.
     Quota,
-    /// Too many requests just now.
+    /// Too many requests at the moment.
     RateLimit,
     /// The service refuses the content.
     ContentFilter,
-    /// The service has too much to do.
+    /// The service is overloaded.
     Overloaded,
-    /// The service says that the request is wrong.
+    /// The service says that the request is not valid.
     BadRequest,
-    /// The service broke.
+    /// The service had an internal error.
     Server,
-    /// The service was not reached, or the connection broke.
+    /// The service could not be reached, or the connection broke.
     Connection,
     /// The stream ended too early.
     Truncated,
-    /// What came back cannot be read.
+    /// The response could not be parsed.
     Unreadable,
 }
 
-/// A failed model call, in the words of its service where it has any.
+/// A failed model call, with the service's own message where it has one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}", .data.message)]
 pub struct ProviderError {
     data: ErrorData,
-    /// How long the service says to wait.
+    /// How long the service asks to wait before a retry; `None` if it does not say.
     pub retry_after: Option<Duration>,
-    /// What exactly was wrong, where that is known.
+    /// The specific reason, if known.
     #[serde(default)]
     pub reason: Option<FailureReason>,
-    /// The service's own number of the request, to be told to its support.
+    /// The service's id of the request, to give to its support.
     #[serde(default)]
     pub request_id: Option<String>,
 }
 
 impl ProviderError {
-    /// A failure of that kind.
+    /// Creates a failure of that kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             data: ErrorData::new(kind, message),
@@ -65,7 +65,7 @@ impl ProviderError {
         }
     }
 
-    /// A stream that ended without a terminal record.
+    /// Creates the failure of a stream that ended without a terminal record.
     #[must_use]
     pub fn truncated() -> Self {
         Self::new(
@@ -75,7 +75,7 @@ impl ProviderError {
         .with_reason(FailureReason::Truncated)
     }
 
-    /// A stream that went silent.
+    /// Creates the failure of a stream that sent nothing for too long.
     #[must_use]
     pub fn idle(timeout: Duration) -> Self {
         Self::new(
@@ -85,40 +85,40 @@ impl ProviderError {
         .with_hint("raise the provider's `timeout` if the model needs longer to think")
     }
 
-    /// Takes secrets out of its words.
+    /// Removes secrets from the message and the hint.
     pub(crate) fn redact(&mut self, redactor: &crate::redact::Redactor) {
         redactor.error(&mut self.data);
     }
 
-    /// The same failure with advice.
+    /// Sets the hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.data = self.data.with_hint(hint);
         self
     }
 
-    /// The same failure, retryable or not whatever its kind says.
+    /// Sets whether a retry may help, regardless of the kind.
     #[must_use]
     pub fn with_retryable(mut self, retryable: bool) -> Self {
         self.data.retryable = retryable;
         self
     }
 
-    /// The same failure with what exactly was wrong.
+    /// Sets the specific reason.
     #[must_use]
     pub fn with_reason(mut self, reason: FailureReason) -> Self {
         self.reason = Some(reason);
         self
     }
 
-    /// The same failure with the service's number of the request.
+    /// Sets the service's id of the request.
     #[must_use]
     pub fn with_request_id(mut self, id: impl Into<String>) -> Self {
         self.request_id = Some(id.into());
         self
     }
 
-    /// The same failure with the service's word on when to try again.
+    /// Sets how long the service asks to wait before a retry.
     #[must_use]
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);

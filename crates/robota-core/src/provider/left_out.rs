@@ -1,41 +1,40 @@
-//! What of a conversation a request could not carry: another wire, or another model, takes less.
+//! What a request omits of a conversation, because another wire or another model accepts less.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Parts of a conversation that were left out of a request, counted.
+/// Numbers of parts of a conversation that a request omits, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
-    /// Reasoning of another service or another model.
+    /// Reasoning of another service or another model; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
-    /// What only another service understands.
+    /// Blocks that only another service understands; absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub foreign: u64,
-    /// Pictures and documents that are not taken; words stand for them.
+    /// Images and documents that the model does not accept; a note replaces each. Absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attachments: u64,
-    /// Attachments whose bytes are gone; words stand for them.
+    /// Attachments whose content is no longer stored; a note replaces each. Absent if 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u64,
 }
 
 impl LeftOut {
-    /// Whether nothing was.
+    /// Returns true if nothing is omitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether there is something in it that whoever knows of `told` does not know. That
-    /// reasoning stays behind is news once: some services never take any back, and every answer
-    /// has more of it.
+    /// Returns true if this contains something that `reported` does not. Reasoning is reported only
+    /// once: some services never accept it back, and every answer adds to its count.
     #[must_use]
-    pub fn exceeds(&self, told: &Self) -> bool {
-        self.reasoning > 0 && told.reasoning == 0
-            || self.foreign > told.foreign
-            || self.attachments > told.attachments
-            || self.missing > told.missing
+    pub fn exceeds(&self, reported: &Self) -> bool {
+        self.reasoning > 0 && reported.reasoning == 0
+            || self.foreign > reported.foreign
+            || self.attachments > reported.attachments
+            || self.missing > reported.missing
     }
 }
 

@@ -1,4 +1,4 @@
-//! What went over the wire, for replay and for people who must see it (CORE-06).
+//! Raw payloads of a provider's API, for replay and debugging (CORE-06).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,58 +7,58 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Which phase of a call a payload belongs to.
+/// The part of a call that a payload belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadKind {
-    /// What was sent.
+    /// The request.
     Request,
-    /// What came back, whole.
+    /// The complete response.
     Response,
     /// One event of a stream.
     StreamEvent,
 }
 
-/// One payload, as the provider's adapter saw it.
+/// One payload, as the provider's adapter sent or received it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NativePayload {
-    /// Which of the provider's interfaces, for example `chat-completions`.
+    /// The provider's API that was used, for example `chat-completions`.
     pub api_surface: Option<String>,
-    /// Which phase.
+    /// Whether this is the request, the response or one event of a stream.
     pub kind: PayloadKind,
-    /// Its place among the payloads of the call; numbered by arrival when left out.
+    /// The position among the payloads of the call; `None` numbers it by arrival.
     pub sequence: Option<u64>,
-    /// The payload.
+    /// The payload as JSON.
     pub payload: Value,
-    /// Scalars about it.
+    /// Scalar values about the payload.
     pub metadata: Map<String, Value>,
 }
 
-type Sink = dyn Fn(NativePayload, u64) + Send + Sync;
+type SinkFn = dyn Fn(NativePayload, u64) + Send + Sync;
 
-/// Where a provider reports payloads of one call. Two calls never share one, so two sessions
-/// on one provider never see each other's.
+/// Receives the payloads of one model call. Two calls never share a sink, so that two sessions on
+/// one provider never receive each other's payloads.
 #[derive(Clone)]
-pub struct PayloadTap {
-    sink: Option<Arc<Sink>>,
+pub struct PayloadSink {
+    sink: Option<Arc<SinkFn>>,
     next: Arc<AtomicU64>,
 }
 
-impl PayloadTap {
-    /// Nobody wants them.
+impl PayloadSink {
+    /// Creates a sink that ignores payloads.
     #[must_use]
     pub fn none() -> Self {
         Self { sink: None, next: Arc::default() }
     }
 
-    /// Hands each payload and its number to `sink`.
+    /// Creates a sink that passes each payload and its number to `sink`.
     pub fn new(sink: impl Fn(NativePayload, u64) + Send + Sync + 'static) -> Self {
         Self { sink: Some(Arc::new(sink)), next: Arc::default() }
     }
 
-    /// Whether anybody wants them: an adapter need not build what nobody reads.
+    /// Returns false if payloads are ignored, so that an adapter need not build them.
     #[must_use]
-    pub fn is_wanted(&self) -> bool {
+    pub fn is_enabled(&self) -> bool {
         self.sink.is_some()
     }
 
@@ -76,8 +76,8 @@ impl PayloadTap {
     }
 }
 
-impl std::fmt::Debug for PayloadTap {
+impl std::fmt::Debug for PayloadSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PayloadTap").field("wanted", &self.is_wanted()).finish()
+        f.debug_struct("PayloadSink").field("enabled", &self.is_enabled()).finish()
     }
 }

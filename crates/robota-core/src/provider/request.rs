@@ -1,4 +1,4 @@
-//! What a model is sent.
+//! A request to a model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,34 +10,34 @@ use super::NativeWeb;
 use crate::message::{Message, MessageState, Role};
 use crate::tool::ToolSpec;
 
-/// The conversation as a model sees it. Cloning is cheap; a request shares it with the state.
+/// The conversation as the model sees it. Cloning is cheap; requests share it with the state.
 pub type View = Arc<Vec<Arc<Message>>>;
 
-/// One model call.
+/// One request to a model.
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelRequest {
-    /// Which model.
+    /// The model's id.
     pub model: String,
-    /// The system prompt.
+    /// The system prompt; `None` sends none.
     pub system: Option<Arc<str>>,
     /// The conversation.
     pub messages: View,
-    /// A message for this call alone, after the conversation.
+    /// A message for this request only, after the conversation.
     pub instruction: Option<Message>,
-    /// The tools it may call, sorted by name.
+    /// The tools that the model may call, sorted by name.
     pub tools: Arc<[ToolSpec]>,
-    /// At most this many tokens of answer.
+    /// The maximum number of tokens of the answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u64>,
-    /// How adventurous the model is to be.
+    /// The sampling temperature; `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Native web tools for this call.
+    /// The native web tools to use in this request.
     pub native_web: NativeWeb,
-    /// Options for the provider, passed on as they are.
+    /// Options that are passed to the provider unchanged.
     pub options: Map<String, Value>,
 }
 
 impl ModelRequest {
-    /// A request with nothing but a model and a conversation.
+    /// Creates a request with only a model and a conversation.
     pub fn new(model: impl Into<String>, messages: View) -> Self {
         Self {
             model: model.into(),
@@ -52,8 +52,8 @@ impl ModelRequest {
         }
     }
 
-    /// The messages to send, in order: interrupted answers say that they were, and answers
-    /// with nothing in them are left out, because services refuse those.
+    /// Iterates over the messages to send, in order. Interrupted answers contain a note that says
+    /// so. Empty answers are omitted, because services refuse them.
     pub fn messages_for_api(&self) -> impl Iterator<Item = Cow<'_, Message>> {
         self.messages
             .iter()

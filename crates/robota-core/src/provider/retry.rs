@@ -1,4 +1,4 @@
-//! When a failed model call is tried again.
+//! When a failed model call is retried.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::ProviderError;
 use crate::error::Diagnose as _;
 
-/// How failed model calls are tried again: by elapsed time, not by number.
+/// How failed model calls are retried: limited by elapsed time, not by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryPolicy {
-    /// Give up when a series of failures would last longer than this.
+    /// The maximum duration of a series of failures; a retry that would exceed it is not made.
     pub budget: Duration,
-    /// The first delay; each further one is twice as long.
+    /// The first delay. Each further delay is twice as long.
     pub base: Duration,
-    /// The longest delay, unless the service asks for a longer one.
+    /// The maximum delay, unless the service asks for a longer one.
     pub cap: Duration,
 }
 
@@ -30,9 +30,10 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long to wait before the next attempt; none when trying again does not help or would
-    /// exceed the budget. `failures` counts the failures in a row, this one included, `spent` is
-    /// the time since the first of them, and `seed` spreads the delays of different callers.
+    /// Returns how long to wait before the next attempt, or `None` if a retry does not help or
+    /// would exceed the budget. `failures` is the number of consecutive failures including this
+    /// one, `spent` is the time since the first of them, and `seed` varies the delays of different
+    /// callers.
     #[must_use]
     pub fn delay(
         &self,
@@ -44,14 +45,14 @@ impl RetryPolicy {
         if !error.retryable() || self.budget.is_zero() {
             return None;
         }
-        // A `Retry-After` of zero is not honoured: it would hammer a service that is down.
+        // A `Retry-After` of zero is ignored: it would flood a service that is down with requests.
         let asked = error.retry_after.filter(|delay| !delay.is_zero());
         let delay = asked.unwrap_or_else(|| self.backoff(failures, seed));
         (spent.saturating_add(delay) <= self.budget).then_some(delay)
     }
 
-    /// Doubles with each failure up to the cap, and is spread so that many clients do not come
-    /// back at once. The spread follows from the seed, so that a run can be repeated exactly.
+    /// Doubles with each failure up to the cap, and varies so that many clients do not retry at the
+    /// same moment. The variation depends only on the seed, so that a run can be repeated exactly.
     fn backoff(&self, failures: u32, seed: impl std::hash::Hash) -> Duration {
         let doublings = failures.saturating_sub(1).min(16);
         let full = self.base.saturating_mul(1 << doublings).min(self.cap.max(self.base));
@@ -61,7 +62,7 @@ impl RetryPolicy {
         full / 2 + full.saturating_mul(spread) / 2000
     }
 
-    /// Never tries again.
+    /// Creates a policy that never retries.
     #[must_use]
     pub fn never() -> Self {
         Self { budget: Duration::ZERO, base: Duration::from_millis(1), cap: Duration::ZERO }

@@ -1,10 +1,10 @@
-//! How a script can be wrong.
+//! Errors in scripts.
 
 use std::fmt;
 
 use crate::error::{Diagnose, ErrorKind};
 
-/// A script that cannot be read: where, what is wrong, and what would be right.
+/// A script that cannot be parsed: where, what is wrong, and what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptError {
     place: Option<(u64, u64)>,
@@ -16,13 +16,13 @@ impl ScriptError {
         Self { place, message: message.into() }
     }
 
-    /// The line of the script, from one, if the mistake has one.
+    /// Returns the line of the script, from 1, if the error has one.
     #[must_use]
     pub fn line(&self) -> Option<u64> {
         self.place.map(|(line, _)| line)
     }
 
-    /// What is wrong, without where.
+    /// Returns what is wrong, without the position.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
@@ -33,9 +33,9 @@ impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
             Some((line, column)) => {
-                write!(f, "the script is wrong at line {line}, column {column}: {}", self.message)
+                write!(f, "invalid script at line {line}, column {column}: {}", self.message)
             }
-            None => write!(f, "the script is wrong: {}", self.message),
+            None => write!(f, "invalid script: {}", self.message),
         }
     }
 }
@@ -48,6 +48,6 @@ impl Diagnose for ScriptError {
     }
 
     fn hint(&self) -> Option<String> {
-        Some("docs/scripted.md shows every key with an example".to_owned())
+        Some("see docs/scripted.md, which shows every key with an example".to_owned())
     }
 }

@@ -1,62 +1,63 @@
-//! What an answer expects of the request it answers.
+//! What an answer expects of its request.
 
 use crate::message::{Message, Role};
 use crate::provider::ModelRequest;
 
-/// What a request must look like to get its answer. Everything left out may be anything.
+/// The conditions that a request must meet to get its answer. Fields that are not set allow
+/// anything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Expect {
     /// The text of the last user or tool message contains this.
     pub last: Option<String>,
     /// The system prompt contains this.
     pub system: Option<String>,
-    /// Tools that are offered, perhaps among others.
+    /// Tools that are offered; others may be offered too.
     pub tools: Vec<String>,
-    /// No tools are offered at all.
+    /// No tools are offered.
     pub no_tools: bool,
-    /// The conversation has this many messages.
+    /// The number of messages in the conversation.
     pub messages: Option<usize>,
 }
 
-/// How much of a foreign text an error quotes.
+/// The maximum number of characters of a text that an error quotes.
 const QUOTE: usize = 200;
 
 impl Expect {
-    /// What is not as expected, in words.
+    /// Checks the conditions; the error says which one is not met.
     pub(super) fn check(&self, request: &ModelRequest) -> Result<(), String> {
-        if let Some(wanted) = &self.last {
+        if let Some(expected) = &self.last {
             let last = request
                 .messages_for_api()
                 .filter(|message| matches!(message.role(), Role::User | Role::Tool))
                 .last();
-            match last.map(|message| words(&message)) {
-                Some(text) if text.contains(wanted.as_str()) => {}
+            match last.map(|message| text_of(&message)) {
+                Some(text) if text.contains(expected.as_str()) => {}
                 Some(text) => {
                     return Err(format!(
-                        "the last user or tool text should contain {wanted:?}, but it is {}",
+                        "the last user or tool text should contain {expected:?}, but it is {}",
                         quote(&text)
                     ));
                 }
                 None => {
                     return Err(format!(
-                        "the last user or tool text should contain {wanted:?}, but there is none"
+                        "the last user or tool text should contain {expected:?}, but there is none"
                     ));
                 }
             }
         }
-        if let Some(wanted) = &self.system {
+        if let Some(expected) = &self.system {
             let system = request.system.as_deref().unwrap_or_default();
-            if !system.contains(wanted.as_str()) {
+            if !system.contains(expected.as_str()) {
                 return Err(format!(
-                    "the system prompt should contain {wanted:?}, but it is {}",
+                    "the system prompt should contain {expected:?}, but it is {}",
                     quote(system)
                 ));
             }
         }
-        if let Some(wanted) = self.messages {
+        if let Some(expected) = self.messages {
             let sent = request.messages_for_api().count();
-            if sent != wanted {
-                return Err(format!("there should be {wanted} messages, but there are {sent}"));
+            if sent != expected {
+                return Err(format!("there should be {expected} messages, but there are {sent}"));
             }
         }
         self.check_tools(request)
@@ -80,7 +81,7 @@ impl Expect {
     }
 }
 
-fn words(message: &Message) -> String {
+fn text_of(message: &Message) -> String {
     let mut parts: Vec<String> =
         message.tool_results().map(crate::message::ToolResult::as_text).collect();
     let text = message.text();

@@ -1,10 +1,10 @@
-//! Named places where a script waits for the test.
+//! Named gates at which a script waits for the test.
 
 use std::collections::BTreeSet;
 
 use tokio::sync::watch;
 
-/// Both sets only grow, so nobody can miss anything.
+/// Names are only added to both sets, so a waiter cannot miss a change.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     released: watch::Sender<BTreeSet<String>>,
@@ -16,7 +16,7 @@ impl Gates {
         self.released.send_if_modified(|gates| gates.insert(gate.to_owned()));
     }
 
-    /// Comes to a gate and waits until it is open.
+    /// Records that a call reached a gate, and waits until the gate is open.
     pub(super) async fn pass(&self, gate: &str) {
         self.reached.send_if_modified(|gates| gates.insert(gate.to_owned()));
         wait(&self.released, gate).await;
@@ -28,6 +28,6 @@ impl Gates {
 }
 
 async fn wait(gates: &watch::Sender<BTreeSet<String>>, gate: &str) {
-    // Waiting fails only when the sender is gone, and this borrows it.
+    // Waiting fails only if the sender was dropped, and it is borrowed here.
     let _ = gates.subscribe().wait_for(|gates| gates.contains(gate)).await;
 }

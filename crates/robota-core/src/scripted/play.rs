@@ -1,4 +1,4 @@
-//! One answer as a stream.
+//! Streams one answer of a script.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 use super::{Answer, ScriptedProvider, Stall, Step, ToolStep, report};
 use crate::ids::CallId;
 use crate::message::{Block, ToolInput, ToolUse};
-use crate::provider::{Delta, PayloadKind, PayloadTap, ProviderError, StopReason};
+use crate::provider::{Delta, PayloadKind, PayloadSink, ProviderError, StopReason};
 
-/// Where a stream is in its answer. Pieces are cut step by step, so that a long answer is never
-/// held twice.
+/// The position of a stream in its answer. Text is split step by step, so that a long answer is not
+/// copied as a whole.
 struct Play {
     at: usize,
     answer: Arc<Answer>,
     provider: ScriptedProvider,
-    tap: PayloadTap,
+    payloads: PayloadSink,
     next_step: usize,
     ready: VecDeque<Delta>,
     calls: u32,
@@ -29,13 +29,13 @@ pub(super) fn stream(
     at: usize,
     answer: Arc<Answer>,
     provider: ScriptedProvider,
-    tap: PayloadTap,
+    payloads: PayloadSink,
 ) -> impl Stream<Item = Result<Delta, ProviderError>> + Send {
     let play = Play {
         at,
         answer,
         provider,
-        tap,
+        payloads,
         next_step: 0,
         ready: VecDeque::new(),
         calls: 0,
@@ -106,7 +106,7 @@ impl Play {
             self.ready.extend(inputs);
         }
         let id = tool.id.clone().unwrap_or_else(|| format!("call_{index}"));
-        // Whoever reads the stream mints the call's own id.
+        // The reader of the stream creates our id of the call.
         let tool_use = ToolUse::new(CallId::from(""), id, tool.name.clone(), tool.input.clone());
         self.ready.push_back(Delta::Block(Block::ToolUse(tool_use)));
     }
@@ -121,17 +121,17 @@ impl Play {
         Delta::End(reason)
     }
 
-    /// A stream that breaks off has no response to report; one that ends or fails has.
+    /// Reports the response. A stream that is cut off has none; one that ends or fails has.
     fn report(&self) {
-        if self.tap.is_wanted() {
+        if self.payloads.is_enabled() {
             let steps: Vec<Value> = self.answer.steps.iter().map(Step::to_payload).collect();
             let payload = json!({ "answer": self.at + 1, "steps": steps });
-            report(&self.tap, PayloadKind::Response, payload);
+            report(&self.payloads, PayloadKind::Response, payload);
         }
     }
 }
 
-/// The text in pieces of that many characters; whole without a size, nothing if it is empty.
+/// Splits the text into pieces of that many characters; without a size, into one piece.
 fn pieces(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = String> + '_ {
     let mut rest = text;
     std::iter::from_fn(move || {

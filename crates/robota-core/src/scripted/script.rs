@@ -1,4 +1,4 @@
-//! A script as data, and how to write one in code.
+//! A script as data, and how to build one in code.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::message::ToolInput;
 use crate::provider::{ProviderError, StopReason};
 use crate::usage::Usage;
 
-/// What a model says, call by call.
+/// The answers of a model, one per call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Script {
     answers: Vec<Answer>,
@@ -19,59 +19,59 @@ pub struct Script {
 }
 
 impl Script {
-    /// A script without answers.
+    /// Creates a script without answers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads a script from YAML.
+    /// Parses a script from YAML.
     ///
     /// # Errors
-    /// When it is no script, or larger or deeper than any script has reason to be.
+    /// When it is not a valid script, or exceeds the limits of size and depth.
     pub fn from_yaml(text: &str) -> Result<Self, ScriptError> {
         yaml::parse(text)
     }
 
-    /// The next answer.
+    /// Adds an answer.
     #[must_use]
     pub fn answer(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
         self
     }
 
-    /// The next answer is this text.
+    /// Adds an answer with this text.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.answer(Answer::new().text(text))
     }
 
-    /// The next answer is this tool call.
+    /// Adds an answer with this tool call.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         self.answer(Answer::new().tool(name, input))
     }
 
-    /// The next call fails.
+    /// Adds a failed call.
     #[must_use]
     pub fn error(self, error: ProviderError) -> Self {
         self.answer(Answer::new().error(error))
     }
 
-    /// After the last answer comes the first.
+    /// Repeats the answers from the first after the last.
     #[must_use]
     pub fn looped(mut self) -> Self {
         self.looped = true;
         self
     }
 
-    /// Whether the first answer follows the last.
+    /// Returns true if the answers are repeated.
     #[must_use]
     pub fn is_looped(&self) -> bool {
         self.looped
     }
 
-    /// The answers, in order.
+    /// Returns the answers, in order.
     #[must_use]
     pub fn answers(&self) -> &[Answer] {
         &self.answers
@@ -82,43 +82,43 @@ impl Script {
     }
 }
 
-/// What a model says in one call. Without a step that ends it, it ends as a model would: with
-/// [`StopReason::ToolUse`] if it calls tools, with [`StopReason::EndTurn`] if not.
+/// The answer of one call. Without a step that ends it, it ends as a model would: with
+/// [`StopReason::ToolUse`] if it calls tools, otherwise with [`StopReason::EndTurn`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// What it expects of the request.
+    /// The conditions that the request must meet.
     pub expect: Expect,
-    /// What happens, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
 impl Answer {
-    /// An answer that says nothing.
+    /// Creates an answer without steps.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more step.
+    /// Adds a step.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// Text, in one piece.
+    /// Adds text, as one piece.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.chunks([text])
     }
 
-    /// Text, in these pieces.
+    /// Adds text, in these pieces.
     #[must_use]
     pub fn chunks<T: Into<String>>(self, chunks: impl IntoIterator<Item = T>) -> Self {
         self.step(Step::Text { chunks: chunks.into_iter().map(Into::into).collect(), chunk: None })
     }
 
-    /// Reasoning, with the signature that lets it be sent back.
+    /// Adds reasoning, with the signature that the provider requires to accept it back.
     #[must_use]
     pub fn thinking(self, thinking: impl Into<String>, signature: Option<&str>) -> Self {
         self.step(Step::Thinking {
@@ -128,7 +128,7 @@ impl Answer {
         })
     }
 
-    /// A tool call.
+    /// Adds a tool call.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         self.step(Step::Tool(ToolStep {
@@ -139,57 +139,57 @@ impl Answer {
         }))
     }
 
-    /// What the call costs.
+    /// Sets the tokens of the call.
     #[must_use]
     pub fn usage(self, usage: Usage) -> Self {
         self.step(Step::Usage(usage))
     }
 
-    /// The call fails here.
+    /// Makes the call fail here.
     #[must_use]
     pub fn error(self, error: ProviderError) -> Self {
         self.step(Step::Error(error))
     }
 
-    /// Nothing more comes until [`super::ScriptedProvider::release`] opens that gate.
+    /// Waits here until [`super::ScriptedProvider::release`] opens that gate.
     #[must_use]
     pub fn gate(self, gate: impl Into<String>) -> Self {
         self.step(Step::Stall(Stall::Gate(gate.into())))
     }
 
-    /// Nothing more comes, ever.
+    /// Stops here and sends nothing more.
     #[must_use]
     pub fn stall(self) -> Self {
         self.step(Step::Stall(Stall::Forever))
     }
 
-    /// Nothing comes for a while, in tokio's time.
+    /// Waits here, in tokio's time.
     #[must_use]
     pub fn pause(self, time: Duration) -> Self {
         self.step(Step::Stall(Stall::For(time)))
     }
 
-    /// The stream ends here without a terminal record.
+    /// Ends the stream here without a terminal record.
     #[must_use]
     pub fn cut_off(self) -> Self {
         self.step(Step::Drop)
     }
 
-    /// The answer ends here, for this reason.
+    /// Ends the answer here, for this reason.
     #[must_use]
     pub fn stop(self, reason: StopReason) -> Self {
         self.step(Step::Stop(reason))
     }
 
-    /// The request must look like this.
+    /// Sets the conditions that the request must meet.
     #[must_use]
     pub fn expect(mut self, expect: Expect) -> Self {
         self.expect = expect;
         self
     }
 
-    /// Streams text, reasoning and arguments in pieces of that many characters, where no step
-    /// of the answer says otherwise.
+    /// Streams text, reasoning and arguments in pieces of that many characters, except in steps
+    /// that set their own size.
     #[must_use]
     pub fn chunked(mut self, size: NonZeroUsize) -> Self {
         for step in &mut self.steps {
@@ -211,34 +211,34 @@ impl Answer {
     }
 }
 
-/// One thing that happens in an answer.
+/// One step of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Words.
+    /// Text.
     Text {
-        /// The pieces they come in.
+        /// The pieces that are streamed.
         chunks: Vec<String>,
-        /// Cut each piece further, to this many characters.
+        /// Splits each piece further, into this many characters.
         chunk: Option<NonZeroUsize>,
     },
     /// Reasoning.
     Thinking {
-        /// What is thought.
+        /// The text of the reasoning.
         thinking: String,
-        /// The proof that it is unaltered; with it, a whole block follows the pieces.
+        /// The proof that it is unaltered; if present, a complete block follows the pieces.
         signature: Option<String>,
-        /// Cut it into pieces of this many characters.
+        /// Splits it into pieces of this many characters.
         chunk: Option<NonZeroUsize>,
     },
     /// A tool call.
     Tool(ToolStep),
-    /// What the call costs so far.
+    /// The tokens of the call so far.
     Usage(Usage),
-    /// Bytes that say nothing.
+    /// Bytes without content.
     Activity,
-    /// Silence.
+    /// A silence.
     Stall(Stall),
-    /// The call fails; before anything else in an answer, it is refused.
+    /// The call fails. As the first step, the service refuses the call.
     Error(ProviderError),
     /// The stream ends without a terminal record.
     Drop,
@@ -249,30 +249,30 @@ pub enum Step {
 /// A tool call of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStep {
-    /// The tool.
+    /// The tool's name.
     pub name: String,
     /// The arguments.
     pub input: ToolInput,
-    /// The provider's id; left out it is `call_0`, `call_1`, … in each answer anew, as many
-    /// services do it.
+    /// The provider's id of the call; `None` uses `call_0`, `call_1`, … from the start in each
+    /// answer, as many services do.
     pub id: Option<String>,
-    /// Stream the arguments first, in pieces of this many characters.
+    /// Streams the arguments first, in pieces of this many characters.
     pub chunk: Option<NonZeroUsize>,
 }
 
 /// How long a silence lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stall {
-    /// For ever.
+    /// Indefinitely.
     Forever,
-    /// Until this gate is released.
+    /// Until this gate is opened.
     Gate(String),
     /// This long, in tokio's time.
     For(Duration),
 }
 
 impl Step {
-    /// Whether nothing can follow it.
+    /// Returns true if no step can follow.
     pub(super) fn is_last(&self) -> bool {
         match self {
             Self::Error(_) | Self::Drop | Self::Stop(_) | Self::Stall(Stall::Forever) => true,
@@ -285,7 +285,7 @@ impl Step {
         }
     }
 
-    /// As payloads show it, in the words of the YAML form.
+    /// Returns the step in the form of the YAML, for payloads.
     pub(super) fn to_payload(&self) -> Value {
         match self {
             Self::Text { chunks, .. } => json!({ "text": chunks.concat() }),

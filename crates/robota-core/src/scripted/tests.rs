@@ -350,7 +350,7 @@ async fn core_06_payloads_of_both_phases_are_reported() {
     async fn payloads(script: &str) -> Vec<(PayloadKind, serde_json::Value)> {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let sink = seen.clone();
-        let tap = PayloadTap::new(move |payload, _| {
+        let tap = PayloadSink::new(move |payload, _| {
             assert_eq!(payload.api_surface.as_deref(), Some("scripted"));
             sink.lock().unwrap().push((payload.kind, payload.payload));
         });

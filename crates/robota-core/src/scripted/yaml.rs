@@ -1,9 +1,9 @@
-//! A script from YAML. Two passes: the shape (what keys there are, with their places), then the
-//! meaning (which keys go together). Text from anywhere may come in here, so it is read within
-//! limits, and nothing in it is repeated for it: anchors and aliases are refused.
+//! Parses a script from YAML, in two passes: the form (the keys with their positions), then the
+//! meaning (which keys belong together). The text may be untrusted, so it is parsed within limits.
+//! Anchors and aliases are refused, because they can expand a small text to a huge one.
 
 mod shape;
-mod short;
+mod short_form;
 
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
@@ -19,13 +19,13 @@ use crate::provider::ProviderError;
 use crate::usage::Usage;
 use shape::{AnswerIn, ErrorIn, ExpectIn, ScriptIn, StallIn, StepIn, TextIn, ToolIn, UsageIn};
 
-/// The longest script, in bytes.
+/// The maximum size of a script in bytes.
 pub const MAX_SCRIPT_BYTES: usize = 1024 * 1024;
 
-/// The deepest a script's lists and mappings may lie in each other.
+/// The maximum nesting of a script's lists and mappings.
 const MAX_DEPTH: usize = 48;
 
-/// The most lists, mappings and values a script may have.
+/// The maximum number of lists, mappings and values in a script.
 const MAX_NODES: usize = 100_000;
 
 type Place = Option<(u64, u64)>;
@@ -101,8 +101,8 @@ fn compile_answer(
         Some(_) if !short.is_empty() => {
             return Err(ScriptError::at(
                 place,
-                "an answer with `steps` says everything there; beside it only `expect` and \
-                 `chunk` are allowed",
+                "an answer with `steps` contains everything there; only `expect` and `chunk` may be \
+                 used with it",
             ));
         }
         Some(steps) => compile_steps(steps, chunk)?,
@@ -174,27 +174,27 @@ fn compile_step(
     let has_signature = signature.is_some();
     let has_call = input.is_some() || raw.is_some() || id.is_some();
 
-    let mut found: Vec<(&str, Step)> = Vec::new();
+    let mut steps: Vec<(&str, Step)> = Vec::new();
     if let Some(TextIn(chunks)) = text {
-        found.push(("text", Step::Text { chunks, chunk }));
+        steps.push(("text", Step::Text { chunks, chunk }));
     }
     if let Some(thinking) = thinking {
-        found.push(("thinking", Step::Thinking { thinking, signature, chunk }));
+        steps.push(("thinking", Step::Thinking { thinking, signature, chunk }));
     }
     if let Some(tool) = tool {
         let call = ToolIn { tool, input, raw, id, chunk: own_chunk };
-        found.push(("tool", compile_call(call, place, chunk)?));
+        steps.push(("tool", compile_call(call, place, chunk)?));
     }
-    found.extend(usage.map(|usage| ("usage", compile_usage(usage))));
-    found.extend(error.map(|error| ("error", compile_error(error))));
-    found.extend(stall.map(|stall| ("stall", Step::Stall(compile_stall(stall)))));
-    found.extend(stop.map(|stop| ("stop", Step::Stop(stop))));
-    found.extend(drop.then_some(("drop", Step::Drop)));
-    found.extend(activity.then_some(("activity", Step::Activity)));
+    steps.extend(usage.map(|usage| ("usage", compile_usage(usage))));
+    steps.extend(error.map(|error| ("error", compile_error(error))));
+    steps.extend(stall.map(|stall| ("stall", Step::Stall(compile_stall(stall)))));
+    steps.extend(stop.map(|stop| ("stop", Step::Stop(stop))));
+    steps.extend(drop.then_some(("drop", Step::Drop)));
+    steps.extend(activity.then_some(("activity", Step::Activity)));
 
-    let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
-    let (name, step) = match found.pop() {
-        Some(only) if found.is_empty() => only,
+    let names: Vec<&str> = steps.iter().map(|(name, _)| *name).collect();
+    let (name, step) = match steps.pop() {
+        Some(only) if steps.is_empty() => only,
         _ => {
             let has = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
             return Err(ScriptError::at(
@@ -235,7 +235,7 @@ fn compile_call(
         (Some(_), Some(_)) => {
             return Err(ScriptError::at(
                 place,
-                "a tool call has `input` (arguments) or `raw` (their text, word for word), not both",
+                "a tool call has `input` (arguments) or `raw` (their text, verbatim), not both",
             ));
         }
         (Some(input), None) => ToolInput::Json(input),
@@ -281,7 +281,7 @@ fn place(location: Location) -> Place {
     (location != Location::UNKNOWN).then(|| (location.line(), location.column()))
 }
 
-/// The parser's words where they are for people, ours where they are not.
+/// Uses the parser's message where it is understandable, and our own where it is not.
 fn explain(error: &Error) -> ScriptError {
     let at = error.location().and_then(place);
     let list = |names: &[&'static str]| match names {
@@ -325,14 +325,14 @@ fn over_budget(breach: &BudgetBreach) -> String {
                 .to_owned()
         }
         BudgetBreach::Depth { .. } => {
-            format!("its lists and mappings lie more than {MAX_DEPTH} deep in each other")
+            format!("its lists and mappings are nested more than {MAX_DEPTH} levels deep")
         }
         BudgetBreach::Documents { .. } => "it has more than one document (`---`)".to_owned(),
         _ => format!("it is too large; at most {MAX_NODES} values are read"),
     }
 }
 
-/// An error quotes only the beginning of what may be a megabyte.
+/// Truncates quoted text, which may be a megabyte long.
 fn brief(text: &str) -> Cow<'_, str> {
     const QUOTE: usize = 200;
     match text.char_indices().nth(QUOTE) {
@@ -341,7 +341,7 @@ fn brief(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The parser says where at the end of its words; ours say it at their beginning.
+/// Removes the position from the end of the parser's message; ours state it at the beginning.
 fn without_place(message: &str, at: Place) -> String {
     let Some((line, column)) = at else { return message.to_owned() };
     message.replace(&format!(" at line {line}, column {column}"), "")

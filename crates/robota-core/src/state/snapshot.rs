@@ -1,57 +1,58 @@
-//! The state as a snapshot, and back: numbers of events out, the same state in.
+//! Conversion of the state to a snapshot, and back. A snapshot contains sequence numbers only.
 
 use serde::{Deserialize, Serialize};
 
-use super::view::Listed;
-use super::{ModelView, OpenTurn, Shortened, State};
-use crate::event::{Envelope, Event, QuietTurn, ShortenedRefs, StateSnapshot, ViewRefs};
+use super::view::SnapshotLink;
+use super::{ModelView, OpenTurn, ReplacedView, State};
+use crate::event::{Envelope, Event, QuietTurn, ReplacedViewRefs, StateSnapshot, ViewRefs};
 
-/// The version of the fold. A snapshot of another version is ignored, and the whole journal is
-/// folded: raise it whenever the same events come to another state.
+/// The version of the fold. A snapshot of another version is ignored and the whole journal is
+/// folded. Increase it whenever the same events fold to another state.
 pub const REDUCER: u32 = 1;
 
-/// Which events the state was made from, beside those of the conversation.
+/// The events that the state was made from, other than those of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sources {
-    /// The one that says which session this is.
+    /// The sequence number of `session_created`.
     pub created: u64,
-    /// The one with the system prompt.
+    /// The sequence number of the `prompt_set` in effect.
     pub prompt: Option<u64>,
-    /// The one with the tools.
+    /// The sequence number of the `tools_set` in effect.
     pub tools: Option<u64>,
-    /// The one that says what requests are without.
+    /// The sequence number of the `content_left_out` in effect.
     #[serde(default)]
     pub left_out: Option<u64>,
-    /// The newest snapshot.
+    /// The sequence number of the newest snapshot.
     pub snapshot: Option<u64>,
 }
 
-/// A snapshot that says something its events do not.
+/// A snapshot that contradicts the events it refers to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the snapshot at event {snapshot} does not fit the journal: {reason}")]
 pub struct RestoreError {
-    /// The snapshot.
+    /// The sequence number of the snapshot.
     pub snapshot: u64,
-    /// What does not fit.
+    /// How it contradicts the journal.
     pub reason: String,
 }
 
-/// The events a snapshot needs: of the conversation, and of the one before the last summary.
+/// The events that a snapshot refers to: of the view, and of the view before the last compaction.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Needed {
-    pub(crate) view: Listing,
-    pub(crate) before: Listing,
+pub(crate) struct SnapshotEvents {
+    pub(crate) view: ViewListing,
+    pub(crate) before: ViewListing,
 }
 
-/// The events of a conversation, and the snapshots it builds on, oldest first.
+/// The events of a view, and the snapshots whose lists it continues, oldest first.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Listing {
+pub(crate) struct ViewListing {
     pub(crate) events: Vec<u64>,
-    pub(crate) links: Vec<Listed>,
+    pub(crate) links: Vec<SnapshotLink>,
 }
 
 impl State {
-    /// What the state is made of; none in the middle of an answer, which is made of pieces.
+    /// Returns a snapshot of the state, or `None` while an answer streams, a call has no result, or
+    /// a compaction runs: chunks and open calls are not part of a snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Option<StateSnapshot> {
         let turn = match &self.turn {
@@ -80,7 +81,7 @@ impl State {
             view: self.view.refs(),
             before: self.view.before.as_ref().map(|before| {
                 let replaced_by = before.replaced_by as u64;
-                Box::new(ShortenedRefs { view: before.view.refs(), replaced_by })
+                Box::new(ReplacedViewRefs { view: before.view.refs(), replaced_by })
             }),
             inputs: self.inputs.values().map(|input| input.seq).collect(),
             turn,
@@ -93,40 +94,40 @@ impl State {
         })
     }
 
-    pub(super) fn snapshot_taken(&mut self, seq: u64, snapshot: &StateSnapshot) {
-        self.view.list(seq, snapshot.view.base);
+    pub(super) fn on_snapshot(&mut self, seq: u64, snapshot: &StateSnapshot) {
+        self.view.on_snapshot(seq, snapshot.view.base);
         if let (Some(before), Some(refs)) = (&mut self.view.before, &snapshot.before) {
-            before.view.build_on(refs.view.base);
+            before.view.drop_links_after(refs.view.base);
         }
         self.sources.snapshot = Some(seq);
         self.safe_points.recent.clear();
     }
 
-    /// The state right after a snapshot, from the events it refers to.
+    /// Computes the state right after a snapshot, from the events that it refers to.
     pub(crate) fn restore(
         at: &Envelope,
         snapshot: &StateSnapshot,
-        needed: &Needed,
+        needed: &SnapshotEvents,
         find: &mut dyn FnMut(u64) -> Option<Event>,
     ) -> Result<Self, RestoreError> {
-        let misfit = |reason: String| RestoreError { snapshot: at.seq, reason };
+        let mismatch = |reason: String| RestoreError { snapshot: at.seq, reason };
         let mut event =
-            |seq: u64| find(seq).ok_or_else(|| misfit(format!("event {seq} is missing")));
+            |seq: u64| find(seq).ok_or_else(|| mismatch(format!("event {seq} is missing")));
         let mut state = Self::default();
-        // The fold itself makes what one event tells whole.
-        let told = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
-        for seq in told.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
+        // Each of these values is set by a single event, so folding that event alone restores it.
+        let single = [Some(snapshot.created), snapshot.prompt, snapshot.tools, snapshot.left_out];
+        for seq in single.into_iter().flatten().chain(snapshot.inputs.iter().copied()) {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
         }
-        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(misfit)?;
+        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(mismatch)?;
         if let Some(refs) = &snapshot.before {
-            let view = view(&refs.view, &needed.before, &mut event).map_err(misfit)?;
+            let view = view(&refs.view, &needed.before, &mut event).map_err(mismatch)?;
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
-                .ok_or_else(|| misfit("it shortens to more than there is".to_owned()))?;
-            state.view.before = Some(Box::new(Shortened { view, replaced_by }));
+                .ok_or_else(|| mismatch("it shortens to more than there is".to_owned()))?;
+            state.view.before = Some(Box::new(ReplacedView { view, replaced_by }));
         }
         state.name.clone_from(&snapshot.name);
         state.mode = snapshot.mode;
@@ -145,15 +146,15 @@ impl State {
         state.background.clone_from(&snapshot.background);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
-        state.snapshot_taken(at.seq, snapshot);
+        state.on_snapshot(at.seq, snapshot);
         Ok(state)
     }
 }
 
-/// A conversation from the events it is made of.
+/// Builds a view from its events.
 fn view(
     refs: &ViewRefs,
-    listing: &Listing,
+    listing: &ViewListing,
     event: &mut impl FnMut(u64) -> Result<Event, RestoreError>,
 ) -> Result<ModelView, String> {
     let mut view = ModelView::default();

@@ -1,4 +1,4 @@
-//! The part of the state that a turn in flight has: what a crash would leave open.
+//! The state of a turn in progress: everything that a crash would leave open.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -12,63 +12,64 @@ use crate::process::ProcessIdentity;
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
-/// A turn in flight.
+/// A turn in progress.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OpenTurn {
-    /// Its id.
+    /// The turn's id; `None` in journals that do not have it.
     pub id: Option<TurnId>,
-    /// The input it works on.
+    /// The input that the turn works on; `None` for a continued turn.
     pub input: Option<InputId>,
-    /// The round it is in; zero before the first.
+    /// The current round; 0 before the first.
     pub round: u32,
-    /// Text streamed and not yet part of a message.
+    /// Streamed text that is not part of a message yet.
     pub text: String,
-    /// Reasoning streamed and not yet part of a message.
+    /// Streamed reasoning that is not part of a message yet.
     pub thinking: String,
-    /// What its answers cost so far.
+    /// The tokens of the turn's model calls so far.
     #[serde(default)]
     pub usage: Usage,
-    /// Calls of it that ran to their end.
+    /// The number of calls that ran to their end.
     #[serde(default)]
     pub tools_executed: u32,
-    /// What interrupted it, if anything has.
+    /// What interrupted the turn; `None` if nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<Cause>,
-    /// The message that holds the results told so far, when a torn write left some of them out.
+    /// The message with the results added so far. It is set between the first `tool_result` and
+    /// `tool_batch_finished`; a torn write can leave it set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settling: Option<MessageId>,
-    /// Calls whose results are still owed, in order.
+    /// Calls without a result, in the order of the answer.
     pub calls: IndexMap<CallId, OpenCall>,
 }
 
-/// A call whose result is still owed.
+/// A call without a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenCall {
-    /// The call.
+    /// The call with its arguments.
     pub tool_use: ToolUse,
-    /// Whether the answer that asks for it is part of the conversation.
+    /// Whether the answer that asks for the call is part of the conversation.
     pub committed: bool,
-    /// How far it got.
+    /// How far the call got.
     pub stage: CallStage,
-    /// Words of its hooks, to be told with the result.
+    /// Text of its hooks that is added to the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Whether its PostToolUse hook has spoken.
+    /// Whether its PostToolUse hooks finished.
     #[serde(default)]
     pub post_hooked: bool,
-    /// The end of what it has printed so far.
+    /// The end of its output so far.
     #[serde(default, skip_serializing_if = "OutputTail::is_empty")]
     pub output: OutputTail,
-    /// The processes it started.
+    /// The processes that it started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessIdentity>,
-    /// The files it was last about to change.
+    /// The files of its last `files_changing`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileChange>,
 }
 
 impl OpenCall {
-    /// A call that was just asked for.
+    /// Creates the state of a call that the model just asked for.
     #[must_use]
     pub fn new(tool_use: ToolUse) -> Self {
         Self {
@@ -84,22 +85,22 @@ impl OpenCall {
     }
 }
 
-/// The end of a call's output: as much as a recovery shows the model.
+/// The end of a call's output. Recovery includes it in the result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct OutputTail(String);
 
 impl OutputTail {
-    /// How many bytes are kept.
+    /// The maximum length in bytes.
     pub const MAX: usize = 4_000;
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether nothing was printed.
+    /// Returns true if there is no output.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -113,12 +114,12 @@ impl OutputTail {
     }
 }
 
-/// Adds words of a hook to those it said before.
-pub(crate) fn join_context(context: &mut Option<String>, words: Option<&str>) {
-    if let Some(words) = words {
+/// Appends text of a hook to the text of earlier hooks.
+pub(crate) fn join_context(context: &mut Option<String>, text: Option<&str>) {
+    if let Some(text) = text {
         *context = Some(match context.take() {
-            Some(earlier) => format!("{earlier}\n{words}"),
-            None => words.to_owned(),
+            Some(earlier) => format!("{earlier}\n{text}"),
+            None => text.to_owned(),
         });
     }
 }
@@ -127,24 +128,24 @@ pub(crate) fn join_context(context: &mut Option<String>, words: Option<&str>) {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStage {
-    /// Asked for; nothing decided.
+    /// The model asked for it; nothing is decided.
     Called,
-    /// A PreToolUse hook runs.
+    /// Its PreToolUse hooks run.
     InPreHook,
-    /// Somebody is being asked.
+    /// A user is asked to approve it.
     Asked,
     /// It may run and has not started.
     Allowed,
-    /// It runs, or ran when the process died.
+    /// It runs, or was running when the process crashed.
     Started,
-    /// What it came to is known.
+    /// Its outcome is known.
     Finished(Box<ToolOutcome>),
-    /// What it came to is known; a PostToolUse hook runs.
+    /// Its outcome is known and its PostToolUse hooks run.
     InPostHook(Box<ToolOutcome>),
 }
 
 impl OpenTurn {
-    /// Whether it is between two rounds: nothing streamed waits, no result is owed.
+    /// Returns true between two rounds: no uncommitted chunks, and every call has its result.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.text.is_empty()
@@ -153,7 +154,7 @@ impl OpenTurn {
             && self.settling.is_none()
     }
 
-    /// Folds one event into the turn, opening and closing it.
+    /// Folds one event into the turn, or opens or closes the turn.
     pub(super) fn fold(turn: &mut Option<Self>, event: &Event, id: Option<&TurnId>) {
         match event {
             Event::TurnStarted(data) => {
@@ -208,7 +209,8 @@ impl OpenTurn {
                     call.post_hooked |= data.point == HookPoint::PostToolUse;
                     join_context(&mut call.context, data.context.as_deref());
                     call.stage = match std::mem::replace(&mut call.stage, CallStage::Called) {
-                        // Its start may be missing: an intent whose append failed is not owed.
+                        // `hook_started` may be missing: after a crash, `close` runs the hook of a
+                        // call whose outcome is known and whose hook had not started.
                         CallStage::InPostHook(outcome) | CallStage::Finished(outcome) => {
                             CallStage::Finished(data.outcome.clone().map_or(outcome, Box::new))
                         }
@@ -239,7 +241,7 @@ impl OpenTurn {
             }
             Event::FilesChanging(data) => {
                 if let Some(call) = self.calls.get_mut(&data.call) {
-                    // Of several changes of one call, those before the last were made.
+                    // Of several changes of one call, all but the last are complete.
                     call.files.clone_from(&data.files);
                 }
             }
@@ -250,7 +252,7 @@ impl OpenTurn {
                 }
             }
             Event::ToolFinished(data) => {
-                // One that never ran has no class.
+                // A call that did not run has no class.
                 self.tools_executed += u32::from(data.class.is_some());
                 self.set(&data.call, CallStage::Finished(Box::new(data.outcome.clone())));
             }

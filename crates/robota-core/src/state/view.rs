@@ -1,4 +1,4 @@
-//! The conversation as the model sees it, and what it saw before the last summary.
+//! The conversation as the model sees it, and the one before the last compaction.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,31 +11,34 @@ use crate::message::{Block, Message, ResultBlock, Role, ToolResult};
 use crate::provider::View;
 use crate::usage::Usage;
 
-/// The conversation as the model sees it, with running totals so that nothing walks it.
+/// The conversation as the model sees it. It keeps running totals, so that no caller has to iterate
+/// over the messages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ModelView {
     /// The messages.
     pub messages: View,
-    /// Their size as JSON.
+    /// Their size as JSON, in bytes.
     pub bytes: u64,
-    /// Their characters, for the careful estimate.
+    /// The number of characters of their text, for the estimate of
+    /// [`conservative_tokens`](crate::context::conservative_tokens).
     pub chars: u64,
-    /// What the provider counted last, and for which message.
+    /// The tokens that the provider counted last, and for which message.
     pub latest_usage: Option<(MessageId, Usage)>,
-    /// What the model saw before the last summary.
-    pub before: Option<Box<Shortened>>,
-    /// The numbers of the events, and for each the message it is part of.
+    /// The view that the last compaction replaced; `None` if it cannot be restored.
+    pub before: Option<Box<ReplacedView>>,
+    /// The sequence numbers of the events, each with the index of its message.
     sources: Vec<Source>,
-    /// The snapshots that list the sources, oldest first; each builds on the one before it.
-    pub(super) listed: Vec<Listed>,
+    /// The snapshots that list the sources, oldest first. Each continues the list of the one
+    /// before.
+    pub(super) listed: Vec<SnapshotLink>,
 }
 
-/// A conversation that a summary took the place of.
+/// A view that a summary replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Shortened {
-    /// The conversation.
+pub struct ReplacedView {
+    /// The replaced view.
     pub view: ModelView,
-    /// How many messages of the shorter one stand for it; those after them are new.
+    /// The number of messages of the new view that replace it; later messages are new.
     pub replaced_by: usize,
 }
 
@@ -45,15 +48,16 @@ struct Source {
     message: usize,
 }
 
-/// A snapshot, and how many of the sources it and those it builds on list.
+/// A snapshot, and how many of the sources are listed by it and by the snapshots whose lists it
+/// continues.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Listed {
+pub(crate) struct SnapshotLink {
     pub(crate) snapshot: u64,
     pub(crate) sources: usize,
 }
 
-/// A snapshot that lists up to this many sources builds on no other.
-const LISTED_WHOLE: usize = 256;
+/// Up to this many sources a snapshot lists all of them and continues no other.
+const MAX_LISTED_WHOLE: usize = 256;
 
 impl ModelView {
     pub(super) fn push(&mut self, message: Message, seq: u64) {
@@ -67,7 +71,7 @@ impl ModelView {
         Arc::make_mut(&mut self.messages).push(Arc::new(message));
     }
 
-    /// The results of one answer are one message: it grows with each.
+    /// Adds a tool result. The results of one answer form one message, which grows with each.
     pub(super) fn push_result(&mut self, id: &MessageId, result: &ToolResult, seq: u64) {
         let last = self.messages.last().filter(|message| message.id == *id);
         if last.is_none() {
@@ -79,18 +83,18 @@ impl ModelView {
         let Some(message) = messages.last_mut() else { return };
         let message = Arc::make_mut(message);
         message.content.push(Block::ToolResult(result.clone()));
-        // The comma between two results.
+        // A block is written with its type and, after the first, a comma.
         self.bytes += json_len(result) + r#","type":"tool_result""#.len() as u64 + 1;
         self.chars += result_chars(result);
     }
 
     pub(super) fn compact(&mut self, summary: Message, keep_from: Option<&MessageId>, seq: u64) {
         let mut view = std::mem::take(self);
-        // Only the last one can be restored: what is before it is in the journal.
+        // Only the last compaction can be undone; the journal has everything before it.
         view.before = None;
         let kept =
             keep_from.and_then(|id| view.messages.iter().position(|message| message.id == *id));
-        // Instructions are not summarised: they stay, in front.
+        // System messages are not summarised: they stay, before the summary.
         for at in 0..kept.unwrap_or(view.messages.len()) {
             if view.messages[at].role() == Role::System {
                 self.extend(&view, at..at + 1);
@@ -101,19 +105,19 @@ impl ModelView {
             self.extend(&view, first..view.messages.len());
         }
         let replaced_by = self.messages.len();
-        // What the provider counted was counted for the conversation before.
+        // The provider's count was for the view before the compaction.
         self.latest_usage = None;
-        self.before = Some(Box::new(Shortened { view, replaced_by }));
+        self.before = Some(Box::new(ReplacedView { view, replaced_by }));
     }
 
-    /// Only the first messages stay.
+    /// Keeps only the first messages.
     pub(super) fn rewind(&mut self, keep: u64) {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(self.messages.len());
         let mut view = std::mem::take(self);
         self.before = view.before.take().filter(|before| before.replaced_by <= keep);
         view.truncate(keep);
         self.extend(&view, 0..view.messages.len());
-        // A snapshot that lists more than is left cannot be built on.
+        // A snapshot that lists more than is left cannot be continued.
         self.listed = view.listed;
         self.listed.retain(|listed| listed.sources <= self.sources.len());
     }
@@ -123,7 +127,7 @@ impl ModelView {
         self.sources.retain(|source| source.message < keep);
     }
 
-    /// Takes the last summary back; what followed it stays.
+    /// Undoes the last compaction; the messages after it stay.
     pub(super) fn restore(&mut self) {
         let Some(before) = self.before.take() else { return };
         let shorter = std::mem::replace(self, before.view);
@@ -131,7 +135,7 @@ impl ModelView {
         self.latest_usage = None;
     }
 
-    /// Adds messages of another view, with where they came from.
+    /// Appends messages of another view, with their sources.
     fn extend(&mut self, other: &Self, range: Range<usize>) {
         let (shift, first) = (self.messages.len(), range.start);
         for message in other.messages.get(range.clone()).unwrap_or_default() {
@@ -146,7 +150,7 @@ impl ModelView {
         );
     }
 
-    /// What a snapshot says of it.
+    /// Returns the references that a snapshot records for this view.
     pub(super) fn refs(&self) -> ViewRefs {
         let base = self.base();
         let latest_usage = self
@@ -158,15 +162,16 @@ impl ModelView {
         ViewRefs { base: base.map(|base| base.snapshot), events, latest_usage }
     }
 
-    /// The snapshot that the next one builds on. One that lists not much more than is new is
-    /// listed again instead: so each link of the chain lists more than twice as much as the next,
-    /// and a resume follows few links however often the session was snapshotted.
-    fn base(&self) -> Option<Listed> {
+    /// Returns the snapshot whose list the next one continues. A snapshot that lists at most twice
+    /// as much as is new is not continued; its events are listed again. So each link of the chain
+    /// lists more than twice as much as the next one, and a resume follows few links, however many
+    /// snapshots the session has.
+    fn base(&self) -> Option<SnapshotLink> {
         let mut links = self.listed.as_slice();
         while let [older @ .., last] = links {
             let own = last.sources - older.last().map_or(0, |link| link.sources);
             let new = self.sources.len() - last.sources;
-            if own > 2 * new && own + new > LISTED_WHOLE {
+            if own > 2 * new && own + new > MAX_LISTED_WHOLE {
                 return Some(*last);
             }
             links = older;
@@ -174,14 +179,14 @@ impl ModelView {
         None
     }
 
-    /// A snapshot that builds on `base` was taken.
-    pub(super) fn list(&mut self, snapshot: u64, base: Option<u64>) {
-        self.build_on(base);
-        self.listed.push(Listed { snapshot, sources: self.sources.len() });
+    /// Records that a snapshot was taken that continues the list of `base`.
+    pub(super) fn on_snapshot(&mut self, snapshot: u64, base: Option<u64>) {
+        self.drop_links_after(base);
+        self.listed.push(SnapshotLink { snapshot, sources: self.sources.len() });
     }
 
-    /// Forgets the snapshots after the one that the last snapshot built on.
-    pub(super) fn build_on(&mut self, base: Option<u64>) {
+    /// Removes the links after `base`, the snapshot whose list the last snapshot continued.
+    pub(super) fn drop_links_after(&mut self, base: Option<u64>) {
         let links = self.listed.iter().position(|link| Some(link.snapshot) == base);
         self.listed.truncate(links.map_or(0, |at| at + 1));
     }
@@ -211,7 +216,7 @@ pub(crate) fn result_chars(result: &ToolResult) -> u64 {
     result.content.iter().map(chars).sum()
 }
 
-/// How many bytes a value is as JSON, without writing it anywhere.
+/// Returns the size of a value as JSON, in bytes, without storing the JSON.
 pub(super) fn json_len<T: Serialize>(value: &T) -> u64 {
     struct Counter(u64);
     impl std::io::Write for Counter {
@@ -224,7 +229,7 @@ pub(super) fn json_len<T: Serialize>(value: &T) -> u64 {
         }
     }
     let mut counter = Counter(0);
-    // Counting cannot fail; what could not be written would count as what came before it.
+    // The counter cannot fail. A value that cannot be serialised counts up to the failure.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

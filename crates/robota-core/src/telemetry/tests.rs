@@ -151,10 +151,10 @@ fn no_span_carries_content() {
 
 #[test]
 fn a_free_text_is_no_code() {
-    assert_eq!(code("unknown_tool"), "unknown_tool");
-    assert_eq!(code("cannot open /home/me/secret"), OTHER);
-    assert_eq!(code(""), OTHER);
-    assert_eq!(code(&"x".repeat(65)), OTHER);
+    assert_eq!(stable_code("unknown_tool"), "unknown_tool");
+    assert_eq!(stable_code("cannot open /home/me/secret"), OTHER);
+    assert_eq!(stable_code(""), OTHER);
+    assert_eq!(stable_code(&"x".repeat(65)), OTHER);
     assert_eq!(
         finish_reason(&StopReason::Other("model_context_window_exceeded".to_owned())),
         "model_context_window_exceeded"

@@ -1,4 +1,4 @@
-//! What a call came to.
+//! The outcome of a tool call.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,64 +9,64 @@ use crate::message::{ResultBlock, ToolResult, ToolUse};
 /// Whether a call ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ran {
-    /// It ran.
+pub enum DidRun {
+    /// The call ran.
     #[default]
     Yes,
-    /// It did not.
+    /// The call did not run.
     No,
-    /// It may have: it had started when the process died.
+    /// Not known: the call had started, and its end was not recorded.
     Maybe,
 }
 
-/// What a call came to. Denial, failure, timeout and panic are outcomes like any other.
+/// The outcome of a call. Denial, failure, timeout and panic are outcomes too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolOutcome {
-    /// Whether it did what it was asked.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// Whether it ran at all.
+    /// Whether the call ran.
     #[serde(default)]
-    pub ran: Ran,
-    /// What the model is told.
+    pub ran: DidRun,
+    /// The content that the model sees.
     pub content: Vec<ResultBlock>,
-    /// Why it failed, as a stable word: `unknown_tool`, `denied`, `timeout`, …
+    /// A stable code of the failure: `unknown_tool`, `denied`, `timeout`, …; absent on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// Facts about it for people and tools; never sent to a model.
+    /// Values for users and tools; never sent to a model.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
 impl ToolOutcome {
-    /// It did what it was asked.
+    /// Creates the outcome of a call that succeeded.
     pub fn ok(text: impl Into<String>) -> Self {
         Self {
             ok: true,
-            ran: Ran::Yes,
+            ran: DidRun::Yes,
             content: vec![ResultBlock::text(text)],
             error_code: None,
             metadata: Map::new(),
         }
     }
 
-    /// It failed.
+    /// Creates the outcome of a call that failed.
     pub fn failed(code: &str, text: impl Into<String>) -> Self {
         Self { ok: false, error_code: Some(code.to_owned()), ..Self::ok(text) }
     }
 
-    /// It did not run.
+    /// Creates the outcome of a call that did not run.
     pub fn not_run(code: &str, text: impl Into<String>) -> Self {
-        Self { ran: Ran::No, ..Self::failed(code, text) }
+        Self { ran: DidRun::No, ..Self::failed(code, text) }
     }
 
-    /// The same outcome with one more fact.
+    /// Adds one metadata entry.
     #[must_use]
     pub fn with_metadata(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
         self
     }
 
-    /// All its words.
+    /// Returns the text of all text parts, joined without a separator.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -78,7 +78,7 @@ impl ToolOutcome {
         text
     }
 
-    /// As the model is told, for that call.
+    /// Returns the result for that call, as the model sees it.
     #[must_use]
     pub fn to_result(&self, call: &ToolUse) -> ToolResult {
         let mut metadata = self.metadata.clone();

@@ -1,52 +1,52 @@
-//! Output that is too long to be told: its beginning and its end are, and the whole is kept where
-//! the model can read it.
+//! Output that is too long for the model: the result contains its beginning and its end, and the
+//! complete output is stored where the model can read it.
 
 use serde_json::Value;
 
 use crate::error::ErrorData;
 
-/// The tool that reads what is kept.
+/// The name of the tool that reads stored output.
 pub const READ_OUTPUT: &str = "ReadOutput";
 
-/// Keeps output that is too long to be told.
+/// Stores output that is too long for the model.
 pub trait OutputStore: Send + Sync {
-    /// How much of a call's output is told, in bytes: half from its beginning, half from its end.
-    /// What a tool says *about* its output comes on top.
+    /// Returns how many bytes of a call's output the result contains: half from its beginning, half
+    /// from its end. What a tool adds *about* its output is not counted.
     fn limit(&self) -> usize;
 
-    /// Begins to keep the output of one call. Whatever is handed over has no secrets any more.
+    /// Starts to store the output of one call. The caller has already removed secrets from it.
     fn keep(&self) -> Box<dyn OutputWriter>;
 }
 
-/// Keeps the output of one call as it comes.
+/// Stores the output of one call as it arrives.
 #[async_trait::async_trait]
 pub trait OutputWriter: Send {
-    /// The next part of it.
+    /// Stores the next part.
     ///
     /// # Errors
-    /// When it cannot be kept. Then nothing of it is.
+    /// When it cannot be stored. Then nothing of the output is.
     async fn write(&mut self, text: &[u8]) -> Result<(), ErrorData>;
 
-    /// That was all.
+    /// Ends the output.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be stored.
     async fn finish(self: Box<Self>) -> Result<KeptOutput, ErrorData>;
 }
 
-/// Output that is kept.
+/// Output that was stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptOutput {
-    /// What the model calls it.
+    /// The name under which the model can read it.
     pub name: String,
-    /// How much of it is kept, from its beginning.
+    /// How many bytes are stored, from the beginning.
     pub bytes: u64,
-    /// Where it lies, for an outcome's metadata.
+    /// Where it is stored, for an outcome's metadata.
     pub place: Value,
 }
 
 impl KeptOutput {
-    /// What stands in the place of what is left out: of `total` bytes, `left_out` that begin at
+    /// Returns the note that replaces the omitted part: `left_out` of `total` bytes, beginning at
     /// `offset`.
     #[must_use]
     pub fn note(&self, left_out: u64, total: u64, offset: u64) -> String {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Tool, ToolSpec};
 
-/// Tools by name. The list a model is offered is sorted, so that the same tools always make
+/// Tools by name. The list that a model is offered is sorted, so that the same tools always produce
 /// the same request.
 #[derive(Clone, Default)]
 pub struct ToolSet {
@@ -16,16 +16,16 @@ pub struct ToolSet {
     sha256: String,
 }
 
-/// Two tools with one name.
+/// Two tools have the same name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is already a tool named `{0}`")]
 pub struct ToolNameTaken(pub String);
 
 impl ToolSet {
-    /// These tools.
+    /// Creates a set of these tools.
     ///
     /// # Errors
-    /// When two have one name.
+    /// When two have the same name.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Result<Self, ToolNameTaken> {
         let mut by_name = IndexMap::new();
         for tool in tools {
@@ -36,42 +36,42 @@ impl ToolSet {
         }
         by_name.sort_keys();
         let specs: Arc<[ToolSpec]> = by_name.values().map(|tool| tool.spec().clone()).collect();
-        // A list of plain data always serialises; an empty hash would only cost a repeated event.
+        // Plain data always serialises. An empty hash would only cost one more `tools_set` event.
         let bytes = serde_json::to_vec(&specs).unwrap_or_default();
         let sha256 = crate::blob::hex(&Sha256::digest(&bytes));
         Ok(Self { tools: by_name, specs, sha256 })
     }
 
-    /// The tool of that name.
+    /// Returns the tool of that name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
     }
 
-    /// The tools, sorted by name.
+    /// Iterates over the tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values()
     }
 
-    /// What models are offered.
+    /// Returns the descriptions that models are offered.
     #[must_use]
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
 
-    /// Hash of what models are offered.
+    /// Returns the SHA-256 of the descriptions, in hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 
-    /// The names, sorted.
+    /// Returns the names, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.tools.keys().cloned().collect()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()

@@ -1,9 +1,10 @@
-//! The part of JSON Schema that catches a model's mistakes: required and unknown keys, and the
-//! types of values. Tools built from types check the rest when they read their arguments.
+//! Checks arguments against the part of JSON Schema that catches a model's usual mistakes: required
+//! and unknown keys, and the types of values. Tools that deserialise their arguments check the
+//! rest.
 
 use serde_json::{Map, Value};
 
-/// Arguments a tool cannot use, in words a model can act on.
+/// Arguments that a tool cannot use. The text tells the model what to correct.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid arguments: {0}")]
 pub struct InvalidInput(pub String);
@@ -12,14 +13,14 @@ pub struct InvalidInput(pub String);
 ///
 /// # Errors
 /// When a required key is missing, a key is unknown and the schema closes the object, or a
-/// value has the wrong type. Mistakes are named at once, the first few of them.
+/// value has the wrong type. The error lists the first few mistakes.
 pub fn validate(schema: &Value, input: &Value) -> Result<(), InvalidInput> {
     let mut mistakes = Mistakes::default();
     check(schema, input, "", &mut mistakes, 0);
     mistakes.into_result()
 }
 
-/// More than this many mistakes help no model: the rest are counted.
+/// More than this many mistakes do not help a model: further ones are counted only.
 const MAX_MISTAKES: usize = 16;
 
 #[derive(Default)]
@@ -29,10 +30,10 @@ struct Mistakes {
 }
 
 impl Mistakes {
-    /// Words are found only for a mistake that is named.
-    fn push(&mut self, words: impl FnOnce() -> String) {
+    /// Adds a mistake. The text is created only if it is listed.
+    fn push(&mut self, text: impl FnOnce() -> String) {
         if self.named.len() < MAX_MISTAKES {
-            self.named.push(words());
+            self.named.push(text());
         } else {
             self.more += 1;
         }
@@ -46,7 +47,7 @@ impl Mistakes {
     }
 }
 
-/// Deeper than this nothing is checked: the tool's own reading does.
+/// Values nested deeper than this are not checked here; the tool's own deserialisation does it.
 const MAX_DEPTH: usize = 16;
 
 fn check(schema: &Value, value: &Value, at: &str, mistakes: &mut Mistakes, depth: usize) {

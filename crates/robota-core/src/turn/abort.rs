@@ -1,7 +1,7 @@
-//! Ending a turn early: the user or a shutdown interrupts it, or the journal cannot be written.
+//! Ends a turn early: the user or a shutdown interrupts it, or the journal cannot be written.
 //!
-//! What runs is cancelled and running calls are waited for; then [`close_turn`] closes what is
-//! left, as it does for a turn that a crash left open.
+//! The machine cancels everything that runs and waits for the running calls. Then [`close_turn`]
+//! closes the rest, as it does for a turn that a crash left open.
 
 use super::calls::Stage;
 use super::{Effect, Ending, Env, Out, Phase, Target, Turn};
@@ -12,7 +12,7 @@ use crate::message::Cause;
 use crate::tool::ToolOutcome;
 
 impl Turn {
-    pub(super) fn abort(
+    pub(super) fn on_abort(
         &mut self,
         cause: Cause,
         note: Option<String>,
@@ -22,7 +22,8 @@ impl Turn {
         self.cancel_running(out);
         out.emit(Interrupted { cause, note });
         if cause == Cause::User {
-            // What waits behind the turn was meant to follow it. A shutdown keeps it for later.
+            // The user stops the waiting inputs together with the turn. A shutdown keeps them for
+            // later.
             for input in env.state.inputs.keys() {
                 out.emit(InputCancelled { input: input.clone(), cause });
             }
@@ -30,7 +31,7 @@ impl Turn {
         self.begin_closing(Ending::Interrupted(cause), cause, env, out);
     }
 
-    pub(super) fn store_failed(
+    pub(super) fn on_append_failed(
         &mut self,
         error: ErrorData,
         dropped: &[Effect],
@@ -41,8 +42,9 @@ impl Turn {
             if let Effect::RunTool { tool_use, .. } = effect
                 && let Some(at) = self.position(&tool_use.call)
             {
-                // Its start may not be durable, so it does not start. The state says that it
-                // started, and would have it sealed as a call that may have had effects.
+                // The start may not be durable, so the call does not start. Without this event the
+                // state would say that it started, and `close_turn` would seal it as a call that
+                // may have had effects.
                 let text = not_run_text(Cause::Store);
                 self.finish_call(at, ToolOutcome::not_run("interrupted", text), out);
             }
@@ -77,19 +79,19 @@ impl Turn {
     }
 
     fn begin_closing(&mut self, ending: Ending, cause: Cause, env: &Env<'_>, out: &mut Out) {
-        // While a new round waits, the answer of the last one is committed already.
+        // While the next round waits (`Waiting(false)`), the last answer is already committed.
         if matches!(self.phase, Phase::Calling | Phase::Waiting(true)) {
             self.commit_interrupted(cause, env, out);
         }
         self.ending = Some(ending);
         self.phase = Phase::Closing;
         if !out.has_append() {
-            self.close_when_quiet(env, out);
+            self.close_when_idle(env, out);
         }
     }
 
-    /// Closes the turn, unless a call still runs: its outcome comes first.
-    pub(super) fn close_when_quiet(&mut self, env: &Env<'_>, out: &mut Out) {
+    /// Closes the turn, unless a call still runs: its outcome is written first.
+    pub(super) fn close_when_idle(&mut self, env: &Env<'_>, out: &mut Out) {
         if self.calls.iter().any(super::CallState::is_running) {
             return;
         }
@@ -104,12 +106,12 @@ impl Turn {
         for event in close_turn(env.state, &closing, env.ids) {
             out.emit(event);
         }
-        self.report(end, error, out);
+        self.push_report(end, error, out);
     }
 
-    /// A hook said that all work is to stop: nothing more starts, what runs is waited for, and
-    /// then the turn ends. While the answer still streams it waits for its end.
-    pub(super) fn stop_calls(&mut self, out: &mut Out) {
+    /// A hook stops the turn: no more calls start, the machine waits for the running ones, and then
+    /// the turn ends. While the answer still streams, this waits for its end.
+    pub(super) fn stop_for_hook(&mut self, out: &mut Out) {
         let Some(reason) = self.stopped.clone() else { return };
         if !self.committed || self.ending.is_some() {
             return;

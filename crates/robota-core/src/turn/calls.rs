@@ -1,31 +1,35 @@
-//! One tool call inside a turn: its stages, from asked-for to done.
+//! One tool call of a turn: its stages from requested to done.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gate::Judgement;
 use crate::hook::AfterChange;
-use crate::message::{ToolUse, given};
+use crate::message::{ToolUse, deserialize_some};
 use crate::permission::Class;
 use crate::state::{CallStage, OpenCall};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 
-/// A call and how far it is.
+/// A call and its stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct CallState {
     pub(super) tool_use: ToolUse,
-    /// Arguments a hook put in place of the model's.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    /// The arguments from a hook that replace the model's.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "deserialize_some"
+    )]
     pub(super) input: Option<Value>,
-    /// Hooks run once, also when they changed the arguments and the gate judges again.
+    /// Hooks run once per call, also if they change the arguments and the gate judges them again.
     pub(super) pre_hooks_done: bool,
-    /// What the hook that changed the arguments says of them.
+    /// What the hooks decided about the arguments that one of them changed.
     #[serde(default)]
     pub(super) then: AfterChange,
-    /// Words of its hooks, to be told with the result.
+    /// Text of its hooks that is added to the result.
     #[serde(default)]
     pub(super) context: Option<String>,
-    /// Whether its PostToolUse hook has spoken.
+    /// Whether its PostToolUse hooks finished.
     #[serde(default)]
     pub(super) post_hooked: bool,
     pub(super) stage: Stage,
@@ -33,22 +37,22 @@ pub(super) struct CallState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Stage {
-    /// The gate is asked, for the first time or because a hook changed the arguments.
+    /// The gate judges the call, for the first time or because a hook changed the arguments.
     Judging,
-    /// The gate spoke; the answer that asks for the call is not committed yet, or hooks and
-    /// questions are still to come.
+    /// The gate has judged the call. It waits for the answer to be committed, or for its hooks or
+    /// the approval.
     Judged(Judgement),
-    /// A PreToolUse hook runs.
+    /// Its PreToolUse hooks run.
     PreHook(Judgement),
-    /// Somebody is asked.
+    /// A user is asked to approve it.
     Asking(Judgement),
     /// It may run.
     Allowed(Class),
     /// It runs.
     Running(Class),
-    /// It ran; a PostToolUse hook looks at it.
+    /// It ran, and its PostToolUse hooks run.
     PostHook(Class, ToolOutcome),
-    /// What it came to is known.
+    /// Its outcome is known.
     Done(ToolOutcome),
 }
 
@@ -73,11 +77,11 @@ impl CallState {
         matches!(self.stage, Stage::Running(_))
     }
 
-    /// Whether it has started, whatever became of it.
+    /// Returns true if the call has started, whether or not it has ended.
     pub(super) fn has_started(&self) -> bool {
         match &self.stage {
             Stage::Running(_) | Stage::PostHook(..) => true,
-            Stage::Done(outcome) => outcome.ran != Ran::No,
+            Stage::Done(outcome) => outcome.ran != DidRun::No,
             Stage::Judging
             | Stage::Judged(_)
             | Stage::PreHook(_)
@@ -86,16 +90,16 @@ impl CallState {
         }
     }
 
-    /// Whether a later call that only looks may run beside it.
-    pub(super) fn lets_readers_pass(&self) -> bool {
+    /// Returns true if a later read-only call may run at the same time.
+    pub(super) fn allows_parallel_reads(&self) -> bool {
         matches!(
             self.stage,
             Stage::Running(Class::Inspect) | Stage::PostHook(Class::Inspect, _) | Stage::Done(_)
         )
     }
 
-    /// What the fold should say of it.
-    pub(super) fn to_open(&self, committed: bool) -> OpenCall {
+    /// Returns what the fold of the events should say about this call.
+    pub(super) fn to_open_call(&self, committed: bool) -> OpenCall {
         let stage = match &self.stage {
             Stage::Judging | Stage::Judged(_) => CallStage::Called,
             Stage::PreHook(_) => CallStage::InPreHook,

@@ -1,4 +1,4 @@
-//! The rules of a turn, and the facts it starts from.
+//! The rules of a turn, and the facts that it starts from.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,30 +7,30 @@ use crate::context::COMPACT;
 use crate::hook::HookPoint;
 use crate::provider::RetryPolicy;
 
-/// The default limit of model/tool rounds.
+/// The default limit of rounds.
 pub const DEFAULT_MAX_ROUNDS: u32 = 10;
 
-/// The user's rules for turns. A turn keeps those it started with.
+/// The user's settings for turns. A turn uses those it started with until it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnRules {
-    /// Which model.
+    /// The model's id.
     pub model: String,
-    /// At most this many rounds; zero is no limit.
+    /// The maximum number of rounds; 0 means no limit.
     pub max_rounds: u32,
     /// The model's context window, in tokens.
     pub context_window: u64,
     /// The model's longest answer, in tokens.
     pub max_output: u64,
-    /// Compact above this share of the window; none never does.
+    /// Compact above this share of the window (0 to 1); `None` compacts only when it is full.
     pub compact_at: Option<f64>,
-    /// How calls of one answer run.
+    /// How the calls of one answer run.
     pub concurrency: ToolConcurrency,
-    /// How failed model calls are tried again.
+    /// How failed model calls are retried.
     pub retry: RetryPolicy,
 }
 
 impl TurnRules {
-    /// The defaults, for that model.
+    /// Creates the default rules for a model.
     pub fn new(model: impl Into<String>) -> Self {
         Self {
             model: model.into(),
@@ -44,32 +44,32 @@ impl TurnRules {
     }
 }
 
-/// What the driver found when the turn started. It is frozen for the turn.
+/// What the driver determined when the turn started. It does not change during the turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TurnFacts {
     /// The provider's name, for events only.
     pub provider: String,
-    /// Whether there is a compactor.
+    /// Whether a compactor is configured.
     pub has_compactor: bool,
-    /// Where hooks stand.
+    /// The hook points that have hooks.
     pub hooks: HookPoints,
-    /// The tools that exist, sorted.
+    /// The names of the registered tools, sorted.
     pub tools: Vec<String>,
-    /// Hash of the tools offered.
+    /// SHA-256 of the offered tools; `None` if there are none.
     pub tools_sha256: Option<String>,
-    /// Hash of the system prompt.
+    /// SHA-256 of the system prompt; `None` if there is none.
     pub prompt_sha256: Option<String>,
 }
 
-/// How the calls of one answer run. Calls that only look may overlap; a call with effects runs
-/// alone, and no call overtakes one before it.
+/// How the calls of one answer run. They start in the order of the answer. Read-only calls may run
+/// at the same time; a call with effects runs alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToolConcurrency {
-    /// One after the other.
+    /// One call after the other.
     Sequential,
-    /// At most this many at once; none is no limit, and zero counts as one.
+    /// At most this many calls at the same time.
     Parallel {
-        /// The limit.
+        /// The limit; `None` means no limit, and 0 counts as 1.
         max: Option<u32>,
     },
 }
@@ -81,7 +81,7 @@ impl Default for ToolConcurrency {
 }
 
 impl ToolConcurrency {
-    /// How many calls may run at once.
+    /// Returns how many calls may run at the same time.
     #[must_use]
     pub fn limit(self) -> usize {
         match self {
@@ -97,12 +97,12 @@ impl ToolConcurrency {
 pub struct HookPoints(Vec<HookPoint>);
 
 impl HookPoints {
-    /// These points.
+    /// Creates the set of these points.
     pub fn new(points: impl IntoIterator<Item = HookPoint>) -> Self {
         Self(points.into_iter().collect())
     }
 
-    /// Whether a hook stands there.
+    /// Returns true if the point has hooks.
     #[must_use]
     pub fn contains(&self, point: HookPoint) -> bool {
         self.0.contains(&point)

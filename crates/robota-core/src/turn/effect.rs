@@ -1,4 +1,4 @@
-//! What a turn is told and what it wants done.
+//! The inputs and effects of the turn machine.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use crate::provider::{Delta, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
-/// Why a turn begins.
+/// What a turn starts with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnInput {
-    /// Somebody said something.
+    /// A message from a client.
     Message {
-        /// The accepted input it is.
+        /// The accepted input that it came from; `None` if it was not queued as an input.
         input: Option<InputId>,
-        /// What it says.
+        /// The content of the message.
         content: Vec<Block>,
     },
-    /// The conversation is to go on from where it is.
+    /// The turn continues the conversation without a new message.
     Continue,
 }
 
@@ -40,128 +40,128 @@ impl TurnInput {
     }
 }
 
-/// What happened.
+/// Something that happened, which the driver reports to the machine.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// The last append is as durable as it must be.
+    /// The last append is as durable as its events require.
     Appended,
-    /// The last append failed, and what followed it in the list was not started.
+    /// The last append failed. The effects after it were not started.
     AppendFailed {
-        /// Why.
+        /// Why the append failed.
         error: ErrorData,
-        /// What was not started.
+        /// The effects that were not started.
         dropped: Vec<Effect>,
     },
-    /// The model streams.
+    /// A piece of the model's answer arrived.
     Delta(Delta),
-    /// The call failed, or its stream ended without a terminal record.
+    /// The model call failed, or its stream ended without a terminal record.
     ModelFailed(ProviderError),
-    /// The gate spoke.
+    /// The gate judged a call.
     Judged {
-        /// About which call.
+        /// The call.
         call: CallId,
-        /// What it said.
-        judged: Judged,
+        /// The judgement, or why the arguments are not valid.
+        judged: JudgeResult,
     },
-    /// Somebody answered.
+    /// The approver answered.
     Answered {
-        /// About which call.
+        /// The call that it was asked about.
         call: CallId,
-        /// What they said.
+        /// The answer.
         answer: Answer,
     },
-    /// A hook answered.
+    /// Hooks finished.
     Hooked {
-        /// About which call, at a tool's hook.
+        /// The call; `None` at points that do not concern a call.
         call: Option<CallId>,
-        /// What it said.
+        /// Their merged reply.
         reply: HookReply,
     },
-    /// A call ended.
+    /// A running call ended.
     ToolFinished {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// What it came to.
+        /// Its outcome.
         outcome: ToolOutcome,
         /// How long it ran.
         duration: Duration,
     },
-    /// A compaction ended.
+    /// A compaction finished or failed.
     Compacted(Result<Compaction, ErrorData>),
-    /// The wait is over.
+    /// The time of [`Effect::Wait`] has passed.
     WaitOver,
-    /// The turn is to end now.
+    /// The turn is interrupted.
     Abort {
-        /// Why.
+        /// What interrupts it.
         cause: Cause,
-        /// In whose words.
+        /// The reason that the client gave, as text.
         note: Option<String>,
     },
 }
 
-/// What was found about a call before it may run.
+/// The result of [`Effect::Judge`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Judged {
-    /// Its arguments make sense; this is what the gate says.
+pub enum JudgeResult {
+    /// The arguments are valid; this is the gate's judgement.
     Judgement(Judgement),
-    /// Its arguments are wrong.
+    /// The arguments are not valid; the text says why.
     Invalid(String),
 }
 
-/// What is to be done.
+/// Something that the driver is to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Append these events. Whatever follows in the list waits until they are durable.
+    /// Append these events. The effects after it wait until they are durable.
     Append(Vec<Event>),
-    /// Call the model with the conversation as it is.
+    /// Call the model with the current conversation.
     CallModel(ModelCall),
-    /// Check the arguments of a call and ask the gate about it.
+    /// Check the arguments of a call and let the gate judge it.
     Judge(ToolUse),
     /// Run a call.
     RunTool {
-        /// The call, with the arguments it is to run with.
+        /// The call, with the arguments that it runs with.
         tool_use: ToolUse,
-        /// What it does.
+        /// The class of the call, as the gate judged it.
         class: Class,
     },
-    /// Ask somebody whether a call may run.
+    /// Ask the approver about a call.
     AskPermission(Question),
     /// Run the hooks of a point.
     RunHook(HookInput),
     /// Summarise the conversation.
     Compact,
-    /// Wait this long.
+    /// Wait this long, then send [`Input::WaitOver`].
     Wait(Duration),
-    /// Stop something. A cancelled call still reports how it ended; everything else is silent
-    /// from then on.
+    /// Cancel something. A cancelled tool call still reports its outcome; nothing else that is
+    /// cancelled sends an input.
     Cancel(Target),
-    /// The turn is over.
+    /// The turn is over. This is the last effect.
     Finish(TurnReport),
 }
 
 /// A model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
-    /// Which round of the turn.
+    /// The round of the turn, from 1.
     pub round: u32,
-    /// Which attempt of the round, from one.
+    /// The attempt within the round, from 1.
     pub attempt: u32,
-    /// What for; only [`Purpose::Answer`] is offered tools.
+    /// What the call is for; tools are offered only for [`Purpose::Answer`].
     pub purpose: Purpose,
-    /// An instruction for this call alone.
+    /// An instruction for this call only.
     pub instruction: Option<String>,
 }
 
-/// What can be cancelled.
+/// What [`Effect::Cancel`] cancels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// The model call.
     Model,
-    /// A running call.
+    /// A running tool call.
     Tool(CallId),
-    /// A question.
+    /// The question to the approver about a call.
     Question(CallId),
-    /// A hook, of a call or of the turn.
+    /// The hooks of a call, or those of the turn.
     Hook(Option<CallId>),
     /// The compaction.
     Compaction,
@@ -193,7 +193,7 @@ pub struct TurnReport {
 }
 
 impl TurnReport {
-    /// For a turn that never began, because the journal could not be written.
+    /// Creates the report of a turn that did not start because the journal could not be written.
     #[must_use]
     pub fn not_started(error: ErrorData) -> Self {
         Self {
@@ -209,14 +209,15 @@ impl TurnReport {
         }
     }
 
-    /// Whether somebody stopped it.
+    /// Returns true if the turn was interrupted.
     #[must_use]
     pub fn interrupted(&self) -> bool {
         self.end == TurnEnd::Interrupted
     }
 }
 
-/// Collects effects; events that follow on each other become one append.
+/// Collects effects. Consecutive events become one append, so that they are written, and synced if
+/// required, together.
 #[derive(Default)]
 pub(super) struct Out(Vec<Effect>);
 
@@ -232,7 +233,7 @@ impl Out {
         self.0.push(effect);
     }
 
-    /// Whether an answer to an append is going to come.
+    /// Returns true if the machine will receive the answer to an append.
     pub(super) fn has_append(&self) -> bool {
         self.0.iter().any(|effect| matches!(effect, Effect::Append(_)))
     }
@@ -242,7 +243,7 @@ impl Out {
     }
 }
 
-/// The arguments a call runs with, as they are journaled when a hook changed them.
+/// Returns the call with the arguments it runs with: those of a hook, if one changed them.
 pub(super) fn with_input(tool_use: &ToolUse, input: Option<&Value>) -> ToolUse {
     let mut tool_use = tool_use.clone();
     if let Some(input) = input {

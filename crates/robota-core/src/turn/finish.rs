@@ -1,4 +1,4 @@
-//! The end of a turn.
+//! How a turn ends.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, Tur
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, StopDecision};
 use crate::message::Block;
 
-/// A hook may keep a turn going this many times in a row.
+/// A Stop hook may continue a turn this many times. The limit prevents an endless loop.
 const MAX_STOP_CONTINUES: u8 = 8;
 
 impl Turn {
-    /// The answer is in the conversation. It is final unless something was sent meanwhile or a
-    /// hook wants more.
-    pub(super) fn answered_finally(&mut self, env: &Env<'_>, out: &mut Out) {
-        if env.state.inputs.values().any(super::prepare::is_due) {
+    /// The answer is in the conversation. It is final unless an input for the next round is waiting
+    /// or a Stop hook continues the turn.
+    pub(super) fn on_final_answer(&mut self, env: &Env<'_>, out: &mut Out) {
+        if env.state.inputs.values().any(super::prepare::is_for_next_round) {
             self.phase = Phase::Preparing;
             self.prepare(env, out);
             return;
@@ -30,21 +30,21 @@ impl Turn {
             }));
             return;
         }
-        self.conclude(TurnEnd::Complete, None, out);
+        self.finish(TurnEnd::Complete, None, out);
     }
 
-    pub(super) fn stop_hooked(&mut self, reply: HookReply, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn on_stop_hook(&mut self, reply: HookReply, env: &Env<'_>, out: &mut Out) {
         let context = reply.context.filter(|context| !context.trim().is_empty());
         let decision = match (reply.answer, context.clone()) {
             (HookAnswer::Stop(StopDecision::Continue { reason }), Some(context)) => {
                 StopDecision::Continue { reason: format!("{reason}\n{context}") }
             }
-            // Words for the model are words it can act on: the turn goes on with them.
+            // Context is for the model to act on, so a hook that returns some continues the turn.
             (HookAnswer::Stop(StopDecision::Finish), Some(reason)) => {
                 StopDecision::Continue { reason }
             }
             (HookAnswer::Stop(decision), None) => decision,
-            // Ending is the safe reading of an answer that makes no sense here.
+            // Finishing is the safe interpretation of a reply for another hook point.
             (_, _) => StopDecision::Finish,
         };
         let (word, reason) = match &decision {
@@ -62,7 +62,7 @@ impl Turn {
             stop: None,
         });
         match decision {
-            StopDecision::Finish => self.conclude(TurnEnd::Complete, None, out),
+            StopDecision::Finish => self.finish(TurnEnd::Complete, None, out),
             StopDecision::Continue { reason } => {
                 self.stop_continues += 1;
                 self.phase = Phase::Preparing;
@@ -71,16 +71,16 @@ impl Turn {
         }
     }
 
-    /// A hook refused the input.
-    pub(super) fn blocked(&mut self, reason: &str, out: &mut Out) {
+    /// A hook blocked the input.
+    pub(super) fn finish_blocked(&mut self, reason: &str, out: &mut Out) {
         out.emit(InputBlocked { input: self.input.clone(), reason: reason.to_owned() });
         self.text = format!("Blocked by hook: {reason}");
-        self.conclude(TurnEnd::Blocked, None, out);
+        self.finish(TurnEnd::Blocked, None, out);
     }
 
-    /// The turn is over. What was accepted and not delivered stays in the state, for whoever
-    /// drives the next turn.
-    pub(super) fn conclude(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
+    /// Ends the turn. Inputs that were accepted and not delivered stay in the state for the next
+    /// turn.
+    pub(super) fn finish(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         self.phase = Phase::Finished;
         out.emit(TurnFinished {
             end,
@@ -89,11 +89,11 @@ impl Turn {
             usage: self.usage,
             error: error.clone(),
         });
-        self.report(end, error, out);
+        self.push_report(end, error, out);
     }
 
-    /// The last effect of a turn.
-    pub(super) fn report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
+    /// Pushes the last effect of the turn.
+    pub(super) fn push_report(&mut self, end: TurnEnd, error: Option<ErrorData>, out: &mut Out) {
         out.push(Effect::Finish(TurnReport {
             end,
             text: std::mem::take(&mut self.text),

@@ -1,4 +1,4 @@
-//! Before a model call: what was sent meanwhile, the round limit, the context window.
+//! Before a model call: pending inputs, the context window, the round limit.
 
 use super::{Effect, Env, ModelCall, Out, Phase, Turn};
 use crate::compact::Compaction;
@@ -13,12 +13,12 @@ use crate::message::{Message, MessageState};
 use crate::state::PendingInput;
 use crate::streaming::StreamingAnswer;
 
-/// After this many rounds in a row that ask for tools that do not exist, the model is called
-/// without any.
+/// After this many consecutive rounds that ask for tools that do not exist, the model is called
+/// without tools.
 const UNKNOWN_ROUNDS: u32 = 2;
 
-/// Whether an input is delivered before the next model call of the turn that runs.
-pub(super) fn is_due(input: &PendingInput) -> bool {
+/// Returns true for an input that is delivered before the next model call of the current turn.
+pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
     input.delivery == Delivery::NextRound
 }
 
@@ -38,15 +38,15 @@ impl Turn {
             out.emit(CompactionStarted { trigger: CompactionTrigger::Auto, before: estimate });
             out.push(Effect::Compact);
         } else if estimate.exceeds(GUARD) {
-            self.context_full(&estimate, env, out);
+            self.finish_context_full(&estimate, env, out);
         } else {
             self.new_round(estimate, env, out);
         }
     }
 
-    /// Delivers the inputs that were sent for the next round; says whether there were any.
+    /// Delivers the inputs for the next round; returns whether there were any.
     fn deliver_inputs(&self, env: &Env<'_>, out: &mut Out) -> bool {
-        let due = env.state.inputs.iter().filter(|(_, input)| is_due(input));
+        let due = env.state.inputs.iter().filter(|(_, input)| is_for_next_round(input));
         let mut any = false;
         for (id, input) in due {
             let message = Message::user(env.ids, input.content.clone());
@@ -56,7 +56,7 @@ impl Turn {
         any
     }
 
-    pub(super) fn compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
+    pub(super) fn on_compacted(&mut self, result: Result<Compaction, ErrorData>, out: &mut Out) {
         if self.phase != Phase::Compacting {
             return;
         }
@@ -89,7 +89,7 @@ impl Turn {
         self.call_model(env, out);
     }
 
-    /// Sends the request of this round, for the first time or again.
+    /// Sends the request of this round, for the first time or as a retry.
     pub(super) fn call_model(&mut self, env: &Env<'_>, out: &mut Out) {
         self.attempt += 1;
         self.pending = StreamingAnswer::default();
@@ -137,8 +137,9 @@ impl Turn {
         }
     }
 
-    /// Nothing is sent that does not fit: the answer says why and what to do.
-    fn context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
+    /// Ends the turn without calling the model, because the request would not fit. The answer says
+    /// why and what the user can do.
+    fn finish_context_full(&mut self, estimate: &ContextEstimate, env: &Env<'_>, out: &mut Out) {
         let threshold = crate::context::share_of(estimate.max, GUARD);
         let text = format!(
             "The conversation no longer fits into the model's context window, so nothing was \
@@ -159,6 +160,6 @@ impl Turn {
             .with_metadata("threshold", threshold);
         self.text = text;
         out.emit(AssistantMessage { round: self.round, message });
-        self.conclude(TurnEnd::ContextFull, None, out);
+        self.finish(TurnEnd::ContextFull, None, out);
     }
 }

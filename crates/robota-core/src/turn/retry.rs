@@ -1,4 +1,4 @@
-//! When a model call fails: try again while there is time, else say so in words.
+//! A failed model call: retries it while the budget lasts, then turns the failure into an answer.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::provider::ProviderError;
 use crate::tool::ToolOutcome;
 
 impl Turn {
-    pub(super) fn model_failed(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn on_model_failed(&mut self, error: &ProviderError, env: &Env<'_>, out: &mut Out) {
         if self.phase != Phase::Calling {
             return;
         }
@@ -23,14 +23,15 @@ impl Turn {
                 }
                 self.pending = crate::streaming::StreamingAnswer::default();
                 self.calls.clear();
-                self.wait(delay, true, error.to_data(), out);
+                self.schedule_retry(delay, true, error.to_data(), out);
             }
             Some(delay) => {
-                // What ran cannot be asked for again: keep it, and go on in a new round.
+                // A call that ran cannot be discarded with the failed answer. Commit the part of
+                // the answer that arrived and continue in a new round.
                 self.next_round_after = Some((delay, error.to_data()));
                 out.emit(ModelFailed { round: self.round, error: error.to_data() });
                 self.commit_interrupted(Cause::Provider, env, out);
-                self.begin_work(out);
+                self.start_tools(out);
             }
             None => self.give_up(error.to_data(), env, out),
         }
@@ -44,11 +45,11 @@ impl Turn {
             } else {
                 MessageState::Interrupted(Cause::Provider)
             };
-            self.end_summary(state, env, out);
+            self.finish_summary(state, env, out);
             return;
         }
         if self.calls.is_empty() {
-            self.provider_failed(error, env, out);
+            self.finish_provider_failed(error, env, out);
             return;
         }
         self.commit_interrupted(Cause::Provider, env, out);
@@ -63,8 +64,13 @@ impl Turn {
         self.phase = Phase::Working;
     }
 
-    /// The failure becomes an answer that people can read, after whatever had arrived.
-    pub(super) fn provider_failed(&mut self, error: ErrorData, env: &Env<'_>, out: &mut Out) {
+    /// Ends the turn with an answer that explains the failure, after the text that had arrived.
+    pub(super) fn finish_provider_failed(
+        &mut self,
+        error: ErrorData,
+        env: &Env<'_>,
+        out: &mut Out,
+    ) {
         let mut text = format!("Error: the model could not answer: {}", error.message);
         if let Some(hint) = &error.hint {
             text.push_str("\nHint: ");
@@ -81,16 +87,22 @@ impl Turn {
             .with_metadata("error_code", error.kind.code());
         self.commit_message(message, out);
         self.text = text;
-        self.conclude(TurnEnd::ProviderFailed, Some(error), out);
+        self.finish(TurnEnd::ProviderFailed, Some(error), out);
     }
 
-    /// After the calls of a failed answer are settled, the next round waits like any retry.
+    /// When the calls of a failed answer have their results, the next round waits like a retry.
     pub(super) fn next_round_or_wait(&mut self, out: &mut Out) {
         let Some((delay, error)) = self.next_round_after.take() else { return };
-        self.wait(delay, false, error, out);
+        self.schedule_retry(delay, false, error, out);
     }
 
-    fn wait(&mut self, delay: Duration, same_request: bool, error: ErrorData, out: &mut Out) {
+    fn schedule_retry(
+        &mut self,
+        delay: Duration,
+        same_request: bool,
+        error: ErrorData,
+        out: &mut Out,
+    ) {
         out.emit(ModelRetry {
             round: self.round,
             attempt: self.attempt,
@@ -101,7 +113,7 @@ impl Turn {
         self.phase = Phase::Waiting(same_request);
     }
 
-    pub(super) fn wait_over(&mut self, env: &Env<'_>, out: &mut Out) {
+    pub(super) fn on_wait_over(&mut self, env: &Env<'_>, out: &mut Out) {
         match self.phase {
             Phase::Waiting(true) => self.call_model(env, out),
             Phase::Waiting(false) => {

@@ -1,5 +1,5 @@
-//! While the model answers: text is kept as it comes, calls are judged as soon as they are
-//! whole, and the end commits the answer.
+//! While the model answers: collects the text, lets the gate judge each call as soon as it is
+//! complete, and commits the answer at its end.
 
 use super::calls::{CallState, Stage};
 use super::{Effect, Ending, Env, FALLBACK, Out, Phase, Turn};
@@ -32,18 +32,19 @@ impl Turn {
             }
             Delta::Block(block) => self.on_block(block, env, out),
             Delta::Usage(usage) => self.answer_usage = Some(usage),
-            Delta::LeftOut(parts) => self.left_out(parts, env, out),
+            Delta::LeftOut(parts) => self.on_left_out(parts, env, out),
             Delta::Activity => {}
             Delta::End(stop) => self.end_answer(&stop, env, out),
         }
     }
 
-    /// Tells what a request was without, unless that was told of this model before.
-    fn left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
+    /// Reports the content that a request omits, unless the journal already has the same report for
+    /// this model.
+    fn on_left_out(&self, parts: LeftOut, env: &Env<'_>, out: &mut Out) {
         let (provider, model) = (&self.facts.provider, &self.rules.model);
-        let known = env.state.left_out.as_ref();
-        let known = known.filter(|told| told.provider == *provider && told.model == *model);
-        if parts.exceeds(&known.map_or_else(LeftOut::default, |told| told.parts)) {
+        let reported = env.state.left_out.as_ref();
+        let reported = reported.filter(|last| last.provider == *provider && last.model == *model);
+        if parts.exceeds(&reported.map_or_else(LeftOut::default, |last| last.parts)) {
             let (provider, model) = (provider.clone(), model.clone());
             out.emit(ContentLeftOut { round: self.round, provider, model, parts });
         }
@@ -51,7 +52,7 @@ impl Turn {
 
     fn on_block(&mut self, block: Block, env: &Env<'_>, out: &mut Out) {
         if let Block::Text(text) = &block {
-            // A whole block of words that did not stream: watchers get it as one piece.
+            // A text block that was not streamed: clients receive it as one chunk.
             out.emit(TextChunk { round: self.round, text: text.text.clone() });
         }
         let Some(tool_use) = self.pending.push_block(block, env.ids).cloned() else { return };
@@ -85,7 +86,7 @@ impl Turn {
         if self.purpose == Purpose::Answer {
             self.commit(MessageState::Complete, env, out);
             if !self.calls.is_empty() {
-                self.begin_work(out);
+                self.start_tools(out);
             } else if *stop == StopReason::Pause {
                 self.phase = Phase::Preparing;
             } else {
@@ -94,11 +95,11 @@ impl Turn {
                 self.phase = Phase::Answered;
             }
         } else {
-            self.end_summary(MessageState::Complete, env, out);
+            self.finish_summary(MessageState::Complete, env, out);
         }
     }
 
-    /// The only way an answer enters the conversation: everything that arrived, whole or not.
+    /// Commits everything that arrived of the answer, complete or not.
     pub(super) fn commit(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
         let message = Message::assistant(env.ids, self.pending.take_blocks(), state);
         self.commit_message(message, out);
@@ -114,27 +115,27 @@ impl Turn {
         out.emit(AssistantMessage { round: self.round, message: message.with_usage(usage) });
     }
 
-    /// A forced summary is final, with its words or with the fallback.
-    pub(super) fn end_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
+    /// Ends the turn with a forced summary, or with the fallback text if it has none.
+    pub(super) fn finish_summary(&mut self, state: MessageState, env: &Env<'_>, out: &mut Out) {
         let mut blocks = self.pending.take_blocks();
-        let wordless = !blocks.iter().any(|block| match block {
+        let no_text = !blocks.iter().any(|block| match block {
             Block::Text(text) => !text.text.trim().is_empty(),
             _ => false,
         });
-        if wordless && self.calls.is_empty() {
+        if no_text && self.calls.is_empty() {
             blocks.push(Block::text(FALLBACK));
         }
         let message = Message::assistant(env.ids, blocks, state);
         self.commit_message(message, out);
-        if wordless || state != MessageState::Complete {
+        if no_text || state != MessageState::Complete {
             self.text = FALLBACK.to_owned();
         }
         let end = self.summary_end();
         if self.calls.is_empty() {
-            self.conclude(end, None, out);
+            self.finish(end, None, out);
             return;
         }
-        // It was offered no tools and asks for some all the same.
+        // The model asks for tools although none were offered.
         self.ending = Some(Ending::Forced);
         for at in 0..self.calls.len() {
             let text = "This tool call was not executed: no tools were offered for this answer.";
@@ -150,8 +151,8 @@ impl Turn {
         }
     }
 
-    /// The answer is committed and asks for calls: work them off.
-    pub(super) fn begin_work(&mut self, out: &mut Out) {
+    /// The answer is committed and asks for calls: starts to process them.
+    pub(super) fn start_tools(&mut self, out: &mut Out) {
         self.phase = Phase::Working;
         out.emit(ToolBatchStarted {
             round: self.round,
@@ -162,13 +163,13 @@ impl Turn {
                 limit => u32::try_from(limit).ok(),
             },
         });
-        self.refuse_impossible_calls(out);
-        self.stop_calls(out);
+        self.finish_impossible_calls(out);
+        self.stop_for_hook(out);
     }
 
-    /// Calls to tools that do not exist, and calls whose arguments cannot be read, are
-    /// answered without running anything.
-    fn refuse_impossible_calls(&mut self, out: &mut Out) {
+    /// Calls to tools that do not exist, and calls whose arguments are not valid JSON, get an error
+    /// result and do not run.
+    fn finish_impossible_calls(&mut self, out: &mut Out) {
         let mut unknown = Vec::new();
         for at in 0..self.calls.len() {
             let tool_use = &self.calls[at].tool_use;
@@ -202,7 +203,7 @@ impl Turn {
         }
     }
 
-    /// Commits an answer that was cut short; its complete calls stay in it.
+    /// Commits an interrupted answer, including its complete calls.
     pub(super) fn commit_interrupted(&mut self, cause: Cause, env: &Env<'_>, out: &mut Out) {
         self.commit(MessageState::Interrupted(cause), env, out);
     }

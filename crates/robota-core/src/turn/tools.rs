@@ -1,10 +1,10 @@
-//! Working off the calls of an answer: judge, hooks, questions, run, results.
+//! Processes the calls of an answer: judgement, hooks, approval, execution, results.
 
 use std::time::Duration;
 
 use super::calls::Stage;
 use super::effect::with_input;
-use super::{Effect, Ending, Env, Judged, Out, Phase, SKIPPED_RESULT, Turn, wrong_answer};
+use super::{Effect, Ending, Env, JudgeResult, Out, Phase, SKIPPED_RESULT, Turn, wrong_hook_point};
 use crate::approve::{Answer, Question, Scope};
 use crate::context::{TOOL_RESULTS, conservative_tokens, exceeds};
 use crate::event::{
@@ -19,37 +19,37 @@ use crate::ids::{CallId, MessageId};
 use crate::message::{ResultBlock, ToolResult};
 use crate::permission::{Class, Verdict};
 use crate::state::{join_context, result_chars};
-use crate::tool::{Ran, ToolOutcome};
+use crate::tool::{DidRun, ToolOutcome};
 
 impl Turn {
     pub(super) fn position(&self, call: &CallId) -> Option<usize> {
         self.calls.iter().position(|state| state.tool_use.call == *call)
     }
 
-    /// The gate spoke.
-    pub(super) fn judged(&mut self, call: &CallId, judged: Judged, out: &mut Out) {
+    /// The gate judged a call, or its arguments are not valid.
+    pub(super) fn on_judged(&mut self, call: &CallId, judged: JudgeResult, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         if self.calls[at].stage != Stage::Judging {
             return;
         }
         match judged {
-            Judged::Invalid(error) => {
+            JudgeResult::Invalid(error) => {
                 let text =
                     format!("Error: {error}. Nothing was run; correct the call and try again.");
                 self.finish_call(at, ToolOutcome::not_run("invalid_input", text), out);
             }
-            Judged::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
+            JudgeResult::Judgement(judgement) if judgement.verdict == Verdict::Deny => {
                 self.deny(at, DecidedBy::Gate, Some(judgement.class), &judgement.reason, out);
             }
-            Judged::Judgement(judgement) => {
-                let said = std::mem::take(&mut self.calls[at].then);
-                let Some(judgement) = self.heard(at, judgement, said, out) else { return };
-                let settled = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
-                if settled {
+            JudgeResult::Judgement(judgement) => {
+                let decision = std::mem::take(&mut self.calls[at].then);
+                let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
+                let decided = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
+                if decided {
                     self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
                 } else {
                     self.calls[at].stage = Stage::Judged(judgement);
-                    self.move_judged(at, out);
+                    self.advance_judged(at, out);
                 }
             }
         }
@@ -59,11 +59,11 @@ impl Turn {
         self.facts.hooks.contains(HookPoint::PreToolUse) && !self.calls[at].pre_hooks_done
     }
 
-    /// Starts whatever can start now. Hooks and questions of all calls may be open at once;
-    /// running follows the order of the calls.
+    /// Starts everything that can start now. Hooks and questions of several calls may be open at
+    /// the same time; calls run in the order of the answer.
     pub(super) fn work_calls(&mut self, out: &mut Out) {
         for at in 0..self.calls.len() {
-            self.move_judged(at, out);
+            self.advance_judged(at, out);
             if let Stage::Allowed(class) = self.calls[at].stage
                 && self.may_start(at, class)
             {
@@ -80,8 +80,9 @@ impl Turn {
         }
     }
 
-    /// A judged call waits for the answer to be committed, then for its hook, then for somebody.
-    fn move_judged(&mut self, at: usize, out: &mut Out) {
+    /// Moves a judged call on: it waits for its answer to be committed, then for its hooks, then
+    /// for the approver. A retry may still discard an answer that is not committed.
+    fn advance_judged(&mut self, at: usize, out: &mut Out) {
         if !self.committed || self.ending.is_some() {
             return;
         }
@@ -132,60 +133,64 @@ impl Turn {
         }
         let earlier = &self.calls[..at];
         match class {
-            // Also while the response still streams.
-            Class::Inspect => earlier.iter().all(super::CallState::lets_readers_pass),
+            // May start while the answer still streams, since it has no effects.
+            Class::Inspect => earlier.iter().all(super::CallState::allows_parallel_reads),
             Class::Modify | Class::Execute => {
                 self.committed && earlier.iter().all(super::CallState::is_done)
             }
         }
     }
 
-    /// A hook about a call answered.
-    pub(super) fn call_hooked(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
+    /// The hooks of a call finished.
+    pub(super) fn on_call_hook(&mut self, call: &CallId, reply: HookReply, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let HookReply { answer, context, stop } = reply;
-        let beside = Beside { context: context.filter(|words| !words.is_empty()), stop };
+        let extras = HookExtras { context: context.filter(|text| !text.is_empty()), stop };
         match self.calls[at].stage.clone() {
             Stage::PreHook(judgement) => {
-                let decision = match (answer, &beside.stop) {
+                let decision = match (answer, &extras.stop) {
                     (HookAnswer::PreToolUse(decision), None) => decision,
                     (HookAnswer::PreToolUse(decision @ PreToolDecision::Deny { .. }), Some(_)) => {
                         decision
                     }
-                    // Where all work is to stop, this call is not to begin.
+                    // A hook that stops the turn also prevents this call.
                     (HookAnswer::PreToolUse(_), Some(reason)) => {
                         PreToolDecision::Deny { reason: reason.clone() }
                     }
-                    (_, _) => PreToolDecision::Deny { reason: wrong_answer(HookPoint::PreToolUse) },
+                    (_, _) => {
+                        PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) }
+                    }
                 };
-                self.pre_hooked(at, judgement, decision, beside, out);
+                self.on_pre_hook(at, judgement, decision, extras, out);
             }
             Stage::PostHook(_, outcome) => {
                 let decision = match answer {
                     HookAnswer::PostToolUse(decision) => decision,
-                    _ => PostToolDecision::Block { reason: wrong_answer(HookPoint::PostToolUse) },
+                    _ => {
+                        PostToolDecision::Block { reason: wrong_hook_point(HookPoint::PostToolUse) }
+                    }
                 };
-                self.post_hooked(at, outcome, decision, beside, out);
+                self.on_post_hook(at, outcome, decision, extras, out);
             }
             _ => {}
         }
     }
 
-    /// What hooks said beside their decision about a call.
-    fn take_beside(&mut self, at: usize, beside: Beside, out: &mut Out) {
-        join_context(&mut self.calls[at].context, beside.context.as_deref());
-        if self.stopped.is_none() && beside.stop.is_some() {
-            self.stopped = beside.stop;
-            self.stop_calls(out);
+    /// Applies what the hooks returned besides their decision: text for the model, and a stop.
+    fn apply_extras(&mut self, at: usize, extras: HookExtras, out: &mut Out) {
+        join_context(&mut self.calls[at].context, extras.context.as_deref());
+        if self.stopped.is_none() && extras.stop.is_some() {
+            self.stopped = extras.stop;
+            self.stop_for_hook(out);
         }
     }
 
-    fn pre_hooked(
+    fn on_pre_hook(
         &mut self,
         at: usize,
         judgement: Judgement,
         decision: PreToolDecision,
-        beside: Beside,
+        extras: HookExtras,
         out: &mut Out,
     ) {
         let (word, reason) = match &decision {
@@ -207,11 +212,11 @@ impl Turn {
             reason,
             input,
             outcome: None,
-            context: beside.context.clone(),
-            stop: beside.stop.clone(),
+            context: extras.context.clone(),
+            stop: extras.stop.clone(),
         });
         self.calls[at].pre_hooks_done = true;
-        let said = match decision {
+        let decision = match decision {
             PreToolDecision::Continue => AfterChange::Judge,
             PreToolDecision::Allow { reason } => AfterChange::Allow { reason },
             PreToolDecision::Ask { reason } => AfterChange::Ask { reason },
@@ -227,11 +232,11 @@ impl Turn {
                     rules: Vec::new(),
                 });
                 self.finish_call(at, ToolOutcome::not_run("blocked_by_hook", text), out);
-                self.take_beside(at, beside, out);
+                self.apply_extras(at, extras, out);
                 return;
             }
             PreToolDecision::Change { input, then } => {
-                self.take_beside(at, beside, out);
+                self.apply_extras(at, extras, out);
                 self.calls[at].input = Some(input);
                 self.calls[at].then = then;
                 self.calls[at].stage = Stage::Judging;
@@ -240,26 +245,27 @@ impl Turn {
                 return;
             }
             PreToolDecision::Answer { outcome } => {
-                self.take_beside(at, beside, out);
-                self.finish_call(at, ToolOutcome { ran: Ran::No, ..outcome }, out);
+                self.apply_extras(at, extras, out);
+                self.finish_call(at, ToolOutcome { ran: DidRun::No, ..outcome }, out);
                 return;
             }
         };
-        self.take_beside(at, beside, out);
-        let Some(judgement) = self.heard(at, judgement, said, out) else { return };
+        self.apply_extras(at, extras, out);
+        let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
         self.calls[at].stage = Stage::Judged(judgement);
-        self.move_judged(at, out);
+        self.advance_judged(at, out);
     }
 
-    /// The judgement after what hooks said of the call; none when that settled it.
-    fn heard(
+    /// Applies a hook's decision to the gate's judgement. Returns `None` if that decided the call.
+    /// A hook may make the verdict stricter. It may lift an ask of the mode, but not one of a rule.
+    fn apply_hook(
         &mut self,
         at: usize,
         mut judgement: Judgement,
-        said: AfterChange,
+        decision: AfterChange,
         out: &mut Out,
     ) -> Option<Judgement> {
-        match said {
+        match decision {
             AfterChange::Judge => {}
             AfterChange::Allow { reason } => {
                 if judgement.verdict == Verdict::Ask && judgement.source == Source::Mode {
@@ -277,12 +283,12 @@ impl Turn {
         Some(judgement)
     }
 
-    fn post_hooked(
+    fn on_post_hook(
         &mut self,
         at: usize,
         outcome: ToolOutcome,
         decision: PostToolDecision,
-        beside: Beside,
+        extras: HookExtras,
         out: &mut Out,
     ) {
         let ran = outcome.ran;
@@ -294,7 +300,7 @@ impl Turn {
                 ("block", Some(reason), Some(ToolOutcome::failed("blocked_by_hook", text)))
             }
         };
-        // It ran, whatever the model is told of it.
+        // The call ran, whatever the model sees of it.
         let replaced = replaced.map(|replaced| ToolOutcome { ran, ..replaced });
         out.emit(HookFinished {
             point: HookPoint::PostToolUse,
@@ -303,16 +309,16 @@ impl Turn {
             reason,
             input: None,
             outcome: replaced.clone(),
-            context: beside.context.clone(),
-            stop: beside.stop.clone(),
+            context: extras.context.clone(),
+            stop: extras.stop.clone(),
         });
         self.calls[at].post_hooked = true;
         self.calls[at].stage = Stage::Done(replaced.unwrap_or(outcome));
-        self.take_beside(at, beside, out);
+        self.apply_extras(at, extras, out);
     }
 
-    /// Somebody answered a question.
-    pub(super) fn answered(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
+    /// The approver answered.
+    pub(super) fn on_permission_answer(&mut self, call: &CallId, answer: Answer, out: &mut Out) {
         let Some(at) = self.position(call) else { return };
         let Stage::Asking(judgement) = &self.calls[at].stage else { return };
         let class = judgement.class;
@@ -384,7 +390,7 @@ impl Turn {
         self.finish_call(at, ToolOutcome::not_run("denied", text), out);
     }
 
-    /// A call that will not run has its outcome.
+    /// Records the outcome of a call that does not run.
     pub(super) fn finish_call(&mut self, at: usize, outcome: ToolOutcome, out: &mut Out) {
         let call = &mut self.calls[at];
         out.emit(ToolFinished {
@@ -396,8 +402,8 @@ impl Turn {
         call.stage = Stage::Done(outcome);
     }
 
-    /// A call that ran has its outcome.
-    pub(super) fn tool_finished(
+    /// Records the outcome of a call that ran.
+    pub(super) fn on_tool_finished(
         &mut self,
         call: &CallId,
         outcome: ToolOutcome,
@@ -414,8 +420,9 @@ impl Turn {
             outcome: outcome.clone(),
             duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
         });
-        let hooked = matches!(self.ending, None | Some(Ending::Stopped));
-        if self.facts.hooks.contains(HookPoint::PostToolUse) && hooked {
+        // A turn that closes because of an interrupt or a failure runs no more hooks.
+        let run_hook = matches!(self.ending, None | Some(Ending::Stopped));
+        if self.facts.hooks.contains(HookPoint::PostToolUse) && run_hook {
             out.emit(HookStarted { point: HookPoint::PostToolUse, call: Some(call) });
             let state = &self.calls[at];
             let tool_use = with_input(&state.tool_use, state.input.as_ref());
@@ -429,9 +436,10 @@ impl Turn {
         }
     }
 
-    /// Every call is done: the model is told, in the order of the calls, as far as there is
-    /// room.
-    pub(super) fn settle_calls(&mut self, env: &Env<'_>, out: &mut Out) {
+    /// Every call is done: adds all results in one append, in the order of the calls, as far as
+    /// they fit. One append, because a conversation with only some of the results is one that
+    /// providers refuse (see decision 4).
+    pub(super) fn emit_results(&mut self, env: &Env<'_>, out: &mut Out) {
         let message = MessageId::mint(env.ids);
         let mut chars = env.state.view.chars;
         let (mut added, mut skipped, mut failed) = (0, 0, 0);
@@ -439,7 +447,7 @@ impl Turn {
             let Stage::Done(outcome) = call.stage else { continue };
             failed += u32::from(!outcome.ok);
             let full = exceeds(conservative_tokens(chars), self.rules.context_window, TOOL_RESULTS);
-            // The first result is always told: leaving out all of them would help nobody.
+            // The first result is always added: omitting all of them would not help the model.
             let result = if full && added > 0 {
                 skipped += 1;
                 ToolResult::text(&call.tool_use, SKIPPED_RESULT, true)
@@ -456,26 +464,26 @@ impl Turn {
         self.phase = Phase::Preparing;
         match self.ending.take() {
             None => self.next_round_or_wait(out),
-            Some(Ending::Interrupted(_)) => self.conclude(TurnEnd::Interrupted, None, out),
+            Some(Ending::Interrupted(_)) => self.finish(TurnEnd::Interrupted, None, out),
             Some(Ending::StoreFailed(error)) => {
-                self.conclude(TurnEnd::StoreFailed, Some(error), out);
+                self.finish(TurnEnd::StoreFailed, Some(error), out);
             }
-            Some(Ending::ProviderFailed(error)) => self.provider_failed(error, env, out),
+            Some(Ending::ProviderFailed(error)) => self.finish_provider_failed(error, env, out),
             Some(Ending::Forced) => {
                 let end = self.summary_end();
-                self.conclude(end, None, out);
+                self.finish(end, None, out);
             }
             Some(Ending::Stopped) => {
                 let reason = self.stopped.take().unwrap_or_default();
                 self.text = format!("Stopped by hook: {reason}");
-                self.conclude(TurnEnd::Stopped, None, out);
+                self.finish(TurnEnd::Stopped, None, out);
             }
         }
     }
 }
 
-/// What hooks say beside their decision about a call.
-struct Beside {
+/// What hooks return besides their decision about a call.
+struct HookExtras {
     context: Option<String>,
     stop: Option<String>,
 }

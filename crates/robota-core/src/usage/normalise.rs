@@ -1,4 +1,4 @@
-//! From any provider's usage object to [`Usage`]: by the names of the fields, never by the
+//! Converts any provider's usage object to [`Usage`], by the names of its fields and never by the
 //! name of the provider.
 
 use serde_json::Value;
@@ -23,12 +23,12 @@ const OUTPUT: &[&str] = &[
 ];
 const TOTAL: &[&str] = &["total_tokens", "totalTokens", "totalTokenCount", "total_token_count"];
 
-/// Beside the input: a provider that reports one of these leaves it out of the input.
-const READ_BESIDE: &[&str] = &["cache_read_input_tokens", "cacheReadInputTokens"];
-const WRITE_BESIDE: &[&str] = &["cache_creation_input_tokens", "cacheCreationInputTokens"];
+/// Cache counts that the provider does not include in its input count.
+const READ_SEPARATE: &[&str] = &["cache_read_input_tokens", "cacheReadInputTokens"];
+const WRITE_SEPARATE: &[&str] = &["cache_creation_input_tokens", "cacheCreationInputTokens"];
 
-/// Inside the input already.
-const READ_INSIDE: &[&str] = &[
+/// Cache counts that the provider includes in its input count.
+const READ_INCLUDED: &[&str] = &[
     "cache_read_tokens",
     "cacheReadTokens",
     "cached_input_tokens",
@@ -37,12 +37,12 @@ const READ_INSIDE: &[&str] = &[
     "cached_content_token_count",
     "prompt_cache_hit_tokens",
 ];
-const WRITE_INSIDE: &[&str] = &["cache_write_tokens", "cacheWriteTokens"];
+const WRITE_INCLUDED: &[&str] = &["cache_write_tokens", "cacheWriteTokens"];
 const INPUT_DETAILS: &[&str] =
     &["input_tokens_details", "inputTokensDetails", "prompt_tokens_details", "promptTokensDetails"];
 
 const TOOL_PROMPT: &[&str] = &["toolUsePromptTokenCount", "tool_use_prompt_token_count"];
-const THOUGHTS_BESIDE: &[&str] = &["thoughtsTokenCount", "thoughts_token_count"];
+const THOUGHTS_SEPARATE: &[&str] = &["thoughtsTokenCount", "thoughts_token_count"];
 const REASONING: &[&str] = &["reasoning_tokens", "reasoningTokens"];
 const OUTPUT_DETAILS: &[&str] = &[
     "output_tokens_details",
@@ -62,46 +62,47 @@ fn read(value: &Value) -> Option<Usage> {
     let input = count(value, INPUT);
     let output = count(value, OUTPUT);
     let total = count(value, TOTAL);
-    let read_beside = count(value, READ_BESIDE);
-    let write_beside = count(value, WRITE_BESIDE);
-    let thoughts_beside = count(value, THOUGHTS_BESIDE);
-    [input, output, total, read_beside, write_beside, thoughts_beside]
+    let read_separate = count(value, READ_SEPARATE);
+    let write_separate = count(value, WRITE_SEPARATE);
+    let thoughts_separate = count(value, THOUGHTS_SEPARATE);
+    [input, output, total, read_separate, write_separate, thoughts_separate]
         .iter()
         .any(Option::is_some)
         .then_some(())?;
 
-    let reasoning_inside = count(value, REASONING)
+    let reasoning_included = count(value, REASONING)
         .or_else(|| detail(value, OUTPUT_DETAILS, &["reasoning_tokens", "reasoningTokens"]))
         .or_else(|| detail(value, OUTPUT_DETAILS, &["thinking_tokens", "thinkingTokens"]));
-    let reasoning = thoughts_beside.or(reasoning_inside).unwrap_or(0);
+    let reasoning = thoughts_separate.or(reasoning_included).unwrap_or(0);
 
-    let beside = read_beside.unwrap_or(0).saturating_add(write_beside.unwrap_or(0));
+    let separate = read_separate.unwrap_or(0).saturating_add(write_separate.unwrap_or(0));
     let tool_prompt = count(value, TOOL_PROMPT).unwrap_or(0);
-    let generated = match (output, thoughts_beside) {
+    let generated = match (output, thoughts_separate) {
         (Some(output), Some(thoughts)) => Some(output.saturating_add(thoughts)),
-        // Some servers leave thinking out of the completion; then only the total tells.
-        (Some(output), None) if outside(total, input, output, reasoning) => {
+        // Some servers leave thinking out of the completion; only the total shows it.
+        (Some(output), None) if reasoning_is_separate(total, input, output, reasoning) => {
             Some(output.saturating_add(reasoning))
         }
-        (output, thoughts) => output.or(thoughts).or(reasoning_inside),
+        (output, thoughts) => output.or(thoughts).or(reasoning_included),
     };
-    // One side missing: the total has it. Both missing: the total is what is in the context.
+    // If one side is missing, it is the difference to the total. If both are missing, the total is
+    // taken as the input, because it is the size of the context.
     let sent = match (input, total) {
         (None, Some(total)) => total.saturating_sub(generated.unwrap_or(0)),
-        (input, _) => input.unwrap_or(0).saturating_add(beside).saturating_add(tool_prompt),
+        (input, _) => input.unwrap_or(0).saturating_add(separate).saturating_add(tool_prompt),
     };
     let generated = match (generated, input, total) {
         (None, Some(_), Some(total)) => total.saturating_sub(sent),
         (generated, ..) => generated.unwrap_or(0),
     };
 
-    let cache_read = read_beside
-        .or_else(|| count(value, READ_INSIDE))
+    let cache_read = read_separate
+        .or_else(|| count(value, READ_INCLUDED))
         .or_else(|| detail(value, INPUT_DETAILS, &["cached_tokens", "cachedTokens"]))
         .unwrap_or(0)
         .min(sent);
-    let cache_write = write_beside
-        .or_else(|| count(value, WRITE_INSIDE))
+    let cache_write = write_separate
+        .or_else(|| count(value, WRITE_INCLUDED))
         .or_else(|| detail(value, INPUT_DETAILS, &["cache_write_tokens", "cacheWriteTokens"]))
         .unwrap_or(0)
         .min(sent - cache_read);
@@ -114,14 +115,19 @@ fn read(value: &Value) -> Option<Usage> {
     })
 }
 
-/// Whether the total shows that reasoning was counted beside the output.
-fn outside(total: Option<u64>, input: Option<u64>, output: u64, reasoning: u64) -> bool {
+/// Returns true if the total shows that the output does not include the reasoning.
+fn reasoning_is_separate(
+    total: Option<u64>,
+    input: Option<u64>,
+    output: u64,
+    reasoning: u64,
+) -> bool {
     let (Some(total), Some(input)) = (total, input) else { return false };
     reasoning > 0
         && input.checked_add(output).and_then(|sum| sum.checked_add(reasoning)) == Some(total)
 }
 
-/// The first of these fields that holds a count.
+/// Returns the first of these fields that is a valid count.
 fn count(value: &Value, names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| number(value.get(name)?))
 }
@@ -133,7 +139,7 @@ fn detail(value: &Value, objects: &[&str], names: &[&str]) -> Option<u64> {
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64().filter(|float| float.is_finite() && *float >= 0.0)?;
-        // The cast saturates and cuts the fraction off: a count of 1e300 is a huge count.
+        // The cast saturates and truncates: 1e300 becomes the largest count.
         Some(float as u64)
     })
 }

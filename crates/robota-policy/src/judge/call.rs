@@ -6,7 +6,7 @@ use super::Base;
 use crate::call::{self, Family, ToolCall};
 use crate::policy::{Policy, Rules};
 use crate::rule::{Matcher, Rule};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 use crate::web::Target;
 
 impl Policy {
@@ -48,13 +48,13 @@ impl Policy {
 
     fn web_fetch(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
         let Some(url) = call.input.get("url").and_then(serde_json::Value::as_str) else {
-            found.add(Verdict::Ask, Source::Input, "the call has no `url`", None);
+            found.add(Verdict::Ask, VerdictSource::Input, "the call has no `url`", None);
             return Base::LookOutside;
         };
         let target = match Target::parse(url) {
             Ok(target) => target,
             Err(problem) => {
-                found.add(Verdict::Deny, Source::Input, problem, Some(url));
+                found.add(Verdict::Deny, VerdictSource::Input, problem, Some(url));
                 return Base::LookOutside;
             }
         };

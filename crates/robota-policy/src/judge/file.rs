@@ -9,7 +9,7 @@ use crate::call::{Family, PATH_FIELDS, ToolCall};
 use crate::policy::{Policy, Rules};
 use crate::protect::protected;
 use crate::rule::{List, Matcher, Rule};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Policy {
@@ -92,7 +92,7 @@ impl Policy {
         {
             found.add(
                 Verdict::Ask,
-                Source::Protected,
+                VerdictSource::Protected,
                 format!("`{name}` decides what other programs run; no rule pre-approves a change"),
                 Some(file.shown()),
             );
@@ -103,7 +103,7 @@ impl Policy {
         if file.target.is_none() {
             found.add(
                 Verdict::Ask,
-                Source::Unproven,
+                VerdictSource::Unproven,
                 "where this path leads cannot be known",
                 Some(file.shown()),
             );
@@ -140,7 +140,7 @@ impl Policy {
     ) -> Base {
         let files = self.given_files(call.input, paths, found);
         if files.is_empty() {
-            found.add(Verdict::Ask, Source::Input, "the call names no file", None);
+            found.add(Verdict::Ask, VerdictSource::Input, "the call names no file", None);
             return Base::ByMode(Class::Modify);
         }
         let mut base = None;
@@ -181,7 +181,7 @@ impl Policy {
                     if rest.contains("..") || rest.contains("{/") || rest.contains(",/") {
                         found.add(
                             Verdict::Ask,
-                            Source::Unproven,
+                            VerdictSource::Unproven,
                             "where the pattern leads cannot be known",
                             Some(pattern),
                         );
@@ -194,7 +194,7 @@ impl Policy {
             _ => {}
         }
         if files.is_empty() {
-            found.add(Verdict::Ask, Source::Input, "the call names no file", None);
+            found.add(Verdict::Ask, VerdictSource::Input, "the call names no file", None);
             return Base::LookOutside;
         }
         let mut base = Base::Look;
@@ -224,7 +224,7 @@ impl Policy {
                     files.extend(self.named_files(edit, paths, found));
                 }
             }
-            Some(_) => found.add(Verdict::Ask, Source::Input, "`edits` is not a list", None),
+            Some(_) => found.add(Verdict::Ask, VerdictSource::Input, "`edits` is not a list", None),
         }
         files
     }
@@ -235,7 +235,7 @@ impl Policy {
             match input.get(field) {
                 None | Some(Value::Null) => {}
                 Some(Value::String(text)) if text.contains('\0') => {
-                    found.add(Verdict::Deny, Source::Input, "the path contains a NUL", None);
+                    found.add(Verdict::Deny, VerdictSource::Input, "the path contains a NUL", None);
                 }
                 Some(Value::String(text)) if text.is_empty() => {}
                 Some(Value::String(text)) => {
@@ -243,7 +243,7 @@ impl Policy {
                 }
                 Some(_) => {
                     let text = format!("`{field}` is not text");
-                    found.add(Verdict::Ask, Source::Input, text, None);
+                    found.add(Verdict::Ask, VerdictSource::Input, text, None);
                 }
             }
         }

@@ -14,7 +14,7 @@ use crate::shell::removal::{self, Critical};
 use crate::shell::vars::{self, Vars};
 use crate::shell::wrappers::{self, Seen};
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 
 /// Scripts inside scripts deeper than this are not looked into.
 const MAX_NESTING: usize = 4;
@@ -82,12 +82,17 @@ impl Policy {
         found: &mut Findings,
     ) -> Base {
         let Some(text) = call.input.get("command").and_then(Value::as_str) else {
-            found.add(Verdict::Ask, Source::Input, "the call has no `command`", None);
+            found.add(Verdict::Ask, VerdictSource::Input, "the call has no `command`", None);
             return Base::ByMode(Class::Execute);
         };
         let given = given_dirs(call);
         if given.windows(2).any(|pair| pair[0] != pair[1]) {
-            found.add(Verdict::Ask, Source::Input, "the call names two working directories", None);
+            found.add(
+                Verdict::Ask,
+                VerdictSource::Input,
+                "the call names two working directories",
+                None,
+            );
         }
         let shell = Shell::new(self, disk, script);
         let mut unknown = false;
@@ -120,7 +125,7 @@ impl Policy {
         let critical = Critical { dirs: &self.precious };
         if scan::critical(text, &self.workspace.cwd, &self.workspace.home, &critical) {
             let why = "its text looks like a removal of something that must not be removed";
-            found.add(Verdict::Ask, Source::Critical, why, None);
+            found.add(Verdict::Ask, VerdictSource::Critical, why, None);
         }
     }
 
@@ -166,7 +171,7 @@ impl Shell<'_, '_> {
         let critical = Critical { dirs: &self.policy.precious };
         if self.flooded {
             let why = "its variables have more values than can be looked at";
-            found.add(Verdict::Ask, Source::Unproven, why, None);
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
         for (part, seen) in self.parts() {
             *unknown |= seen.unknown;
@@ -177,7 +182,7 @@ impl Shell<'_, '_> {
                 self.forbid_files(part, &view.words, found);
                 let scope = self.scope(part);
                 if let Some(why) = removal::critical(&view.words, part, &scope, &critical) {
-                    found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
                 }
                 if !self.is_proven_look(part, &view.words) {
                     self.forbid_mentions(part, &view.words, found);
@@ -187,7 +192,7 @@ impl Shell<'_, '_> {
             let writes = part.redirects.iter().filter(|r| r.kind == RedirectKind::Write);
             for redirect in writes {
                 if let Some(why) = removal::device(&redirect.target, &self.scope(part)) {
-                    found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
                 }
             }
             let given = given_vars(&part.words);
@@ -219,7 +224,7 @@ impl Shell<'_, '_> {
         for cwd in dirs.iter().take(4) {
             if !self.disk.may_look_into_script() {
                 let why = "it holds more scripts than can be looked into";
-                found.add(Verdict::Ask, Source::Unproven, why, None);
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
                 *unknown = true;
                 return;
             }
@@ -241,12 +246,12 @@ impl Shell<'_, '_> {
     /// What is said about commands that are not proven.
     fn doubts(&self, text: &str, unknown: bool, found: &mut Findings) {
         for doubt in self.script.doubts.iter().filter(|doubt| doubt.hard) {
-            found.add(Verdict::Ask, Source::Unproven, doubt.why.clone(), None);
+            found.add(Verdict::Ask, VerdictSource::Unproven, doubt.why.clone(), None);
         }
         if unknown && let Some(rule) = self.policy.any_command_rule() {
             found.add(
                 Verdict::Ask,
-                Source::Unproven,
+                VerdictSource::Unproven,
                 format!(
                     "it runs something that is not known before it runs, and cannot be shown not \
                      to be what {} forbids",

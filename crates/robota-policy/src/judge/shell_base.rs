@@ -13,7 +13,7 @@ use crate::rule::{Matcher, Rule};
 use crate::shell::word::Piece;
 use crate::shell::wrappers::Seen;
 use crate::shell::{Part, RedirectKind, Word, assign, expand, files, mention, readonly, vars};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
@@ -28,7 +28,7 @@ impl Shell<'_, '_> {
             // Only a rule for all commands covers what cannot be taken apart.
             for doubt in self.script.doubts.iter().filter(|doubt| !doubt.hard) {
                 if whole.is_none() && !self.policy.lax() {
-                    found.add(Verdict::Ask, Source::Unproven, doubt.why.clone(), None);
+                    found.add(Verdict::Ask, VerdictSource::Unproven, doubt.why.clone(), None);
                 }
             }
             base = match whole {

@@ -14,7 +14,7 @@ use crate::rule::Matcher;
 use crate::shell::mention::{self, Mentions};
 use crate::shell::removal::{self, Critical};
 use crate::shell::{Part, Word, expand, readonly, runs, scan, wrappers};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::{FileRef, text, within};
 
 impl Shell<'_, '_> {
@@ -117,7 +117,7 @@ impl Shell<'_, '_> {
             && let Some(name) = file.names().find_map(protected)
         {
             let why = format!("it may change `{name}`, which decides what other programs run");
-            found.add(Verdict::Ask, Source::Protected, why, Some(file.shown()));
+            found.add(Verdict::Ask, VerdictSource::Protected, why, Some(file.shown()));
         }
     }
 
@@ -132,7 +132,7 @@ impl Shell<'_, '_> {
                 self.forbid_text(part, &view.words, found);
                 let scope = self.scope(&inner);
                 if let Some(why) = removal::critical(&view.words, &inner, &scope, &critical) {
-                    found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                    found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Shell<'_, '_> {
         for word in mention::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
                 let why = "a text in it looks like a removal of something that must not be removed";
-                found.add(Verdict::Ask, Source::Critical, why, Some(&part.shown()));
+                found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
             }
         }
     }

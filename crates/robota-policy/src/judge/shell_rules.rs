@@ -16,7 +16,7 @@ use crate::shell::files::{self, Uses};
 use crate::shell::word::Piece;
 use crate::shell::wrappers::{Seen, base, holes};
 use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
-use crate::verdict::{Findings, Source};
+use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Policy {
@@ -64,7 +64,7 @@ impl<'a> Shell<'a, '_> {
                             "`{shown}` cannot be shown not to be what {} ({}) forbids",
                             rule.text, rule.source.label
                         );
-                        found.add(Verdict::Ask, Source::Unproven, why, Some(&shown));
+                        found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&shown));
                     }
                 }
             }
@@ -76,7 +76,7 @@ impl<'a> Shell<'a, '_> {
                 danger::of_command(&self.settled(part, words), part.piped)
             };
             if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
-                found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
+                found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
             }
         }
         first.is_dynamic() || danger::redefines(words)
@@ -123,7 +123,7 @@ impl<'a> Shell<'a, '_> {
         }
         for name in names.iter().filter(|name| assign::is_dangerous(name)) {
             let why = format!("`{name}` decides what programs run or load");
-            found.add(Verdict::Ask, Source::Danger, why, Some(&part.shown()));
+            found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Shell<'a, '_> {
                     "which file `{}` is cannot be known, and some must not be read",
                     word.raw
                 );
-                found.add(Verdict::Ask, Source::Unproven, why, Some(&part.shown()));
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
             }
         }
     }
@@ -225,7 +225,7 @@ impl<'a> Shell<'a, '_> {
                     "which file `{}` is cannot be known, and some must not be changed",
                     word.raw
                 );
-                found.add(Verdict::Ask, Source::Unproven, why, Some(&part.shown()));
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
             }
         }
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
 use robota_core::provider::{
-    Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadTap, ProviderError,
+    Delta, FailureReason, LeftOut, NativePayload, PayloadKind, PayloadSink, ProviderError,
 };
 use serde_json::Map;
 use tokio::time::{Instant, Sleep};
@@ -32,7 +32,7 @@ const USAGE_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct CallInfo {
     pub(crate) service: ServiceInfo,
     pub(crate) scrub: Scrubber,
-    pub(crate) tap: PayloadTap,
+    pub(crate) tap: PayloadSink,
     pub(crate) wire: Wire,
     pub(crate) request_id: Option<String>,
     pub(crate) idle: Option<Duration>,
@@ -174,7 +174,7 @@ impl Reader {
 
 /// Reports a received event to the payload tap, if anything listens.
 fn report_event(call: &CallInfo, name: &str, data: &str) {
-    if !call.tap.is_wanted() {
+    if !call.tap.is_enabled() {
         return;
     }
     let mut metadata = Map::new();

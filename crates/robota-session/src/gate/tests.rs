@@ -1,4 +1,4 @@
-use robota_core::gate::AllowEverything;
+use robota_core::gate::AllowAll;
 use robota_core::tool::ToolOutcome;
 use robota_policy::{LexicalPaths, PolicySpec, Workspace};
 use robota_testkit::{Run, fn_tool};
@@ -28,7 +28,7 @@ async fn runs(gate: impl Gate + 'static, command: &str) -> bool {
 /// The rules take effect in the driver, not only in an explanation.
 #[tokio::test]
 async fn core_21_the_driver_runs_what_the_policy_allows_and_nothing_else() {
-    assert!(runs(AllowEverything, "git push").await, "the tool is there");
+    assert!(runs(AllowAll, "git push").await, "the tool is there");
     let git = || gate(Mode::Default, &["Bash(git *)"], &["Bash(git push *)"]);
     assert!(runs(git(), "git commit -m 'a && b'").await);
     assert!(!runs(git(), "git push").await);

@@ -73,7 +73,7 @@ async fn kode_04_a_stored_session_is_forked_without_changing_it() {
     let events = two_turns().await;
     let (store, session) = stored(&events).await;
     let clock = Arc::new(FakeClock::fixed());
-    let points = events.iter().filter(|event| SafePoints::is_one(&event.event));
+    let points = events.iter().filter(|event| SafePoints::is_safe_point(&event.event));
     let points: Vec<_> = points.map(Envelope::cursor).collect();
     assert_eq!(points.len(), 3);
     for (place, at, messages) in [

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use robota_core::event::{Cursor, DecidedBy, Envelope, Event, Ran, TurnEnd};
+use robota_core::event::{Cursor, DecidedBy, DidRun, Envelope, Event, TurnEnd};
 use robota_core::ids::{CallId, SessionId, TurnId};
 use robota_core::message::{Cause, Message, MessageState, ToolInput, ToolUse};
 use robota_core::permission::{Mode, Verdict};
@@ -122,7 +122,7 @@ pub struct CallView {
     /// Whether it may run, and who decided; none if it was not decided.
     pub decision: Option<Decision>,
     /// Whether it ran; none if it has not ended.
-    pub ran: Option<Ran>,
+    pub ran: Option<DidRun>,
     /// Whether the tool reported success; none if unknown.
     pub ok: Option<bool>,
     /// A stable code for the failure.
@@ -185,9 +185,9 @@ impl CallView {
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match (self.ran, self.ok) {
-            (Some(Ran::No), _) if self.error_code.as_deref() == Some("denied") => "denied",
-            (Some(Ran::No), _) => "did not run",
-            (Some(Ran::Maybe), _) => "may have run",
+            (Some(DidRun::No), _) if self.error_code.as_deref() == Some("denied") => "denied",
+            (Some(DidRun::No), _) => "did not run",
+            (Some(DidRun::Maybe), _) => "may have run",
             (_, Some(true)) => "ok",
             (_, Some(false)) => "failed",
             (_, None) => "no result",

@@ -11,7 +11,7 @@ use robota_core::journal::{
 };
 use robota_core::message::Message;
 use robota_core::permission::{Class, Verdict};
-use robota_core::tool::{Ran, Tool};
+use robota_core::tool::{DidRun, Tool};
 use robota_session::{Session, SessionBuilder};
 use robota_testkit::{CountingIds, FakeClock, Script, ScriptedGate, ScriptedProvider, fn_tool};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,7 @@ pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
                     let ran = data.outcome.ran;
                     // Its start could not be made durable, so it did not start.
                     let undone = data.outcome.text().contains("storage error");
-                    assert!(ran != Ran::No || undone, "started, so it may have run");
+                    assert!(ran != DidRun::No || undone, "started, so it may have run");
                 }
             }
             _ => {}

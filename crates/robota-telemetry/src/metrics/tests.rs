@@ -222,7 +222,7 @@ fn operations_interrupted_by_a_crash_have_no_duration() {
     journal.tool_finished(
         90_000,
         "1",
-        ToolOutcome { ran: Ran::Maybe, ..ToolOutcome::failed("crash", "?") },
+        ToolOutcome { ran: DidRun::Maybe, ..ToolOutcome::failed("crash", "?") },
     );
     journal.push(0, Interrupted { cause: Cause::Crash, note: None });
     journal.turn_finished(0, TurnEnd::Interrupted);

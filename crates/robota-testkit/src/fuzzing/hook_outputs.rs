@@ -21,7 +21,7 @@ pub fn hook_outputs(data: &[u8]) {
         for output in &outputs {
             assert!(all.block.is_some() || output.block.is_none(), "a block is kept");
             assert!(all.stop.is_some() || output.stop.is_none(), "a stop is kept");
-            let says = |output: &HookOutput| output.permission.as_ref().map(|it| it.says);
+            let says = |output: &HookOutput| output.permission.as_ref().map(|it| it.verdict);
             assert!(says(&all) >= says(output), "the strictest wins");
         }
     }
@@ -45,7 +45,7 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
     assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must block");
     assert!(event.can_block() || output.block.is_none(), "{event}: it cannot block");
     if exit.end != HookEnd::Code(0) {
-        let allows = matches!(&output.permission, Some(said) if said.says == robota_core::hook::HookSays::Allow);
+        let allows = matches!(&output.permission, Some(said) if said.verdict == robota_core::hook::HookVerdict::Allow);
         assert!(!allows, "only a successful hook may allow");
     }
     // A reason may be quoted inside a sentence, which adds characters.

@@ -18,9 +18,9 @@ use robota_core::ids::CallId;
 use robota_core::message::{Block, Cause, Message, Opaque, ToolInput, ToolUse};
 use robota_core::permission::{Class, Verdict};
 use robota_core::provider::{Delta, LeftOut, ProviderError, RetryPolicy, StopReason};
-use robota_core::tool::{Ran, ToolOutcome};
+use robota_core::tool::{DidRun, ToolOutcome};
 use robota_core::turn::{
-    Effect, HookPoints, Input, Judged, ToolConcurrency, TurnFacts, TurnInput, TurnRules,
+    Effect, HookPoints, Input, JudgeResult, ToolConcurrency, TurnFacts, TurnInput, TurnRules,
 };
 use robota_core::usage::Usage;
 
@@ -189,11 +189,11 @@ fn class(bytes: &mut Bytes<'_>) -> Class {
     bytes.one_of(&[Class::Inspect, Class::Modify, Class::Execute])
 }
 
-pub(super) fn judged(bytes: &mut Bytes<'_>) -> Judged {
+pub(super) fn judged(bytes: &mut Bytes<'_>) -> JudgeResult {
     if bytes.pick(5) == 4 {
-        return Judged::Invalid(bytes.text());
+        return JudgeResult::Invalid(bytes.text());
     }
-    Judged::Judgement(Judgement {
+    JudgeResult::Judgement(Judgement {
         verdict: bytes.one_of(&[Verdict::Deny, Verdict::Allow, Verdict::Ask]),
         class: class(bytes),
         reason: bytes.text(),
@@ -251,7 +251,7 @@ fn hook_answer(bytes: &mut Bytes<'_>) -> HookAnswer {
 }
 
 pub(super) fn outcome(bytes: &mut Bytes<'_>) -> ToolOutcome {
-    let ran = bytes.one_of(&[Ran::Yes, Ran::No, Ran::Maybe]);
+    let ran = bytes.one_of(&[DidRun::Yes, DidRun::No, DidRun::Maybe]);
     let length = bytes.one_of(&[0, 1, 1000]);
     ToolOutcome { ran, ok: bytes.flag(), ..ToolOutcome::ok("r".repeat(length)) }
 }

@@ -57,7 +57,7 @@ async fn a_timeout_ends_the_command_and_is_reported() {
     let outcome = run(json!({"command": "sleep 3600", "timeout": 1})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("timeout"));
     assert_eq!(outcome.text(), "[no output]\n[ended after the timeout of 1 ms]\n");
-    assert_eq!(outcome.ran, Ran::Yes);
+    assert_eq!(outcome.ran, DidRun::Yes);
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_command_can_be_interrupted_before_and_while_it_runs() {
     let context = ToolContext::detached();
     context.scope.cancel.cancel();
     let outcome = tool().run(json!({"command": "echo ran"}), context).await;
-    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::No, Some("interrupted")));
+    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (DidRun::No, Some("interrupted")));
 
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe");
@@ -89,7 +89,7 @@ async fn a_command_can_be_interrupted_before_and_while_it_runs() {
         tokio::task::spawn_blocking(move || std::fs::read(pipe).unwrap()).await.unwrap();
         cancel.cancel();
     });
-    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::Yes, Some("interrupted")));
+    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (DidRun::Yes, Some("interrupted")));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_failed_start_is_reported() {
     let missing =
         Bash::new(&ToolWorkspace::new("/no/such/dir", Supervisor::new(), Environment::new()));
     let outcome = missing.run(json!({"command": "true"}), ToolContext::detached()).await;
-    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::No, Some("cannot_run")));
+    assert_eq!((outcome.ran, outcome.error_code.as_deref()), (DidRun::No, Some("cannot_run")));
     assert!(outcome.text().contains("/no/such/dir"), "{}", outcome.text());
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
-use robota_core::event::{Cursor, Durability, Envelope, Event, Ran};
+use robota_core::event::{Cursor, DidRun, Durability, Envelope, Event};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, read_all};
 use robota_core::message::{BlobRef, Message};
@@ -254,13 +254,13 @@ impl It<'_> {
                     let name = names.get(&data.call).copied().unwrap_or("?");
                     let ran = data.outcome.ran;
                     let did = self.effects.contains_key(&call);
-                    hold!(ran != Ran::No || !did, "{name} is said not to have run, and did");
-                    let due = ran == Ran::Yes && DOERS.contains(&name);
+                    hold!(ran != DidRun::No || !did, "{name} is said not to have run, and did");
+                    let due = ran == DidRun::Yes && DOERS.contains(&name);
                     hold!(!due || did, "{name} is said to have run, and did nothing");
                     // A start that could not be made durable: the call did not start.
                     let undone = data.outcome.text().contains("storage error");
                     hold!(
-                        ran != Ran::No || undone || !started.contains(&call),
+                        ran != DidRun::No || undone || !started.contains(&call),
                         "{name} was started and is said not to have run"
                     );
                     hold!(finished.insert(call), "{} finished twice", data.call);

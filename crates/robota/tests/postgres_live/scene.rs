@@ -11,7 +11,7 @@ use robota_core::journal::{JournalError, JournalStore as _, read_all};
 use robota_core::permission::{Class, Verdict};
 use robota_core::resume::{load, load_whole};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
-use robota_core::tool::{Ran, Tool};
+use robota_core::tool::{DidRun, Tool};
 use robota_session::replay::validate;
 use robota_session::{EventFilter, Session, SessionBuilder, SessionError, StartAt};
 use robota_store::{PostgresStore, SqlOptions};
@@ -163,9 +163,9 @@ impl Scene {
                     assert!(finished.insert(&data.call), "{what}: a call ends once");
                     let did = did.contains(&called[&data.call]);
                     match data.outcome.ran {
-                        Ran::Yes => assert!(did, "{what}: said to have run, and did not"),
-                        Ran::No => assert!(!did, "{what}: said not to have run, and did"),
-                        Ran::Maybe => panic!("{what}: the session lived, so it knows"),
+                        DidRun::Yes => assert!(did, "{what}: said to have run, and did not"),
+                        DidRun::No => assert!(!did, "{what}: said not to have run, and did"),
+                        DidRun::Maybe => panic!("{what}: the session lived, so it knows"),
                     }
                 }
                 _ => {}

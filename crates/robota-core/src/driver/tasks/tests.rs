@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::approve::NobodyToAsk;
-use crate::gate::AllowEverything;
+use crate::approve::NoApprover;
+use crate::gate::AllowAll;
 use crate::hook::NoHooks;
 use crate::ids::CountingIds;
 use crate::message::ToolInput;
@@ -48,8 +48,8 @@ fn ports() -> Ports {
     Ports {
         provider: Arc::new(Nobody),
         tools: ToolSet::new(tools).unwrap(),
-        gate: Arc::new(AllowEverything),
-        approver: Arc::new(NobodyToAsk),
+        gate: Arc::new(AllowAll),
+        approver: Arc::new(NoApprover),
         hooks: Arc::new(NoHooks),
         compactor: None,
         blobs: None,
@@ -61,7 +61,7 @@ fn ports() -> Ports {
 async fn nothing_is_kept_of_tasks_that_ended() {
     let (ports, state) = (ports(), State::default());
     let config = SessionConfig::new(crate::turn::TurnRules::new("m"));
-    let mut tasks = Tasks::new(SideQueue::default(), CallContext::detached());
+    let mut tasks = Tasks::new(TaskEventQueue::default(), CallContext::detached());
     for (round, argument) in ["go", "panic", "go"].into_iter().enumerate() {
         let input = ToolInput::Json(json!(argument));
         let call = CallId::from(format!("call-{round}"));
@@ -89,6 +89,6 @@ async fn nothing_is_kept_of_tasks_that_ended() {
             ended += 1;
         }
         assert_eq!(ended, 4, "all but the one that was cancelled");
-        assert!(tasks.fallback.is_empty() && tasks.silent.is_empty() && tasks.tools.is_empty());
+        assert!(tasks.fallback.is_empty() && tasks.abortable.is_empty() && tasks.tools.is_empty());
     }
 }

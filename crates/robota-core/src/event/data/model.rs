@@ -1,4 +1,4 @@
-//! Model calls, their streams, and compaction.
+//! Data of the events of model calls, their streams, and compaction.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,208 +13,210 @@ use crate::provider::{LeftOut, PayloadKind, StopReason};
 use crate::usage::Usage;
 
 data! {
-    /// How full the context window is.
+    /// An estimate of how full the context window is, before a model call.
     ContextMeasured {
-        /// The estimate and what it was made from.
+        /// The estimate in tokens, with the numbers it was computed from.
         estimate: ContextEstimate,
     }
 
     /// The conversation is about to be summarised.
     CompactionStarted {
-        /// Who wanted it.
+        /// What caused the compaction.
         trigger: CompactionTrigger,
-        /// How full it was.
+        /// The estimate of the context window before the compaction.
         before: ContextEstimate,
     }
 
-    /// What the model sees is a summary and what follows it.
+    /// A summary replaced the older messages in the model's view.
     CompactionFinished {
-        /// The summary, in place of what it summarises.
+        /// The summary. It replaces every message before `keep_from`, except system messages.
         summary: Message,
-        /// The first message that is kept word for word; none keeps nothing.
+        /// The first message that stays in the view verbatim; absent if the summary replaces all
+        /// messages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep_from: Option<MessageId>,
     }
 
-    /// The conversation stays as it was.
+    /// The compaction failed; the conversation is unchanged.
     CompactionFailed {
-        /// Why.
+        /// Why the compaction failed.
         error: ErrorData,
     }
 
-    /// The next request does not extend the last one.
+    /// The next request does not start with the content of the last one.
     PrefixChanged {
-        /// Why.
+        /// What changed.
         cause: PrefixChange,
     }
 
-    /// A model is about to be called.
+    /// The model is about to be called.
     ModelRequested {
-        /// Which round of the turn, from one.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Which try of the round, from one.
+        /// The attempt within the round, from 1.
         attempt: u32,
-        /// What for.
+        /// Whether the call is an ordinary one or asks for a final summary without tools.
         purpose: Purpose,
-        /// How many messages of the conversation it is sent.
+        /// The number of messages of the conversation in the request.
         messages: u64,
-        /// Hash of the system prompt.
+        /// SHA-256 of the system prompt, in hexadecimal; absent without a system prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
-        /// Hash of the tools it is offered; none when it is offered none.
+        /// SHA-256 of the list of offered tools, in hexadecimal; absent if no tools are offered.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<String>,
-        /// An instruction for this call alone; it never enters the conversation.
+        /// An instruction for this call only; it is not added to the conversation. Usually absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instruction: Option<String>,
     }
 
-    /// Parts of the conversation cannot be sent to this model.
+    /// Requests to this model omit parts of the conversation that it cannot take.
     ContentLeftOut {
-        /// Which round of the turn noticed.
+        /// The round of the turn whose request omitted the parts, from 1.
         round: u32,
-        /// Whose model.
+        /// The name of the provider.
         provider: String,
-        /// Which model.
+        /// The model's id.
         model: String,
-        /// What its requests are without, all of it.
+        /// Everything that the request omits, by kind.
         parts: LeftOut,
     }
 
-    /// Text as it arrives.
+    /// A streamed piece of the answer's text.
     TextChunk {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// The text.
+        /// The piece of text.
         text: String,
     }
 
-    /// Reasoning as it arrives.
+    /// A streamed piece of the model's reasoning.
     ThinkingChunk {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// The text.
+        /// The piece of reasoning.
         text: String,
     }
 
-    /// Arguments of a tool call as they arrive.
+    /// A streamed piece of the arguments of a tool call. The event `tool_called` has all of them.
     ToolInputChunk {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Which call of the answer, from zero.
+        /// The position of the call in the answer, from 0.
         index: u32,
-        /// The tool, once known.
+        /// The tool's name; absent where the provider did not send it with this piece.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// A piece of JSON.
+        /// A piece of the JSON text of the arguments.
         json: String,
     }
 
-    /// What went over the wire.
+    /// A raw request or response of the provider's API.
     ProviderPayload {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Whose.
+        /// The name of the provider.
         provider: String,
-        /// Which of its interfaces.
+        /// The provider's API that was used, for example `chat-completions`; absent if the adapter
+        /// does not name it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         api_surface: Option<String>,
-        /// Which phase.
+        /// Whether this is the request, the response or one event of a stream.
         kind: PayloadKind,
-        /// Its place among the payloads of this call.
+        /// The position among the payloads of this model call.
         sequence: u64,
-        /// The payload.
+        /// The payload as JSON, with secrets removed.
         payload: Value,
-        /// Scalars about it.
+        /// Scalar values about the payload, set by the provider's adapter.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     }
 
-    /// What streamed in this attempt is void.
+    /// The chunks of this attempt are void.
     StreamReset {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Which try of the round.
+        /// The attempt whose chunks are void, from 1.
         attempt: u32,
     }
 
-    /// The call failed and is tried again.
+    /// A model call failed and will be retried.
     ModelRetry {
-        /// Which round of the turn.
+        /// The round of the turn, from 1; 0 for a call outside a turn.
         round: u32,
-        /// The try that failed.
+        /// The attempt that failed, from 1.
         attempt: u32,
-        /// How it failed.
+        /// Why the attempt failed.
         error: ErrorData,
-        /// How long until the next try.
+        /// The wait before the next attempt, in milliseconds.
         delay_ms: u64,
     }
 
-    /// The call failed for good.
+    /// A model call failed and this request will not be retried.
     ModelFailed {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// How it failed.
+        /// Why the last attempt failed.
         error: ErrorData,
     }
 
-    /// The model's answer is complete.
+    /// The model finished its answer.
     ModelResponded {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Why it stopped.
+        /// Why the model stopped.
         stop: StopReason,
-        /// What it cost, if the provider says.
+        /// The tokens of the call; absent if the provider does not report them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// How many tool calls it asks for.
+        /// The number of tool calls that the answer asks for.
         tool_calls: u32,
     }
 
-    /// A model was called outside the conversation.
+    /// A model was called outside the conversation, for instance by the program.
     ModelAsked {
-        /// Which model.
+        /// The model's id.
         model: String,
-        /// What it cost, if the provider says.
+        /// The tokens of the call; absent if the provider does not report them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
-        /// Why it failed, if it did.
+        /// Why the call failed; absent if it succeeded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
     }
 
-    /// The answer enters the conversation.
+    /// The model's answer was added to the conversation, complete or interrupted.
     AssistantMessage {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// The message.
+        /// The answer as a message.
         message: Message,
     }
 }
 
-/// Who wanted a compaction.
+/// What caused a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionTrigger {
-    /// The context filled up.
+    /// The context window was nearly full.
     Auto,
-    /// The user.
+    /// The user asked for it.
     Manual,
 }
 
-/// Why a request does not extend the one before it.
+/// Why a request does not start with the content of the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PrefixChange {
-    /// Older messages became a summary.
+    /// A summary replaced older messages.
     Compaction,
-    /// Another model.
+    /// Another model is called.
     Model,
-    /// Another system prompt.
+    /// The system prompt changed.
     Prompt,
-    /// Other tools.
+    /// The offered tools changed.
     Tools,
-    /// The conversation was taken back to an earlier point.
+    /// The conversation was rewound to an earlier point.
     Rewind,
 }
 
@@ -222,16 +224,16 @@ pub enum PrefixChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// To go on.
+    /// An ordinary call: the model may answer or ask for tool calls.
     Answer,
-    /// To say what there is, because the round limit was reached.
+    /// A final summary without tools, because the round limit was reached.
     SummaryAtLimit,
-    /// To say what there is, because tools were asked for that do not exist.
+    /// A final summary without tools, because the model kept asking for tools that do not exist.
     SummaryWithoutTools,
 }
 
 impl ModelRetry {
-    /// A failed attempt of a call in that round; zero outside of turns.
+    /// Creates the event for a failed attempt; `round` is 0 outside a turn.
     #[must_use]
     pub fn of(round: u32, retry: crate::call::Retry) -> Self {
         let delay_ms = u64::try_from(retry.delay.as_millis()).unwrap_or(u64::MAX);

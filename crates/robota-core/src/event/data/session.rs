@@ -1,4 +1,4 @@
-//! The session, its inputs and its turns.
+//! Data of the events of the session, its inputs and its turns.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,192 +25,192 @@ macro_rules! data {
 pub(super) use data;
 
 data! {
-    /// The session exists.
+    /// The session was created.
     SessionCreated {
-        /// Its id.
+        /// The session's id.
         session: SessionId,
-        /// The journal format it is written in.
+        /// The version of the journal format.
         format: u32,
-        /// Where it works.
+        /// The working directory; absent if the session has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
-        /// Where it was forked from.
+        /// The point it was forked from; absent if it is not a fork.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<Parent>,
-        /// The call of another session that started it.
+        /// The tool call of another session that started this one; absent if a client started it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spawned_by: Option<SpawnedBy>,
     }
 
-    /// The call of a session that started another session.
+    /// The tool call of a session that started another session.
     SpawnedBy {
-        /// The session that started it.
+        /// The session that made the call.
         session: SessionId,
-        /// The turn of that session.
+        /// The turn of that session; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
-        /// The tool call of that turn.
+        /// The tool call in that turn; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
     }
 
-    /// Where a fork began.
+    /// The point at which a fork began.
     Parent {
-        /// The session it continues.
+        /// The session that was forked.
         session: SessionId,
-        /// The last event they share.
+        /// The last event that both sessions have.
         at: Cursor,
     }
 
-    /// A writer opened the journal.
+    /// A process opened the journal for writing.
     Opened {
-        /// The writer's epoch.
+        /// The new epoch.
         epoch: u32,
-        /// The last event of the epochs before; zero when there is none.
+        /// The sequence number of the last event before this epoch; 0 if there is none.
         after_seq: u64,
-        /// The writer's process.
+        /// The id of the process; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pid: Option<u32>,
     }
 
-    /// The writer is done.
+    /// The process that wrote the session closed it.
     Closed {
-        /// Why.
+        /// Why it was closed, as text.
         reason: String,
     }
 
-    /// The session has a name.
+    /// The session got a new name.
     Renamed {
-        /// The name.
+        /// The new name.
         name: String,
     }
 
-    /// The permission mode is another.
+    /// The permission mode changed.
     ModeChanged {
-        /// The mode from here on.
+        /// The new mode.
         mode: Mode,
     }
 
-    /// The system prompt from here on.
+    /// The system prompt of the following model calls.
     PromptSet {
-        /// Hash of the text.
+        /// SHA-256 of the text, in hexadecimal.
         sha256: String,
-        /// The text.
+        /// The text of the prompt.
         text: String,
     }
 
-    /// The tools offered from here on.
+    /// The tools offered in the following model calls.
     ToolsSet {
-        /// Hash of the list.
+        /// SHA-256 of the list as JSON, in hexadecimal.
         sha256: String,
-        /// The list, sorted by name.
+        /// The tools, sorted by name.
         tools: Vec<ToolSpec>,
     }
 
-    /// Something for people in the history.
+    /// The program added an entry to the history.
     EntryAdded {
         /// The entry.
         entry: HistoryEntry,
     }
 
-    /// A message put into the conversation by the program.
+    /// The program added a message to the conversation.
     MessageInjected {
         /// The message.
         message: Message,
     }
 
-    /// Somebody's input is safe.
+    /// The session accepted an input.
     InputAccepted {
-        /// Its id.
+        /// The input's id.
         input: InputId,
-        /// When it is to be delivered.
+        /// When the session delivers the input.
         delivery: Delivery,
-        /// What it says.
+        /// The content of the input.
         content: Vec<Block>,
-        /// Facts about where it came from.
+        /// Values that the client attached, for example where the input came from.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     }
 
-    /// A hook refused the input.
+    /// A hook blocked the input.
     InputBlocked {
-        /// Which input.
+        /// The blocked input; absent if the turn was started without an accepted input.
         input: Option<InputId>,
-        /// Why.
+        /// The reason that the hook gave.
         reason: String,
     }
 
-    /// The input will not be delivered.
+    /// The input was cancelled and will not be delivered.
     InputCancelled {
-        /// Which input.
+        /// The cancelled input.
         input: InputId,
-        /// Why.
+        /// What caused the cancellation.
         cause: Cause,
     }
 
-    /// Work on an input begins.
+    /// A turn started.
     TurnStarted {
-        /// The input; none when a turn is continued.
+        /// The input that the turn works on; `null` when the turn continues the conversation.
         input: Option<InputId>,
-        /// Who answers.
+        /// The name of the provider.
         provider: String,
-        /// Which model.
+        /// The model's id.
         model: String,
-        /// At most this many rounds; zero is no limit.
+        /// The maximum number of rounds; 0 means no limit.
         max_rounds: u32,
     }
 
-    /// The user's message enters the conversation.
+    /// A user message was added to the conversation.
     UserMessage {
         /// The message.
         message: Message,
-        /// The input it came from.
+        /// The input it was made from; absent if there was none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<InputId>,
-        /// Who wrote it.
+        /// Who wrote it; absent for the user.
         #[serde(default, skip_serializing_if = "Author::is_user")]
         author: Author,
     }
 
-    /// The turn was cut short.
+    /// The turn was interrupted.
     Interrupted {
-        /// By what.
+        /// What interrupted it.
         cause: Cause,
-        /// In whose words.
+        /// The reason that the client gave, as text; absent if it gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     }
 
-    /// The turn is over.
+    /// The turn ended.
     TurnFinished {
-        /// How.
+        /// How the turn ended.
         end: TurnEnd,
-        /// How many rounds it took.
+        /// The number of rounds.
         rounds: u32,
-        /// How many tool calls ran.
+        /// The number of tool calls that ran.
         tools_executed: u32,
-        /// What it cost.
+        /// The tokens of all model calls of the turn.
         usage: Usage,
-        /// The failure, when it ended with one.
+        /// The failure that ended the turn; absent if it did not end with one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorData>,
     }
 
-    /// What the model sees ends earlier.
+    /// The model's view was cut back to its first messages.
     Rewound {
-        /// How many of its messages stay; zero forgets the whole conversation.
+        /// The number of messages that stay in the view; 0 clears the conversation.
         keep: u64,
-        /// Why.
+        /// Why the view was cut back.
         cause: RewindCause,
     }
 
-    /// What the last compaction took out of sight is back.
+    /// The last compaction was undone.
     ViewRestored {
-        /// How many messages the model sees now.
+        /// The number of messages in the view after it was restored.
         messages: u64,
     }
 
-    /// A point of the journal has a name.
+    /// A point of the journal got a name.
     LabelSet {
         /// The name.
         label: String,
@@ -218,35 +218,35 @@ data! {
         at: Cursor,
     }
 
-    /// Another session continues from a point of this one.
+    /// Another session was forked from a point of this one.
     Forked {
-        /// The other session.
+        /// The id of the new session.
         child: SessionId,
-        /// The last event they share.
+        /// The last event that both sessions have.
         at: Cursor,
     }
 
-    /// What a dead writer left open is sealed.
+    /// What a crashed process left open was closed.
     Recovered {
-        /// The calls that were sealed.
+        /// The calls that got a result from recovery because their outcome was not known.
         sealed: Vec<CallId>,
     }
 
-    /// Something outside a turn went wrong.
+    /// Something failed outside a turn.
     Failed {
-        /// What.
+        /// What failed.
         error: ErrorData,
     }
 }
 
-/// When an input is to be delivered.
+/// When the session delivers an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// After the turn that is running.
+    /// After the current turn, as the input of a new turn.
     #[default]
     AfterTurn,
-    /// Before the next model call of the turn that is running.
+    /// Before the next model call of the current turn.
     NextRound,
 }
 
@@ -257,7 +257,7 @@ pub enum Author {
     /// The user.
     #[default]
     User,
-    /// A hook that would not let the turn end.
+    /// A Stop hook that made the turn continue.
     StopHook,
 }
 
@@ -268,15 +268,15 @@ impl Author {
     }
 }
 
-/// Why what the model sees ends earlier.
+/// Why the model's view was cut back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindCause {
-    /// The conversation begins anew.
+    /// The conversation was cleared.
     Clear,
-    /// An answer that was cut short is asked for again.
+    /// The request is sent again after an interrupted answer.
     Retry,
-    /// The user went back to an earlier point.
+    /// The user returned to an earlier point.
     Checkpoint,
 }
 
@@ -286,19 +286,19 @@ pub enum RewindCause {
 pub enum TurnEnd {
     /// With an answer.
     Complete,
-    /// With a forced summary: the round limit was reached.
+    /// With a forced summary, because the round limit was reached.
     RoundLimit,
-    /// With a forced summary: the model kept asking for tools that do not exist.
+    /// With a forced summary, because the model kept asking for tools that do not exist.
     UnknownTools,
     /// The conversation does not fit into the context window.
     ContextFull,
-    /// A hook refused the input.
+    /// A hook blocked the input.
     Blocked,
-    /// A hook ended it.
+    /// A hook stopped the turn.
     Stopped,
-    /// It was interrupted.
+    /// The user, a shutdown or a crash interrupted the turn.
     Interrupted,
-    /// The model's service failed.
+    /// The model service failed.
     ProviderFailed,
     /// The journal could not be written.
     StoreFailed,

@@ -1,4 +1,5 @@
-//! A snapshot of the state: numbers of events, never their content.
+//! Data of the state snapshot. It contains sequence numbers of events, not their content, so that
+//! it stays small.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -14,68 +15,71 @@ use crate::state::SafePoints;
 use crate::usage::Usage;
 
 data! {
-    /// Which events the state is made of.
+    /// Which events make up the state.
     StateSnapshot {
-        /// The version of the fold that made it; another fold ignores it.
+        /// The version of the fold that made the snapshot. Another version of the fold ignores it.
         reducer: u32,
-        /// The event that says which session this is.
+        /// The sequence number of `session_created`.
         created: u64,
-        /// The session's name.
+        /// The session's name; absent if it has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The permission mode.
         mode: Mode,
-        /// The event with the system prompt.
+        /// The sequence number of the `prompt_set` in effect; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<u64>,
-        /// The event with the tools.
+        /// The sequence number of the `tools_set` in effect; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<u64>,
-        /// The event that says what requests are without.
+        /// The sequence number of the `content_left_out` in effect; absent if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         left_out: Option<u64>,
-        /// What the model sees.
+        /// The events of the model's view.
         view: ViewRefs,
-        /// What the model saw before the last summary.
+        /// The events of the view that the last summary replaced; absent if it cannot be restored.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<Box<ShortenedRefs>>,
-        /// The events with the inputs that are not delivered yet.
+        before: Option<Box<ReplacedViewRefs>>,
+        /// The sequence numbers of the `input_accepted` events of inputs that are not delivered
+        /// yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         inputs: Vec<u64>,
-        /// The turn that is running; it streams nothing and owes no result.
+        /// The turn in progress; absent between turns. A snapshot is taken only while the turn has
+        /// no uncommitted chunks and no call without a result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<Box<QuietTurn>>,
-        /// Turns that ended with an answer.
+        /// The number of turns that ended with an answer.
         turns_completed: u64,
-        /// What everything cost.
+        /// The tokens of all model calls.
         usage: Usage,
-        /// Where the session can be forked.
+        /// The safe points, at which the session can be forked.
         safe_points: SafePoints,
-        /// The snapshot before this one.
+        /// The sequence number of the previous snapshot; absent for the first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous: Option<u64>,
-        /// Processes that outlive their calls and may still run.
+        /// Processes that outlive their calls and may still run, by call.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         background: IndexMap<CallId, Vec<ProcessIdentity>>,
-        /// Named places.
+        /// Named points of the journal, by label.
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         labels: IndexMap<String, Cursor>,
     }
 
-    /// The events a conversation is made of. It may begin with one that an older snapshot
-    /// lists, so that snapshots of a growing conversation stay small.
+    /// The events that make up a view. The list may continue that of an older snapshot, so that
+    /// snapshots of a growing conversation stay small.
     ViewRefs {
-        /// The snapshot whose conversation this one begins with.
+        /// The sequence number of the snapshot whose list of events this one continues; absent if
+        /// this list is complete.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         base: Option<u64>,
-        /// The events after that.
+        /// The sequence numbers of the events after those of `base`.
         events: Vec<u64>,
-        /// What the provider counted last, and for which message.
+        /// The tokens that the provider counted last, and for which message; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         latest_usage: Option<CountedUsage>,
     }
 
-    /// What a provider counted for a message.
+    /// The tokens that a provider counted for a message.
     CountedUsage {
         /// The message.
         message: MessageId,
@@ -83,29 +87,29 @@ data! {
         usage: Usage,
     }
 
-    /// A conversation that a summary took the place of.
-    ShortenedRefs {
-        /// The conversation.
+    /// A view that a summary replaced.
+    ReplacedViewRefs {
+        /// The events of the replaced view.
         view: ViewRefs,
-        /// How many messages of the shorter one stand for it.
+        /// The number of messages of the current view that replace it: the summary and those kept.
         replaced_by: u64,
     }
 
     /// A turn between two rounds.
     QuietTurn {
-        /// Its id.
+        /// The turn's id; absent in journals that do not have it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<TurnId>,
-        /// The input it works on.
+        /// The input that the turn works on; absent for a continued turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<InputId>,
-        /// The round it is in.
+        /// The current round; 0 before the first.
         round: u32,
-        /// What its answers cost so far.
+        /// The tokens of the turn's model calls so far.
         usage: Usage,
-        /// Calls of it that ran to their end.
+        /// The number of calls that ran to their end.
         tools_executed: u32,
-        /// What interrupted it, if anything has.
+        /// What interrupted the turn; absent if nothing did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         interrupted: Option<Cause>,
     }

@@ -1,4 +1,4 @@
-//! Tool calls: asked for, judged, run, answered.
+//! Data of the events of tool calls: called, judged, run, answered.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,99 +9,101 @@ use crate::approve::Scope;
 use crate::checkpoint::FileChange;
 use crate::hook::HookPoint;
 use crate::ids::{CallId, MessageId};
-use crate::message::given;
+use crate::message::deserialize_some;
 use crate::message::{ToolResult, ToolUse};
 use crate::permission::{Class, Verdict};
-pub use crate::tool::Ran;
+pub use crate::tool::DidRun;
 use crate::tool::ToolOutcome;
 
 data! {
-    /// The model asks for a tool call.
+    /// The model asked for a tool call.
     ToolCalled {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Which call of the answer, from zero.
+        /// The position of the call in the answer, from 0.
         index: u32,
-        /// The call.
+        /// The call with its arguments.
         tool_use: ToolUse,
     }
 
-    /// The calls of one answer begin to be worked off.
+    /// The session starts to process the tool calls of one answer.
     ToolBatchStarted {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// The calls, in order.
+        /// The calls, in the order of the answer.
         calls: Vec<CallId>,
-        /// Whether calls may overlap.
+        /// Whether read-only calls may run at the same time.
         parallel: bool,
-        /// At most this many at once; none is no limit.
+        /// The maximum number of calls that run at the same time; absent means no limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max_concurrency: Option<u32>,
     }
 
-    /// A hook is about to run.
+    /// The hooks of one point are about to run.
     HookStarted {
-        /// Where in the turn.
+        /// The point of the turn.
         point: HookPoint,
-        /// For which call, at a tool's hook.
+        /// The call; absent at points that do not concern a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
     }
 
-    /// A hook answered.
+    /// The hooks of one point finished.
     HookFinished {
-        /// Where in the turn.
+        /// The point of the turn.
         point: HookPoint,
-        /// For which call, at a tool's hook.
+        /// The call; absent at points that do not concern a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// What it decided, in one word.
+        /// The merged decision: `continue`, `block`, `allow`, `ask`, `deny`, `change`, `answer`,
+        /// `replace`, `finish`, or `cancelled` if recovery closed the hook.
         decision: String,
-        /// Why.
+        /// The reason that the hooks gave; absent if they gave none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The arguments it put in place of the model's.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+        /// The arguments that replace the model's; absent unless a hook changed them.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
         input: Option<Value>,
-        /// The outcome it put in place of the tool's.
+        /// The outcome that replaces the tool's; absent unless a hook changed it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<ToolOutcome>,
-        /// Words for the model; a tool's hook has them told with the result.
+        /// Text that the hooks add for the model; absent if none. At a tool's hook it is added to
+        /// the tool result.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context: Option<String>,
-        /// Why the turn is to end, if the hook wants that.
+        /// Why the turn is to end; absent unless a hook stops the turn.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<String>,
     }
 
-    /// Somebody is asked whether a call may run.
+    /// A user is asked to approve a call.
     PermissionAsked {
-        /// The call; also the permission's id.
+        /// The call. Its id is also the id of the approval.
         call: CallId,
-        /// Why it is asked.
+        /// Why the call needs approval.
         reason: String,
-        /// The narrow rules that "always" would save.
+        /// The rules that the answer "always" would save. They allow as little as possible.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
     }
 
-    /// It is decided whether a call may run.
+    /// The decision whether a call may run.
     PermissionDecided {
         /// The call.
         call: CallId,
-        /// What.
+        /// The decision: allow or deny.
         verdict: Verdict,
-        /// By whom.
+        /// Who decided.
         by: DecidedBy,
-        /// What the call does, as judged.
+        /// The class of the call, as the gate judged it; absent if not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
-        /// Why.
+        /// Why it was decided this way.
         reason: String,
-        /// How far somebody's yes reaches, where that is further than this call.
+        /// How far the user's approval reaches; absent if it is for this call only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scope: Option<Scope>,
-        /// The rules that are kept for it.
+        /// The rules that the user's approval added.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rules: Vec<String>,
     }
@@ -110,10 +112,10 @@ data! {
     ToolStarted {
         /// The call.
         call: CallId,
-        /// What it does.
+        /// The class of the call, as the gate judged it.
         class: Class,
-        /// The arguments, when a hook changed them.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+        /// The arguments that the call runs with; absent unless a hook changed them.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_some")]
         input: Option<Value>,
     }
 
@@ -121,7 +123,7 @@ data! {
     FilesChanging {
         /// The call.
         call: CallId,
-        /// The files, as they were.
+        /// The files, with their previous content.
         files: Vec<FileChange>,
     }
 
@@ -129,76 +131,77 @@ data! {
     ProcessStarted {
         /// The call.
         call: CallId,
-        /// Its id.
+        /// The process id.
         pid: u32,
-        /// When it started, in the system's ticks since boot.
+        /// When the process started, in the system's clock ticks since boot.
         start_time: u64,
-        /// Which boot of which machine.
+        /// The id of the machine's boot.
         boot_id: String,
-        /// Whether it outlives the call.
+        /// Whether the process continues to run after the call.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         background: bool,
     }
 
-    /// Output of a running call.
+    /// A piece of the output of a running call.
     ToolOutput {
         /// The call.
         call: CallId,
-        /// The output.
+        /// The piece of output.
         text: String,
     }
 
-    /// What a call came to.
+    /// The outcome of a call.
     ToolFinished {
         /// The call.
         call: CallId,
-        /// What it did, if it was judged.
+        /// The class of the call; absent if the call did not run, and for outcomes that were
+        /// written when an interrupted turn was closed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<Class>,
-        /// What it came to.
+        /// The outcome.
         outcome: ToolOutcome,
-        /// How long it ran.
+        /// How long the call ran, in milliseconds; 0 if it did not run.
         #[serde(default)]
         duration_ms: u64,
     }
 
-    /// What the model is told of a call.
+    /// The result of a call was added to the conversation.
     ToolResultAdded {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// The message it is part of; the results of one answer share it.
+        /// The message that contains the result. The results of one answer share it.
         message: MessageId,
-        /// The result.
+        /// The result as the model sees it.
         result: ToolResult,
     }
 
-    /// All calls of one answer have their results.
+    /// Every call of one answer has its result.
     ToolBatchFinished {
-        /// Which round of the turn.
+        /// The round of the turn, from 1.
         round: u32,
-        /// Results that were added whole.
+        /// The number of results that were added in full.
         added: u32,
-        /// Results left out because the context window is nearly full.
+        /// The number of results that a note replaced because the context window is nearly full.
         skipped: u32,
-        /// Calls that did not do what they were asked.
+        /// The number of calls that failed, were denied or did not run.
         failed: u32,
     }
 }
 
-/// Who decided.
+/// Who decided whether a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DecidedBy {
-    /// The gate: rules and mode.
+    /// The gate, by rules and mode.
     Gate,
     /// A hook.
     Hook,
-    /// Whoever was asked.
+    /// The user, or the program that answers for the user.
     User,
 }
 
 impl ProcessStarted {
-    /// The process.
+    /// Returns the identity of the process, which is unique across reboots and reused process ids.
     #[must_use]
     pub fn identity(&self) -> crate::process::ProcessIdentity {
         let (pid, start_time, boot_id) = (self.pid, self.start_time, self.boot_id.clone());

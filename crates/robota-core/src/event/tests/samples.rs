@@ -130,7 +130,7 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         prompt: Some(3),
         tools: Some(4),
         left_out: Some(5),
-        before: Some(Box::new(ShortenedRefs { view: view.clone(), replaced_by: 1 })),
+        before: Some(Box::new(ReplacedViewRefs { view: view.clone(), replaced_by: 1 })),
         view,
         inputs: vec![8],
         turn: Some(Box::new(QuietTurn {

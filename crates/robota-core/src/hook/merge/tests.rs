@@ -2,12 +2,12 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::hook::{
-    AfterChange, HookEvent, HookOutput, HookPermission, HookSays, PreToolDecision, PromptDecision,
-    StopDecision,
+    AfterChange, HookEvent, HookOutput, HookPermission, HookVerdict, PreToolDecision,
+    PromptDecision, StopDecision,
 };
 
-fn output(says: HookSays, reason: &str) -> HookOutput {
-    let permission = Some(HookPermission { says, reason: Some(reason.to_owned()) });
+fn output(verdict: HookVerdict, reason: &str) -> HookOutput {
+    let permission = Some(HookPermission { verdict, reason: Some(reason.to_owned()) });
     HookOutput { permission, ..HookOutput::default() }
 }
 
@@ -23,8 +23,8 @@ fn merged(outputs: Vec<HookOutput>) -> PreToolDecision {
 fn core_22_the_strictest_answer_wins_with_the_first_reason() {
     let text = str::to_owned;
     let block = HookOutput { block: Some(text("no")), ..HookOutput::default() };
-    let (allow, ask) = (output(HookSays::Allow, "a"), output(HookSays::Ask, "q1"));
-    let (again, defer) = (output(HookSays::Ask, "q2"), output(HookSays::Defer, "later"));
+    let (allow, ask) = (output(HookVerdict::Allow, "a"), output(HookVerdict::Ask, "q1"));
+    let (again, defer) = (output(HookVerdict::Ask, "q2"), output(HookVerdict::Defer, "later"));
     let nothing = HookOutput::default();
     assert_eq!(merged(vec![]), PreToolDecision::Continue);
     assert_eq!(
@@ -43,7 +43,7 @@ fn core_22_the_strictest_answer_wins_with_the_first_reason() {
 fn core_22_changed_arguments_keep_what_other_hooks_said() {
     let (ls, rm) = (json!({"command": "ls"}), json!({"command": "rm"}));
     assert_eq!(
-        merged(vec![input(&ls), output(HookSays::Ask, "sure?"), input(&ls)]),
+        merged(vec![input(&ls), output(HookVerdict::Ask, "sure?"), input(&ls)]),
         PreToolDecision::Change {
             input: ls.clone(),
             then: AfterChange::Ask { reason: "sure?".to_owned() }
@@ -82,18 +82,19 @@ fn strictness(decision: &PreToolDecision) -> u8 {
 }
 
 fn any_output() -> impl Strategy<Value = HookOutput> {
-    let says = prop_oneof![Just(HookSays::Allow), Just(HookSays::Ask), Just(HookSays::Defer)];
+    let verdict =
+        prop_oneof![Just(HookVerdict::Allow), Just(HookVerdict::Ask), Just(HookVerdict::Defer)];
     let changed = prop::option::weighted(0.3, 0..2_u8);
     (
         prop::option::weighted(0.1, "[a-z]{1,3}"),
         prop::option::weighted(0.1, "[a-z]{1,3}"),
-        prop::option::of((says, prop::option::of("[a-z]{1,3}"))),
+        prop::option::of((verdict, prop::option::of("[a-z]{1,3}"))),
         changed,
     )
         .prop_map(|(stop, block, permission, changed)| HookOutput {
             stop,
             block,
-            permission: permission.map(|(says, reason)| HookPermission { says, reason }),
+            permission: permission.map(|(verdict, reason)| HookPermission { verdict, reason }),
             updated_input: changed.map(|to| Map::from_iter([("to".to_owned(), to.into())])),
             ..HookOutput::default()
         })

@@ -28,7 +28,7 @@ fn core_22_exit_0_goes_on_and_text_is_context_where_it_may_be() {
     for event in HookEvent::ALL {
         assert_eq!(read(event, &HookExit::code(0, "", "noise")), HookOutput::default());
         let output = read(event, &HookExit::code(0, " hello \n", ""));
-        let expected = event.takes_text().then(|| "hello".to_owned());
+        let expected = event.text_is_context().then(|| "hello".to_owned());
         assert_eq!(output.context, expected, "{event}");
         assert_eq!((output.block, output.notices.len()), (None, 0), "{event}");
     }
@@ -54,7 +54,7 @@ fn core_22_exit_2_blocks_where_blocking_means_something() {
     let output = read(HookEvent::PreToolUse, &HookExit::code(2, blocks, "stderr's"));
     assert_eq!(output.block.as_deref(), Some("the JSON's"));
     let silent = read(HookEvent::PreToolUse, &HookExit::code(2, "", ""));
-    assert!(silent.block.unwrap().contains("command hook `./check` says so"));
+    assert!(silent.block.unwrap().contains("command hook `./check` gave no reason"));
 }
 
 #[test]
@@ -120,19 +120,19 @@ fn core_22_other_codes_warn_and_cannot_allow() {
     }
     let unreadable = read(HookEvent::PreToolUse, &HookExit::code(1, "{not json}", ""));
     assert!(unreadable.block.unwrap().contains("cannot be read"));
-    let says = |word: &str| {
+    let output_for = |word: &str| {
         let json = json!({"hookSpecificOutput": {"permissionDecision": word}}).to_string();
         read(HookEvent::PreToolUse, &HookExit::code(1, json, ""))
     };
-    assert!(says("deny").block.is_some());
-    assert_eq!(says("ask").permission.unwrap().says, HookSays::Ask);
-    assert_eq!(says("allow").permission, None);
+    assert!(output_for("deny").block.is_some());
+    assert_eq!(output_for("ask").permission.unwrap().verdict, HookVerdict::Ask);
+    assert_eq!(output_for("allow").permission, None);
 }
 
 #[test]
 fn core_22_permission_is_decided_at_pre_tool_use_only() {
-    for (word, says) in
-        [("allow", HookSays::Allow), ("ask", HookSays::Ask), ("defer", HookSays::Defer)]
+    for (word, verdict) in
+        [("allow", HookVerdict::Allow), ("ask", HookVerdict::Ask), ("defer", HookVerdict::Defer)]
     {
         let value = json!({"hookSpecificOutput": {
             "permissionDecision": word, "permissionDecisionReason": "r", "unknown": [1],
@@ -141,14 +141,14 @@ fn core_22_permission_is_decided_at_pre_tool_use_only() {
         for event in HookEvent::ALL {
             let output = said(event, &value);
             let here = event == HookEvent::PreToolUse;
-            let expected = HookPermission { says, reason: Some("r".to_owned()) };
+            let expected = HookPermission { verdict, reason: Some("r".to_owned()) };
             assert_eq!(output.permission, here.then_some(expected), "{event}");
             assert_eq!(output.updated_input.is_some(), here, "{event}");
             assert_eq!(output.block, None);
         }
     }
     let legacy = said(HookEvent::PreToolUse, &json!({"decision": "approve", "reason": "ok"}));
-    assert_eq!(legacy.permission.unwrap().says, HookSays::Allow);
+    assert_eq!(legacy.permission.unwrap().verdict, HookVerdict::Allow);
     let deny = json!({"hookSpecificOutput": {
         "permissionDecision": "deny", "permissionDecisionReason": "never"}});
     assert_eq!(said(HookEvent::PreToolUse, &deny).block.as_deref(), Some("never"));

@@ -1,5 +1,5 @@
-//! The JSON a hook may print. Fields nobody knows are ignored; a known field that holds
-//! something else than it may makes the whole unreadable, since it may have meant "no".
+//! The JSON that a hook may print. Unknown fields are ignored. A known field with an invalid value
+//! makes the whole output invalid, since it may have been meant as a refusal.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -106,7 +106,7 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
         (json!({"type": "agent", "prompt": "ok?"}), "hooks of kind `agent` yet"),
         (json!({"type": "mcp_tool"}), "kind `mcp_tool` cannot be run"),
         (json!({"type": "command"}), "missing field `command`"),
-        (json!("echo"), "a hook is an object"),
+        (json!("echo"), "a hook must be an object"),
         (played("panic"), "it panicked"),
         (played("hang"), "its time was up"),
     ] {

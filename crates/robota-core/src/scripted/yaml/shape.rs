@@ -1,8 +1,8 @@
-//! The keys of a script. Every mapping refuses keys it does not know. Nothing here is untagged
-//! or flattened: that would lose the places that errors name.
+//! The keys of a script. Every mapping refuses unknown keys. Nothing here is untagged or flattened,
+//! because serde would then lose the positions that errors name.
 //!
-//! What has a short form is read by [`short`]: its derived reader (`remote = "Self"` makes it a
-//! plain function) serves the mapping, and the trait adds the rest.
+//! Types with a short form are read by [`short_form`]: the derived reader (`remote = "Self"` makes
+//! it a plain function) reads the mapping, and the trait adds the other forms.
 
 use std::num::NonZeroUsize;
 
@@ -12,7 +12,7 @@ use serde::de::{MapAccess, SeqAccess};
 use serde_json::Value;
 use serde_saphyr::Spanned;
 
-use super::short::{Short, short};
+use super::short_form::{ShortForm, short_form};
 use crate::error::ErrorKind;
 use crate::provider::StopReason;
 
@@ -53,7 +53,7 @@ pub(super) struct ExpectIn {
     pub(super) messages: Option<usize>,
 }
 
-/// One step: a word, or a mapping with one main key and what belongs to it.
+/// One step: a name, or a mapping with one main key and the keys that belong to it.
 #[derive(Deserialize, Default)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(super) struct StepIn {
@@ -73,7 +73,7 @@ pub(super) struct StepIn {
     pub(super) activity: bool,
 }
 
-/// Text: whole, or a list of the pieces it comes in.
+/// Text: complete, or a list of the pieces that are streamed.
 pub(super) struct TextIn(pub(super) Vec<String>);
 
 /// A tool call in the short form of an answer: the tool's name, or a mapping.
@@ -91,7 +91,7 @@ pub(super) struct ToolIn {
     pub(super) chunk: Option<NonZeroUsize>,
 }
 
-/// What a call costs.
+/// The tokens of a call.
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct UsageIn {
@@ -115,7 +115,7 @@ pub(super) struct ErrorIn {
     pub(super) retryable: Option<bool>,
 }
 
-/// A silence: `forever`, or how it ends.
+/// A silence: `forever`, or when it ends.
 #[derive(Deserialize)]
 #[serde(remote = "Self", rename_all = "snake_case")]
 pub(super) enum StallIn {
@@ -124,9 +124,9 @@ pub(super) enum StallIn {
     Ms(u64),
 }
 
-short!(ScriptIn, AnswerIn, StepIn, TextIn, ToolIn, ErrorIn, StallIn);
+short_form!(ScriptIn, AnswerIn, StepIn, TextIn, ToolIn, ErrorIn, StallIn);
 
-impl Short for ScriptIn {
+impl ShortForm for ScriptIn {
     const EXPECTED: &'static str = "a list of answers, or a mapping with `answers`";
 
     fn from_seq<'de, A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
@@ -139,7 +139,7 @@ impl Short for ScriptIn {
     }
 }
 
-impl Short for AnswerIn {
+impl ShortForm for AnswerIn {
     const EXPECTED: &'static str = "an answer: its text, or a mapping with `text`, `tools` or \
                                     `steps`";
 
@@ -152,7 +152,7 @@ impl Short for AnswerIn {
     }
 }
 
-impl Short for StepIn {
+impl ShortForm for StepIn {
     const EXPECTED: &'static str = "a step: `drop`, `activity`, or a mapping with one of text, \
                                     thinking, tool, usage, error, stall, stop, drop, activity";
 
@@ -169,7 +169,7 @@ impl Short for StepIn {
     }
 }
 
-impl Short for TextIn {
+impl ShortForm for TextIn {
     const EXPECTED: &'static str = "text (in quotes, if it looks like a number), or a list of \
                                     the pieces it comes in";
 
@@ -182,7 +182,7 @@ impl Short for TextIn {
     }
 }
 
-impl Short for ToolIn {
+impl ShortForm for ToolIn {
     const EXPECTED: &'static str = "a tool call: the tool's name, or a mapping with `tool` and \
                                     `input`, `raw`, `id`, `chunk`";
 
@@ -195,7 +195,7 @@ impl Short for ToolIn {
     }
 }
 
-impl Short for ErrorIn {
+impl ShortForm for ErrorIn {
     const EXPECTED: &'static str = "an error: its message, or a mapping with `message` and \
                                     `kind`, `retry_after_ms`, `retryable`";
 
@@ -208,7 +208,7 @@ impl Short for ErrorIn {
     }
 }
 
-impl Short for StallIn {
+impl ShortForm for StallIn {
     const EXPECTED: &'static str = "a stall: `forever`, `{ms: 500}` or `{gate: name}`";
 
     fn from_text(text: &str) -> Option<Self> {

@@ -22,8 +22,8 @@ use crate::provider::{Delta, ProviderError, RetryPolicy, StopReason};
 use crate::state::State;
 use crate::tool::ToolOutcome;
 use crate::turn::{
-    Effect, Env, HookPoints, Input, Judged, ModelCall, Target, ToolConcurrency, Turn, TurnFacts,
-    TurnInput, TurnReport, TurnRules,
+    Effect, Env, HookPoints, Input, JudgeResult, ModelCall, Target, ToolConcurrency, Turn,
+    TurnFacts, TurnInput, TurnReport, TurnRules,
 };
 use crate::usage::Usage;
 
@@ -511,10 +511,10 @@ impl Run {
 
     /// Answers every question to the gate with that verdict.
     pub(super) fn judge(&mut self, verdict: Verdict) {
-        self.judge_with(|tool_use| Judged::Judgement(judgement(verdict, &tool_use.name)));
+        self.judge_with(|tool_use| JudgeResult::Judgement(judgement(verdict, &tool_use.name)));
     }
 
-    pub(super) fn judge_with(&mut self, says: impl Fn(&ToolUse) -> Judged) {
+    pub(super) fn judge_with(&mut self, says: impl Fn(&ToolUse) -> JudgeResult) {
         while let Some(at) = self.find(|job| matches!(job, Job::Judge(_))) {
             let Job::Judge(tool_use) = self.jobs[at].clone() else { return };
             let judged = says(&tool_use);

@@ -12,8 +12,8 @@ use crate::hook::{
     PromptDecision, StopDecision,
 };
 use crate::permission::Verdict;
-use crate::tool::{Ran, ToolOutcome};
-use crate::turn::{HookPoints, Judged};
+use crate::tool::{DidRun, ToolOutcome};
+use crate::turn::{HookPoints, JudgeResult};
 
 fn with(point: HookPoint) -> TurnConfig {
     TurnConfig { hooks: HookPoints::new([point]), ..config() }
@@ -24,15 +24,15 @@ fn before_hook(verdict: Verdict, source: Source) -> Run {
     let mut run = Run::new(with(HookPoint::PreToolUse));
     run.calls(&["bash"]);
     run.judge_with(|tool_use| {
-        Judged::Judgement(Judgement { source, ..judgement(verdict, &tool_use.name) })
+        JudgeResult::Judgement(Judgement { source, ..judgement(verdict, &tool_use.name) })
     });
     assert!(!run.jobs.iter().any(|job| matches!(job, Job::Hook(_))), "not before the answer ends");
     run.end();
     run
 }
 
-fn ask_from(source: Source) -> Judged {
-    Judged::Judgement(Judgement { source, ..judgement(Verdict::Ask, "bash") })
+fn ask_from(source: Source) -> JudgeResult {
+    JudgeResult::Judgement(Judgement { source, ..judgement(Verdict::Ask, "bash") })
 }
 
 fn pre(run: &mut Run, decision: PreToolDecision) {
@@ -163,7 +163,7 @@ fn core_22_a_hook_that_changes_arguments_may_ask_or_allow_too() {
 fn core_22_changed_arguments_may_be_denied_or_wrong() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
     pre(&mut run, PreToolDecision::Change { input: json!(3), then: AfterChange::Judge });
-    run.judge_with(|_| Judged::Invalid("`3` is no object".to_owned()));
+    run.judge_with(|_| JudgeResult::Invalid("`3` is no object".to_owned()));
     assert!(run.results()[0].1.contains("`3` is no object"));
 
     let mut run = before_hook(Verdict::Allow, Source::Mode);
@@ -182,7 +182,7 @@ fn core_22_a_pre_hook_may_answer_in_the_tools_place() {
         Event::ToolFinished(data) => Some(data.outcome.clone()),
         _ => None,
     });
-    assert_eq!(outcome.map(|outcome| outcome.ran), Some(Ran::No));
+    assert_eq!(outcome.map(|outcome| outcome.ran), Some(DidRun::No));
     run.answer("ok");
     assert_eq!(run.report().tools_executed, 0);
 }
@@ -298,7 +298,7 @@ fn core_21_a_question_may_be_answered_either_way_and_says_who_decided() {
 fn core_21_wrong_arguments_are_told_and_nothing_runs() {
     let mut run = Run::new(config());
     run.calls(&["bash"]);
-    run.judge_with(|_| Judged::Invalid("`command` is missing".to_owned()));
+    run.judge_with(|_| JudgeResult::Invalid("`command` is missing".to_owned()));
     run.end();
     assert!(run.results()[0].1.contains("`command` is missing"));
     assert_eq!(run.ran(), Vec::<String>::new());

@@ -9,7 +9,7 @@ use crate::message::{Message, Role};
 use crate::permission::{Class, Verdict};
 use crate::provider::Delta;
 use crate::state::State;
-use crate::turn::{Effect, Input, Judged};
+use crate::turn::{Effect, Input, JudgeResult};
 use crate::usage::Usage;
 
 /// Looks at everything that passes.
@@ -62,7 +62,7 @@ impl Watch {
             Input::Delta(Delta::Block(crate::message::Block::Text(text))) if model_open => {
                 self.fed.push_str(&text.text);
             }
-            Input::Judged { call, judged: Judged::Judgement(judgement) } => {
+            Input::Judged { call, judged: JudgeResult::Judgement(judgement) } => {
                 self.classes.insert(call.clone(), judgement.class);
             }
             _ => {}

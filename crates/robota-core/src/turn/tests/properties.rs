@@ -25,7 +25,7 @@ use crate::permission::Verdict;
 use crate::provider::RetryPolicy;
 use crate::provider::{Delta, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
-use crate::turn::{HookPoints, Input, Judged, ToolConcurrency, TurnInput};
+use crate::turn::{HookPoints, Input, JudgeResult, ToolConcurrency, TurnInput};
 use crate::usage::Usage;
 
 /// Deals choices from a list; the first option when it is used up.
@@ -198,12 +198,16 @@ impl Choices {
         Input::Delta(delta)
     }
 
-    fn judged(&mut self, name: &str) -> Judged {
+    fn judged(&mut self, name: &str) -> JudgeResult {
         let verdict =
             self.of(&[Verdict::Allow, Verdict::Allow, Verdict::Ask, Verdict::Deny, Verdict::Allow]);
         let mut says = judgement(verdict, name);
         says.source = self.of(&[Source::Mode, Source::Rule]);
-        if self.one_in(8) { Judged::Invalid("wrong".to_owned()) } else { Judged::Judgement(says) }
+        if self.one_in(8) {
+            JudgeResult::Invalid("wrong".to_owned())
+        } else {
+            JudgeResult::Judgement(says)
+        }
     }
 
     fn hook_answer(&mut self, point: HookPoint) -> HookAnswer {
@@ -264,7 +268,7 @@ impl Choices {
         let call = CallId::from("nobody");
         match self.pick(7) {
             0 => Input::WaitOver,
-            1 => Input::Judged { call, judged: Judged::Invalid("late".to_owned()) },
+            1 => Input::Judged { call, judged: JudgeResult::Invalid("late".to_owned()) },
             2 => Input::Answered { call, answer: Answer::Allow { note: None } },
             3 => Input::Hooked {
                 call: Some(call),

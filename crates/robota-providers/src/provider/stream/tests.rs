@@ -10,7 +10,7 @@ fn call() -> CallInfo {
     CallInfo {
         service: ServiceInfo { vendor: "Acme".into(), ..ServiceInfo::default() },
         scrub: Scrubber::new(["sk-secret"]),
-        tap: PayloadTap::none(),
+        tap: PayloadSink::none(),
         wire: Wire::ChatCompletions,
         request_id: Some("req_9".into()),
         idle: None,
@@ -171,7 +171,7 @@ async fn core_06_reported_events_contain_no_secrets() {
     let payloads = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&payloads);
     let tap =
-        PayloadTap::new(move |payload, sequence| sink.lock().unwrap().push((sequence, payload)));
+        PayloadSink::new(move |payload, sequence| sink.lock().unwrap().push((sequence, payload)));
     let leak = "data: {\"choices\":[],\"note\":\"sk-secret\"}\n\n";
     collect(reader(chunks(&[leak, STOP, "data: [DONE]\n\n"]), CallInfo { tap, ..call() })).await;
     let payloads = payloads.lock().unwrap();

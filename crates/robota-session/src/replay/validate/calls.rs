@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use robota_core::event::{Envelope, Event, Ran};
+use robota_core::event::{DidRun, Envelope, Event};
 use robota_core::ids::CallId;
 use robota_core::permission::Verdict;
 
@@ -79,7 +79,7 @@ impl Calls {
                 if again {
                     report.error("FINISHED_TWICE", at, format!("{name} finished twice"));
                 }
-                if unstarted && data.outcome.ran == Ran::Yes {
+                if unstarted && data.outcome.ran == DidRun::Yes {
                     let text = format!("{name} ran, but its start was not recorded");
                     report.error("FINISHED_WITHOUT_START", at, text);
                 }

@@ -312,7 +312,7 @@ pub async fn request_id(suite: Suite) {
 pub async fn the_key_is_never_exposed(suite: Suite) {
     use std::sync::{Arc, Mutex};
 
-    use robota_core::provider::PayloadTap;
+    use robota_core::provider::PayloadSink;
 
     use super::super::fixture::KEY;
 
@@ -333,7 +333,7 @@ pub async fn the_key_is_never_exposed(suite: Suite) {
     let fixture = suite.fixture("fine").await;
     let payloads: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = payloads.clone();
-    let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
+    let tap = PayloadSink::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
     let request = fixture.request(vec![fixture.user("hello")]);
     let stream =
         fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use robota_core::call::CallContext;
 use robota_core::ids::CallId;
 use robota_core::message::{Block, Message, MessageState, ToolInput, ToolResult, ToolUse};
-use robota_core::provider::{PayloadKind, PayloadTap};
+use robota_core::provider::{PayloadKind, PayloadSink};
 use serde_json::{Value, json};
 
 use super::super::Suite;
@@ -131,7 +131,7 @@ pub async fn payloads_are_reported(suite: Suite) {
     let fixture = suite.fixture(Reply::new().pieces(["a", "b"])).await;
     let payloads: Arc<Mutex<Vec<(PayloadKind, u64, Value)>>> = Arc::default();
     let sink = payloads.clone();
-    let tap = PayloadTap::new(move |payload, number| {
+    let tap = PayloadSink::new(move |payload, number| {
         crate::lock(&sink).push((payload.kind, number, payload.payload));
     });
     let request = fixture.request(vec![fixture.user("hello")]);

@@ -1,8 +1,8 @@
-//! The side queue: what running calls report beside their results. That is output, processes, files
-//! about to change, raw payloads and retries. One queue per turn keeps them in order.
+//! Events that the tasks of a turn report while they run: output, processes and file changes of
+//! tool calls, raw payloads and retries of model calls. One queue per turn preserves their order.
 //!
-//! Output that comes faster than the journal can be written is cut, and the journal says by how
-//! much. Nothing else is dropped while the turn runs.
+//! When output arrives faster than the journal can be written, the queue drops output and the
+//! journal records how many bytes are missing. It drops nothing else while the turn runs.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,17 +15,17 @@ use crate::event::{Event, ToolOutput};
 use crate::ids::CallId;
 use crate::journal::JournalError;
 
-/// At most this many bytes of output wait to be appended.
+/// The maximum number of bytes of output that wait to be appended.
 const MAX_WAITING: usize = 1024 * 1024;
-/// Output that waits is joined to events of at most this size.
+/// Waiting output is joined into events of at most this many bytes.
 const CHUNK: usize = 8 * 1024;
 
 /// Receives the result of the append that contains its event.
 pub(super) type Ack = oneshot::Sender<Result<(), JournalError>>;
 
-/// Clones are the same queue.
+/// The queue. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct SideQueue(Arc<Shared>);
+pub(super) struct TaskEventQueue(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -36,15 +36,15 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     items: VecDeque<(Event, Option<Ack>)>,
-    /// Bytes of output among them.
+    /// The number of bytes of output among the items.
     output: usize,
-    /// Bytes of output that were dropped, by call.
+    /// The number of bytes of output that were dropped, by call.
     dropped: IndexMap<CallId, u64>,
     /// The turn is over.
     closed: bool,
 }
 
-impl SideQueue {
+impl TaskEventQueue {
     /// Adds an event.
     pub(super) fn push(&self, event: Event) {
         let mut queue = self.lock();
@@ -75,7 +75,7 @@ impl SideQueue {
         }
     }
 
-    /// Adds output of a call, unless too much waits already.
+    /// Adds output of a call, or drops it if too much is waiting.
     pub(super) fn push_output(&self, call: &CallId, text: String) {
         if text.is_empty() {
             return;
@@ -88,7 +88,7 @@ impl SideQueue {
             *queue.dropped.entry(call.clone()).or_default() += text.len() as u64;
             return;
         }
-        // Where output was dropped, the next piece says so.
+        // The next piece after a gap starts with a note of how much was dropped.
         queue.mark_dropped(call);
         queue.output += text.len();
         match queue.items.back_mut() {
@@ -102,7 +102,7 @@ impl SideQueue {
         self.0.ready.notify_one();
     }
 
-    /// Takes everything that waits.
+    /// Takes all waiting events.
     pub(super) fn take(&self) -> Vec<(Event, Option<Ack>)> {
         let mut queue = self.lock();
         let calls: Vec<CallId> = queue.dropped.keys().cloned().collect();
@@ -113,19 +113,19 @@ impl SideQueue {
         queue.items.drain(..).collect()
     }
 
-    /// Returns when something waits. Cancel safe.
+    /// Returns when an event is waiting. Cancel safe.
     pub(super) async fn ready(&self) {
         while self.lock().items.is_empty() {
             self.0.ready.notified().await;
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no event is waiting.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().items.is_empty()
     }
 
-    /// The turn is over: what waits is dropped, and nothing more is taken.
+    /// Ends the queue: waiting events are dropped and new ones are ignored.
     pub(super) fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;

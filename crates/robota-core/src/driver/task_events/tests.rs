@@ -16,7 +16,7 @@ fn process(call: &str, pid: u32) -> Event {
 
 #[test]
 fn output_keeps_its_order_and_is_joined() {
-    let queue = SideQueue::default();
+    let queue = TaskEventQueue::default();
     let (a, b) = (CallId::from("a"), CallId::from("b"));
     for n in 0..10 {
         queue.push_output(&a, format!("{n},"));
@@ -32,7 +32,7 @@ fn output_keeps_its_order_and_is_joined() {
 
 #[test]
 fn a_flood_is_cut_and_says_by_how_much_and_processes_are_never_dropped() {
-    let queue = SideQueue::default();
+    let queue = TaskEventQueue::default();
     let call = CallId::from("a");
     let piece = "x".repeat(1000);
     for n in 0..2_000 {
@@ -56,7 +56,7 @@ fn a_flood_is_cut_and_says_by_how_much_and_processes_are_never_dropped() {
 
 #[tokio::test]
 async fn a_closed_queue_answers_at_once() {
-    let queue = SideQueue::default();
+    let queue = TaskEventQueue::default();
     let waiting = tokio::spawn({
         let queue = queue.clone();
         async move { queue.append(process("a", 1)).await }
