@@ -80,7 +80,7 @@ fn sess_08_a_lost_commit_answer_never_blocks_a_session() {
             for _ in 0..3 {
                 failed += usize::from(session.run("Go").await.is_err());
             }
-            assert!(failed <= 1, "append {nth}: one failure, not a wedge");
+            assert!(failed <= 1, "append {nth}: one failure, and the session is not blocked");
             let messages = session.context().messages().await.unwrap();
             // The lost answer may be the one of the very last append.
             let closed = session.shutdown("end").await;
@@ -162,7 +162,7 @@ fn sess_08_events_that_a_database_lost_are_written_again() {
         while store.unsynced.lock().unwrap().len() < 3 {
             tokio::task::yield_now().await;
         }
-        assert!(store.crash() > 0, "something was forgotten");
+        assert!(store.crash() > 0, "some events were lost");
         model.release("restart");
         assert_eq!(run.await.unwrap().unwrap(), "Half whole.");
         assert_eq!(session.run("And then?").await.unwrap(), "After.");

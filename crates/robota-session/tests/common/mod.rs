@@ -70,8 +70,8 @@ pub(crate) fn count(events: &[Envelope], kind: &str) -> usize {
 /// Checks what must hold for every journal and its messages.
 pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
     for pair in events.windows(2) {
-        assert_eq!(pair[1].seq, pair[0].seq + 1, "numbers grow by one");
-        assert!(pair[1].epoch >= pair[0].epoch, "epochs only grow");
+        assert_eq!(pair[1].seq, pair[0].seq + 1, "sequence numbers increase by one");
+        assert!(pair[1].epoch >= pair[0].epoch, "epochs never decrease");
     }
     let mut owed: Vec<&CallId> = Vec::new();
     for message in messages {

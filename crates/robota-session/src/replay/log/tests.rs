@@ -76,7 +76,7 @@ async fn sess_13_large_fields_are_in_payload_files() {
     assert!(resolve(lines(), &Payloads::new()).is_err());
     let damaged = Payloads::from([(path, b"\"other\"".to_vec())]);
     let error = resolve(lines(), &damaged).unwrap_err();
-    assert!(error.to_string().contains("does not fit"), "{error}");
+    assert!(error.to_string().contains("does not match"), "{error}");
     let whole = resolve(lines(), &payloads).unwrap();
     assert!(whole.iter().any(|line| line["delta"] == long.as_str()));
 }
