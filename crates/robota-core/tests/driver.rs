@@ -30,7 +30,7 @@ async fn core_12_abort_while_streaming_keeps_the_partial_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn core_12_abort_while_tools_run_pairs_every_call() {
+async fn core_12_abort_while_tools_run_gives_every_call_a_result() {
     let slow = blocking_tool("slow", Class::Execute);
     let run = Run::script("- tools: [quick, slow, slow]")
         .tool(fn_tool("quick", Class::Inspect, |_| async { ToolOutcome::ok("fast") }))
@@ -165,7 +165,7 @@ async fn reads_start_early_and_effects_do_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_dies_after_a_tool_ran_keeps_what_ran() {
+async fn a_stream_that_fails_after_a_tool_ran_keeps_the_call() {
     let tool = fn_tool("look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
     let run = Run::script(
         "- steps: [{text: Let me look.}, {tool: look}, {stall: {gate: more}}, drop]\n- Done.",
@@ -189,7 +189,7 @@ async fn a_stream_that_dies_after_a_tool_ran_keeps_what_ran() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_dies_before_a_tool_ran_is_sent_again() {
+async fn a_stream_that_fails_before_a_tool_ran_is_retried() {
     let ran = Run::script("- steps: [{text: Half}, drop]\n- Whole.").prompt("Hi").await;
     assert_eq!(ran.text, "Whole.");
     assert_eq!(ran.state.view.messages.len(), 2, "the abandoned half is out of the view");
@@ -240,7 +240,7 @@ async fn core_06_payloads_are_journaled_in_order_when_asked_for() {
 
 /// No call with effects starts, and no outcome of one is shown, before its event is synced.
 #[tokio::test]
-async fn effects_are_synced_before_they_start_and_before_they_are_told() {
+async fn effects_are_synced_before_they_start_and_before_their_result_is_added() {
     let ran = Run::script("- tools: [act]\n- Done.")
         .tool(fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") }))
         .gate(AllowAll)
@@ -262,7 +262,7 @@ async fn effects_are_synced_before_they_start_and_before_they_are_told() {
 /// Whatever the append that fails: nothing starts after it, and the next turn first delivers
 /// what is owed, so that the journal tells everything that happened.
 #[tokio::test(start_paused = true)]
-async fn a_failed_append_starts_nothing_and_is_made_good_later() {
+async fn a_failed_append_starts_nothing_and_is_written_later() {
     for nth in 1..24 {
         let journal = FailingJournal::new().fail_from(nth);
         let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
@@ -292,7 +292,7 @@ async fn a_failed_append_starts_nothing_and_is_made_good_later() {
 }
 
 #[tokio::test]
-async fn a_call_that_asks_is_denied_when_nobody_is_there() {
+async fn a_call_that_needs_approval_is_denied_without_an_approver() {
     let act = fn_tool("act", Class::Modify, |_| async { ToolOutcome::ok("ok") });
     let ran = Run::script("- tools: [act]\n- {expect: {last: Permission denied}, text: Alas.}")
         .tool(act.clone())
@@ -334,7 +334,7 @@ async fn sess_13_secrets_never_reach_an_event_or_the_model() {
 
 /// KODE's timeouts only signalled; ours end the call, and one that will not stop is left behind.
 #[tokio::test(start_paused = true)]
-async fn kode_07_a_call_whose_time_is_up_is_ended() {
+async fn kode_07_a_call_that_exceeds_its_timeout_is_ended() {
     for (tool, ran, says) in [
         (blocking_tool("slow", Class::Execute), robota_core::tool::DidRun::Yes, "was stopped"),
         (
@@ -363,7 +363,7 @@ async fn kode_07_a_call_whose_time_is_up_is_ended() {
 
 /// Fast words are told together, slow ones at once, and none is lost to an abort.
 #[tokio::test(start_paused = true)]
-async fn core_13_fast_words_are_told_together_and_an_abort_loses_none() {
+async fn core_13_fast_text_is_joined_and_an_abort_loses_none() {
     let chunks = |ran: &robota_testkit::RunResult| {
         ran.events.iter().filter(|line| matches!(line.event, Event::TextChunk(_))).count()
     };

@@ -104,7 +104,7 @@ async fn no_round_copies_the_conversation() {
 }
 
 #[tokio::test]
-async fn a_conversation_somebody_holds_is_copied_once() {
+async fn a_shared_conversation_is_copied_once() {
     let provider = Asking::default();
     let mut agent = Agent::builder(provider.clone(), "model").build().unwrap();
     agent.run("One.").await;

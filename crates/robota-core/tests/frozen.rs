@@ -168,7 +168,7 @@ fn core_20_frozen_files_are_never_changed() {
 }
 
 #[test]
-fn core_20_frozen_journals_come_to_the_state_they_came_to() {
+fn core_20_frozen_journals_fold_to_their_recorded_state() {
     for (name, bytes, events) in journals() {
         let expected: Value = serde_json::from_slice(&read(&format!("{name}.json"))).unwrap();
         let found = summary(&events, &rewritten(name, &bytes, &events));

@@ -96,7 +96,7 @@ fn core_25_prefixes_dates_and_tags_are_tolerated() {
 }
 
 #[test]
-fn core_25_a_relative_lends_limits_but_no_price() {
+fn core_25_a_variant_has_limits_but_no_price() {
     let catalogue = Catalogue::builtin();
     assert_eq!(catalogue.context_window("gpt-5.4-pro"), 1_050_000);
     assert_eq!(catalogue.cost("gpt-5.4-pro", Usage::new(1_000, 1_000)), None);
@@ -194,7 +194,7 @@ fn core_25_no_price_no_cost() {
 
 proptest! {
     #[test]
-    fn core_25_any_id_is_looked_up_without_harm(id in "\\PC{0,40}") {
+    fn core_25_no_id_makes_the_lookup_panic(id in "\\PC{0,40}") {
         let catalogue = Catalogue::builtin();
         prop_assert!(catalogue.context_window(&id) > 0);
     }

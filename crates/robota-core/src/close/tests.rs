@@ -156,7 +156,7 @@ fn kode_05_a_before_the_model_request_nothing_enters_the_conversation() {
 }
 
 #[test]
-fn kode_05_g_while_streaming_the_half_answer_is_committed_as_interrupted() {
+fn kode_05_g_while_streaming_the_partial_answer_is_committed_as_interrupted() {
     let mut journal = Journal::new();
     journal.add(TextChunk { round: 1, text: "Half an".to_owned() });
     let state = journal.recover(&crash());
@@ -166,7 +166,7 @@ fn kode_05_g_while_streaming_the_half_answer_is_committed_as_interrupted() {
 }
 
 #[test]
-fn kode_05_g_complete_calls_of_a_half_answer_are_kept_and_paired() {
+fn kode_05_g_complete_calls_of_a_partial_answer_are_kept_and_get_results() {
     let mut journal = Journal::new();
     journal.add(TextChunk { round: 1, text: "I look.".to_owned() });
     journal.call("c1").add(allowed()).add(started());
@@ -243,7 +243,7 @@ fn kode_05_f_a_hook_that_was_run_again_decides_about_the_recorded_outcome() {
 }
 
 #[test]
-fn kode_05_f_a_hook_that_is_gone_withholds_the_result() {
+fn kode_05_f_a_hook_without_a_reply_withholds_the_result() {
     let mut journal = Journal::new();
     journal.call("c1").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("a secret"))).add(hook(HookPoint::PostToolUse));
@@ -263,7 +263,7 @@ fn kode_05_f_an_outcome_that_no_hook_has_seen_yet_is_shown_to_it() {
 }
 
 #[test]
-fn kode_05_finished_calls_keep_their_real_results_with_what_hooks_said() {
+fn kode_05_finished_calls_keep_their_results_with_the_text_of_hooks() {
     let mut journal = Journal::new();
     journal.call("c1").call("c2").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("built"))).add(hook(HookPoint::PostToolUse));
@@ -287,7 +287,7 @@ fn kode_05_finished_calls_keep_their_real_results_with_what_hooks_said() {
 }
 
 #[test]
-fn kode_05_the_caller_may_know_better_but_not_about_what_is_recorded() {
+fn kode_05_the_caller_may_provide_an_outcome_but_not_replace_a_recorded_one() {
     let mut journal = Journal::new();
     journal.call("c1").call("c2").commit().add(allowed()).add(started());
     journal.add(finished(ToolOutcome::ok("recorded")));
@@ -322,7 +322,7 @@ fn kode_05_an_input_whose_hook_did_not_finish_stays_to_be_delivered() {
 }
 
 #[test]
-fn kode_05_a_compaction_that_had_begun_never_happened() {
+fn kode_05_an_unfinished_compaction_has_no_effect() {
     let mut journal = Journal { lines: Vec::new(), ids: CountingIds::default() };
     let session = "s".into();
     journal.add(SessionCreated { session, format: 0, cwd: None, parent: None, spawned_by: None });
@@ -359,7 +359,7 @@ fn kode_05_results_that_a_torn_write_parted_are_one_message() {
 /// What a turn's own output, processes and file changes were is part of its state: recovery
 /// needs no second look at the journal, however long the turn was.
 #[test]
-fn kode_05_e_the_end_of_the_output_is_told_however_much_came_before() {
+fn kode_05_e_the_end_of_the_output_is_in_the_result() {
     let mut journal = Journal::new();
     journal.call("c1").commit().add(allowed()).add(started());
     let process =

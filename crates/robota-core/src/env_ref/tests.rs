@@ -10,7 +10,7 @@ fn environment(name: &str) -> Option<String> {
 }
 
 #[test]
-fn core_23_references_are_told_from_literals() {
+fn core_23_references_are_distinguished_from_literals() {
     assert!(is_env_reference("$ENV:API_KEY"));
     assert!(is_env_reference("$ENV:"));
     for literal in ["", "sk-1", "$ENV", "$env:API_KEY", "x$ENV:API_KEY", "${API_KEY}"] {
@@ -38,7 +38,7 @@ fn core_23_formatting_is_the_inverse_of_parsing() {
 }
 
 #[test]
-fn core_23_odd_names_are_errors_for_people() {
+fn core_23_invalid_names_are_errors_that_explain() {
     assert_eq!(SecretSource::parse("$ENV:"), Err(EnvRefError::EmptyName));
     for (text, letter, position) in [
         ("$ENV: API_KEY", ' ', 1),
@@ -75,7 +75,7 @@ fn core_23_resolving_uses_only_the_lookup() {
 }
 
 #[test]
-fn core_23_usable_means_something_is_there() {
+fn core_23_a_blank_secret_is_not_usable() {
     for (text, usable) in [
         ("sk-1", true),
         ("$ENV:API_KEY", true),

@@ -128,7 +128,7 @@ fn core_20_a_damaged_byte_is_noticed_wherever_it_is() {
 }
 
 #[test]
-fn core_20_what_was_written_wrong_is_malformed_and_says_what() {
+fn core_20_an_invalid_line_is_malformed_and_the_error_says_why() {
     for (line, says) in [
         (raw("text_chunk", "{}"), "text_chunk"),
         (raw("text_chunk", "[1, 2"), ""),
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn core_20_an_altered_event_is_refused_or_read_never_worse(
+    fn core_20_an_altered_event_is_refused_or_decoded(
         at: usize, place: usize, byte in 0x20_u8..0x7f,
     ) {
         let all = samples();

@@ -43,7 +43,7 @@ fn core_02_entries_have_category_type_and_data() {
 }
 
 #[test]
-fn core_02_only_chat_reaches_a_model_and_a_cut_answer_says_so() {
+fn core_02_only_chat_reaches_a_model_and_an_interrupted_answer_has_a_note() {
     let ids = CountingIds::default();
     let cut = Message::assistant(&ids, "half", MessageState::Interrupted(Cause::User));
     let history = [

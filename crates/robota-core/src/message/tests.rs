@@ -44,14 +44,14 @@ fn core_01_only_an_assistant_message_can_be_interrupted() {
 }
 
 #[test]
-fn core_01_a_cut_message_without_a_cause_was_cut_by_the_user() {
+fn core_01_an_interrupted_message_without_a_cause_was_interrupted_by_the_user() {
     let text = json!({ "id": "m1", "role": "assistant", "state": "interrupted", "content": [] });
     let message: Message = serde_json::from_value(text).unwrap();
     assert_eq!(message.state(), MessageState::Interrupted(Cause::User));
 }
 
 #[test]
-fn core_01_whole_messages_write_no_state() {
+fn core_01_complete_messages_write_no_state() {
     let written = serde_json::to_value(Message::user(&CountingIds::default(), "hi")).unwrap();
     let id = "00000000-0000-0000-0000-000000000001";
     let text = json!({ "type": "text", "text": "hi" });
@@ -59,7 +59,7 @@ fn core_01_whole_messages_write_no_state() {
 }
 
 #[test]
-fn core_01_fields_and_blocks_of_the_future_survive() {
+fn core_01_unknown_fields_and_blocks_are_preserved() {
     let text = json!({
         "id": "m1",
         "role": "assistant",
@@ -83,7 +83,7 @@ fn core_01_fields_and_blocks_of_the_future_survive() {
 }
 
 #[test]
-fn core_01_parts_of_a_result_survive_when_they_are_from_the_future() {
+fn core_01_unknown_parts_of_a_result_are_preserved() {
     let text = json!({
         "type": "tool_result", "call": "c", "id": "0", "name": "n",
         "content": [
@@ -128,7 +128,7 @@ fn core_01_text_joins_blocks_and_calls_keep_their_order() {
 }
 
 #[test]
-fn core_02_an_answer_the_user_cut_short_says_so() {
+fn core_02_an_answer_that_the_user_interrupted_has_a_note() {
     let ids = CountingIds::default();
     let note = "[This response was interrupted by the user]";
     let state = MessageState::Interrupted(Cause::User);
@@ -161,7 +161,7 @@ fn core_02_other_causes_are_named_as_they_are() {
 }
 
 #[test]
-fn core_01_arguments_are_json_or_declared_unreadable() {
+fn core_01_arguments_are_json_or_marked_as_unparsed() {
     assert_eq!(ToolInput::parse("  "), ToolInput::Json(json!({})));
     assert_eq!(ToolInput::parse("[1]").json(), Some(&json!([1])));
     let broken = ToolInput::parse("{\"a\": ");
@@ -172,7 +172,7 @@ fn core_01_arguments_are_json_or_declared_unreadable() {
 }
 
 #[test]
-fn core_01_arguments_that_look_like_our_own_words_are_what_the_model_sent() {
+fn core_01_arguments_that_look_like_unparsed_ones_are_preserved() {
     for value in [
         json!({ "$unparsed": "x", "$error": "y" }),
         json!({ "$unparsed": "x", "$error": 1 }),

@@ -10,7 +10,7 @@ fn redactor() -> Redactor {
 }
 
 #[test]
-fn sess_13_values_are_taken_out_of_text_and_short_ones_stay() {
+fn sess_13_values_are_removed_from_text_and_short_ones_stay() {
     let redactor = redactor();
     let text = redactor.text("a sk-12345678 b sk-12345678-longer c short");
     assert_eq!(text, "a [REDACTED] b [REDACTED] c short");
@@ -19,7 +19,7 @@ fn sess_13_values_are_taken_out_of_text_and_short_ones_stay() {
 }
 
 #[test]
-fn sess_13_keys_are_known_in_any_style_at_any_depth() {
+fn sess_13_secret_keys_are_found_in_any_style_at_any_depth() {
     let mut value = json!({
         "apiKey": "a", "API_KEY": "b", "x-api-key": "c", "Authorization": "Bearer d",
         "nested": [{ "access_token": { "deep": 1 }, "refreshToken": 7, "password": null }],
@@ -47,7 +47,7 @@ fn sess_13_variables_named_like_secrets_are_known() {
 }
 
 #[test]
-fn sess_13_what_is_printed_of_a_redactor_is_no_secret() {
+fn sess_13_debug_of_a_redactor_shows_no_secret() {
     assert!(!format!("{:?}", redactor()).contains("sk-"));
 }
 

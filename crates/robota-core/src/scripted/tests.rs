@@ -136,7 +136,7 @@ async fn arguments_stream_when_a_piece_size_is_given() {
 }
 
 #[tokio::test]
-async fn unreadable_arguments_are_declared_so() {
+async fn invalid_arguments_are_marked_as_unparsed() {
     let deltas = deltas("- tools: [{tool: A, raw: '{\"x'}]").await;
     let Delta::Block(Block::ToolUse(call)) = &deltas[0] else { panic!("a call") };
     assert!(matches!(&call.input, ToolInput::Unparsed(unparsed) if unparsed.raw == "{\"x"));
@@ -188,7 +188,7 @@ async fn a_stall_lasts_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stall_for_ever_lasts_for_ever() {
+async fn a_stall_forever_never_ends() {
     let mut stream = call(&yaml("- steps: [{text: a}, {stall: forever}]")).await.unwrap();
     assert_eq!(stream.next().await.unwrap().unwrap(), text("a"));
     let day = Duration::from_secs(24 * 60 * 60);
@@ -290,7 +290,7 @@ async fn answered(expect: &str, request: ModelRequest) {
 }
 
 #[tokio::test]
-async fn an_answer_can_expect_the_last_words() {
+async fn an_answer_can_expect_the_last_text() {
     answered("{last: lo w}", request("hello world")).await;
     let message = refused("{last: bye}", request("hello world")).await;
     assert!(message.contains("\"bye\"") && message.contains("\"hello world\""), "{message}");

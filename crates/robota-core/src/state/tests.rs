@@ -88,7 +88,7 @@ fn core_20_a_gap_or_an_older_writer_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn core_20_a_fork_begins_where_its_parent_was() {
+fn core_20_a_fork_starts_from_the_state_of_its_parent() {
     let line = line(500, 3, Renamed { name: "a".to_owned() }.into());
     assert_eq!(State::fold([&line]).unwrap().cursor, Some(Cursor { epoch: 3, seq: 500 }));
 }
@@ -170,7 +170,7 @@ fn core_20_a_call_is_known_at_every_stage() {
 }
 
 #[test]
-fn core_20_a_post_hook_whose_start_was_never_appended_still_settles_the_call() {
+fn core_20_a_post_hook_without_a_recorded_start_still_finishes_the_call() {
     let mut journal = with_call();
     journal.add(tool_finished("raw"));
     journal.add(HookFinished {
@@ -188,7 +188,7 @@ fn core_20_a_post_hook_whose_start_was_never_appended_still_settles_the_call() {
 }
 
 #[test]
-fn core_20_a_reset_voids_what_streamed_and_a_message_takes_it_over() {
+fn core_20_a_reset_clears_chunks_and_a_message_replaces_them() {
     let mut journal = with_call();
     journal.add(TextChunk { round: 1, text: "half".to_owned() });
     journal.add(ThinkingChunk { round: 1, text: "hm".to_owned() });
@@ -320,7 +320,7 @@ fn texts(journal: &Journal) -> Vec<String> {
 }
 
 #[test]
-fn sess_06_the_view_before_a_compaction_comes_back_with_what_was_said_since() {
+fn sess_06_undoing_a_compaction_keeps_later_messages() {
     let mut journal = Journal::new();
     for (id, text) in [("m1", "one"), ("m2", "two"), ("m3", "three")] {
         journal.add(MessageInjected { message: user(id, text) });
@@ -373,7 +373,7 @@ fn core_20_a_compaction_is_open_until_it_ends_or_its_turn_does() {
 }
 
 #[test]
-fn sess_06_instructions_are_not_summarised_but_stay_in_front() {
+fn sess_06_system_messages_are_not_summarised_and_stay_first() {
     let mut journal = Journal::new();
     journal.add(MessageInjected { message: user("m1", "one") });
     let mut rules = Message::system(&CountingIds::default(), "Be brief.");

@@ -8,7 +8,7 @@ fn call(id: &str) -> ToolUse {
 }
 
 #[test]
-fn core_03_text_stays_beside_calls_and_calls_are_told_apart_by_id() {
+fn core_03_text_stays_with_calls_and_calls_are_distinguished_by_id() {
     let ids = CountingIds::default();
     let mut answer = StreamingAnswer::default();
     answer.push_text("  I look  ");
@@ -27,7 +27,7 @@ fn core_03_text_stays_beside_calls_and_calls_are_told_apart_by_id() {
 }
 
 #[test]
-fn core_03_a_signed_thinking_block_takes_the_place_of_what_streamed() {
+fn core_03_a_signed_thinking_block_replaces_the_streamed_reasoning() {
     let ids = CountingIds::default();
     let mut answer = StreamingAnswer::default();
     answer.push_text("a");
@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn core_03_every_word_is_kept_in_order(
+    fn core_03_all_text_is_kept_in_order(
         pieces in proptest::collection::vec((0_u8..4, "[a-c \n]{0,3}"), 0..20),
     ) {
         let ids = CountingIds::default();

@@ -132,7 +132,7 @@ fn spans_have_the_names_and_fields_of_the_conventions() {
 }
 
 #[test]
-fn spans_hang_together() {
+fn spans_have_the_right_parents() {
     let seen = seen(run);
     let parent = |span: &str| seen[span].parent.as_deref();
     assert_eq!(parent("turn"), None);
@@ -150,7 +150,7 @@ fn no_span_carries_content() {
 }
 
 #[test]
-fn a_free_text_is_no_code() {
+fn free_text_is_not_a_stable_code() {
     assert_eq!(stable_code("unknown_tool"), "unknown_tool");
     assert_eq!(stable_code("cannot open /home/me/secret"), OTHER);
     assert_eq!(stable_code(""), OTHER);

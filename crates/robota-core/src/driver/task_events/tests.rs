@@ -31,7 +31,7 @@ fn output_keeps_its_order_and_is_joined() {
 }
 
 #[test]
-fn a_flood_is_cut_and_says_by_how_much_and_processes_are_never_dropped() {
+fn too_much_output_is_dropped_with_a_note_and_processes_are_kept() {
     let queue = TaskEventQueue::default();
     let call = CallId::from("a");
     let piece = "x".repeat(1000);

@@ -11,7 +11,7 @@ fn core_22_every_event_has_a_name_that_reads_back() {
 }
 
 #[test]
-fn core_22_gates_can_block_and_endings_too() {
+fn core_22_gates_and_stop_events_can_block() {
     let gates: Vec<_> = HookEvent::ALL.into_iter().filter(|event| event.is_gate()).collect();
     assert_eq!(
         gates,

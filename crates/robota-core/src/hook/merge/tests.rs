@@ -40,7 +40,7 @@ fn core_22_the_strictest_answer_wins_with_the_first_reason() {
 }
 
 #[test]
-fn core_22_changed_arguments_keep_what_other_hooks_said() {
+fn core_22_changed_arguments_keep_the_decisions_of_other_hooks() {
     let (ls, rm) = (json!({"command": "ls"}), json!({"command": "rm"}));
     assert_eq!(
         merged(vec![input(&ls), output(HookVerdict::Ask, "sure?"), input(&ls)]),
@@ -56,7 +56,7 @@ fn core_22_changed_arguments_keep_what_other_hooks_said() {
 }
 
 #[test]
-fn core_22_contexts_are_joined_and_stop_beats_go_on() {
+fn core_22_contexts_are_joined_and_stop_beats_continue() {
     let context =
         |text: &str| HookOutput { context: Some(text.to_owned()), ..HookOutput::default() };
     let all = HookOutput::merge(HookEvent::UserPromptSubmit, [context("a"), context("b")]);
@@ -102,7 +102,7 @@ fn any_output() -> impl Strategy<Value = HookOutput> {
 
 proptest! {
     #[test]
-    fn core_22_several_answers_are_never_looser_than_one_of_them(
+    fn core_22_merged_output_is_never_less_strict_than_one_of_the_outputs(
         outputs in prop::collection::vec(any_output(), 0..6),
     ) {
         let all = strictness(&merged(outputs.clone()));

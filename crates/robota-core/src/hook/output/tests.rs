@@ -24,7 +24,7 @@ fn warnings(output: &HookOutput) -> usize {
 }
 
 #[test]
-fn core_22_exit_0_goes_on_and_text_is_context_where_it_may_be() {
+fn core_22_exit_0_continues_and_text_is_context_where_allowed() {
     for event in HookEvent::ALL {
         assert_eq!(read(event, &HookExit::code(0, "", "noise")), HookOutput::default());
         let output = read(event, &HookExit::code(0, " hello \n", ""));
@@ -37,7 +37,7 @@ fn core_22_exit_0_goes_on_and_text_is_context_where_it_may_be() {
 }
 
 #[test]
-fn core_22_exit_2_blocks_where_blocking_means_something() {
+fn core_22_exit_2_blocks_where_blocking_is_possible() {
     for event in HookEvent::ALL {
         let output = read(event, &HookExit::code(2, "{nonsense", "because\n"));
         if event.can_block() {
@@ -181,7 +181,7 @@ fn core_22_json_says_block_stop_context_and_messages() {
 }
 
 #[test]
-fn core_22_words_of_a_hook_are_bounded() {
+fn core_22_long_text_of_a_hook_is_truncated() {
     let long = "ä".repeat(MAX_TEXT + 1);
     let most = MAX_TEXT + " [cut]".len();
     let json = json!({"systemMessage": long, "decision": "block", "reason": long});

@@ -103,7 +103,7 @@ fn samples() -> Vec<(HookData, Value, &'static str)> {
 }
 
 #[test]
-fn core_22_each_event_tells_its_fields_and_those_of_the_session() {
+fn core_22_each_event_sends_its_fields_and_those_of_the_session() {
     let samples = samples();
     let mut events: Vec<_> = samples.iter().map(|(data, ..)| data.event()).collect();
     events.sort();
@@ -124,7 +124,7 @@ fn core_22_each_event_tells_its_fields_and_those_of_the_session() {
 }
 
 #[test]
-fn core_22_points_of_a_turn_are_told_as_events() {
+fn core_22_points_of_a_turn_are_sent_as_events() {
     let tool_use =
         ToolUse::new("c".into(), "id", "Read", ToolInput::Json(json!({"path": "/secret"})));
     let outcome = ToolOutcome::failed("denied", "no").with_metadata("lines", 3);

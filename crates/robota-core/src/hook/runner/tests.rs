@@ -134,7 +134,7 @@ async fn core_22_a_hook_that_cannot_run_panics_or_hangs_blocks() {
 }
 
 #[tokio::test]
-async fn core_22_a_matcher_that_cannot_be_read_is_reported_and_decides() {
+async fn core_22_an_invalid_matcher_is_reported_and_decides() {
     let (runner, _) = runner();
     let runner = runner
         .groups(HookEvent::PreToolUse, [group("Bash(", &json!([played("2~~no")]))])
@@ -156,7 +156,7 @@ impl HookCondition for OnlyRm {
 }
 
 #[tokio::test]
-async fn core_22_a_condition_is_asked_where_there_is_a_call() {
+async fn core_22_a_condition_is_evaluated_for_tool_calls() {
     let hook = |rule: &str| json!({"type": "command", "command": "2~~no", "if": rule});
     let at = |event, rule: &str| runner().0.groups(event, [group("", &json!([hook(rule)]))]);
     let pre_with = async |rule: &str| {
@@ -176,7 +176,7 @@ async fn core_22_a_condition_is_asked_where_there_is_a_call() {
 }
 
 #[tokio::test]
-async fn core_22_nobody_waits_for_a_detached_hook() {
+async fn core_22_the_session_does_not_wait_for_a_detached_hook() {
     let (runner, _) = runner();
     let (sender, mut shown) = tokio::sync::mpsc::unbounded_channel();
     let late = json!({"type": "command", "command": "2~~too late", "async": true});
@@ -189,7 +189,7 @@ async fn core_22_nobody_waits_for_a_detached_hook() {
 }
 
 #[tokio::test]
-async fn core_22_hooks_are_told_the_mode_of_the_moment() {
+async fn core_22_hooks_receive_the_current_mode() {
     struct Mode;
     #[async_trait::async_trait]
     impl HookExecutor for Mode {
@@ -250,7 +250,7 @@ fn words() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
-    fn core_22_who_finishes_first_changes_nothing(
+    fn core_22_the_order_of_completion_changes_nothing(
         (words, order) in words().prop_flat_map(|words| {
             let order: Vec<usize> = (0..words.len()).collect();
             (Just(words), Just(order).prop_shuffle())

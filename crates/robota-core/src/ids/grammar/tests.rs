@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn kode_11_structured_names_are_taken_apart_and_put_together() {
+fn kode_11_structured_names_are_parsed_and_formatted() {
     let full = "org:acme/team:eng/user:42/agent:pm/session:xyz789/fork:a/fork:b";
     let SessionName::Path(path) = SessionName::parse(full).unwrap() else { panic!() };
     assert_eq!(path.org.as_deref(), Some("acme"));
@@ -69,7 +69,7 @@ fn kode_11_hostile_and_malformed_names_are_refused_with_a_reason() {
 }
 
 #[test]
-fn kode_11_a_fork_goes_on_with_the_lineage() {
+fn kode_11_a_fork_continues_the_lineage() {
     let name = SessionName::parse("agent:dev/session:main").unwrap();
     let fork = name.fork("try-1").unwrap().fork("b").unwrap();
     assert_eq!(fork.to_string(), "agent:dev/session:main/fork:try-1/fork:b");
@@ -80,7 +80,7 @@ fn kode_11_a_fork_goes_on_with_the_lineage() {
 
 proptest! {
     #[test]
-    fn kode_11_what_is_accepted_reads_back_and_leads_nowhere(text in "\\PC{0,40}|[a-z:/.-]{0,40}") {
+    fn kode_11_accepted_names_read_back_and_are_not_paths(text in "\\PC{0,40}|[a-z:/.-]{0,40}") {
         if let Ok(name) = SessionName::parse(&text) {
             prop_assert_eq!(name.to_string(), text.clone());
             prop_assert!(text.split('/').all(|part| part != ".." && part != "." && !part.is_empty()));

@@ -38,7 +38,7 @@ fn an_empty_policy_keeps_everything() {
 }
 
 #[test]
-fn the_newest_stay_and_alone_the_others_go() {
+fn keep_last_alone_deletes_all_others() {
     let keep = |count| RetentionPolicy { keep_last: Some(count), ..RetentionPolicy::default() };
     assert_eq!(chosen(keep(2)), ["s3", "s2"]);
     assert_eq!(chosen(keep(0)), ["s3", "s2", "s1", "s0"]);
@@ -46,7 +46,7 @@ fn the_newest_stay_and_alone_the_others_go() {
 }
 
 #[test]
-fn the_old_go_unless_they_are_among_the_newest() {
+fn old_sessions_are_deleted_unless_they_are_among_the_newest() {
     let older_than = Some(SignedDuration::from_secs(25));
     let policy = RetentionPolicy { older_than, ..RetentionPolicy::default() };
     assert_eq!(chosen(policy), ["s3", "s2"]);
@@ -54,7 +54,7 @@ fn the_old_go_unless_they_are_among_the_newest() {
 }
 
 #[test]
-fn the_oldest_go_until_the_others_fit() {
+fn the_oldest_are_deleted_until_the_others_fit() {
     let max = |bytes| RetentionPolicy { max_bytes: Some(bytes), ..RetentionPolicy::default() };
     assert_eq!(chosen(max(80)), [""; 0]);
     assert_eq!(chosen(max(79)), ["s3"]);

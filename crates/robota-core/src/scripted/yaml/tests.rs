@@ -174,7 +174,7 @@ fn what_is_no_script_is_refused() {
 }
 
 #[test]
-fn laughs_are_not_multiplied() {
+fn anchors_and_aliases_are_refused() {
     let mut bomb = String::from("- text: hi\n- tools:\n  - tool: A\n    input:\n");
     bomb.push_str("      a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
     for level in 1..10 {

@@ -42,7 +42,7 @@ fn core_12_abort_while_streaming_commits_partial_text() {
 }
 
 #[test]
-fn core_12_abort_before_the_first_word_commits_an_empty_answer() {
+fn core_12_abort_before_the_first_chunk_commits_an_empty_answer() {
     let mut run = Run::new(config());
     run.abort();
     interrupted(&run);
@@ -85,7 +85,7 @@ fn core_12_finished_calls_keep_results_and_queued_ones_say_interrupted() {
 }
 
 #[test]
-fn core_12_abort_while_somebody_is_asked_withdraws_the_question() {
+fn core_12_abort_while_a_user_is_asked_withdraws_the_question() {
     let mut run = Run::new(config());
     run.calls(&["edit"]);
     run.judge(Verdict::Ask);
@@ -98,7 +98,7 @@ fn core_12_abort_while_somebody_is_asked_withdraws_the_question() {
 }
 
 #[test]
-fn core_12_abort_before_the_gate_spoke_runs_nothing_afterwards() {
+fn core_12_abort_before_the_judgement_runs_nothing_afterwards() {
     let mut run = Run::new(config());
     run.calls(&["read"]);
     run.end();
@@ -160,7 +160,7 @@ fn core_12_abort_while_compacting_leaves_the_conversation() {
 }
 
 #[test]
-fn core_12_abort_while_waiting_to_try_again_ends_at_once() {
+fn core_12_abort_while_waiting_for_a_retry_ends_immediately() {
     let mut run = Run::new(config());
     run.fail_model(ProviderError::new(ErrorKind::RateLimit, "slow down"));
     assert!(run.waits().is_some());
@@ -196,7 +196,7 @@ fn core_12_abort_cancels_what_was_sent_and_not_delivered() {
 }
 
 #[test]
-fn core_12_a_shutdown_does_not_speak_of_the_user() {
+fn core_12_a_shutdown_does_not_mention_the_user() {
     let mut run = Run::new(config());
     run.call("call_0", "edit", json!({}));
     run.feed(Input::Abort { cause: Cause::Shutdown, note: Some("SIGTERM".to_owned()) });

@@ -71,7 +71,7 @@ fn core_10_a_conversation_is_compacted_between_rounds() {
 }
 
 #[test]
-fn core_10_a_failed_compaction_below_the_guard_goes_on_as_it_was() {
+fn core_10_after_a_failed_compaction_below_the_guard_the_turn_continues() {
     let mut run = long_run(3500, Some(0.5));
     run.compacted(Err(ErrorData::new(ErrorKind::Provider, "no")));
     assert!(run.model().is_some(), "{:?}", run.jobs);

@@ -18,7 +18,7 @@ fn run_of(concurrency: ToolConcurrency, names: &[&str]) -> Run {
 }
 
 #[test]
-fn core_15_looks_overlap_and_results_keep_the_order_of_the_calls() {
+fn core_15_read_only_calls_overlap_and_results_keep_the_order_of_the_calls() {
     let mut run = run_of(ToolConcurrency::Parallel { max: None }, &["read", "grep", "read"]);
     assert_eq!(run.running(), ["read", "grep", "read"]);
     run.finish("grep", ToolOutcome::ok("second"));
@@ -73,7 +73,7 @@ fn core_15_a_call_with_effects_runs_alone_and_nothing_overtakes_it() {
 }
 
 #[test]
-fn core_15_a_look_starts_while_the_answer_streams_and_effects_wait() {
+fn core_15_a_read_only_call_starts_while_the_answer_streams_and_effects_wait() {
     let mut run = Run::new(config());
     run.call("call_0", "read", json!({}));
     run.judge(Verdict::Allow);
@@ -88,7 +88,7 @@ fn core_15_a_look_starts_while_the_answer_streams_and_effects_wait() {
 }
 
 #[test]
-fn core_15_failures_are_counted_when_all_have_settled() {
+fn core_15_failures_are_counted_when_all_calls_have_ended() {
     let mut run = run_of(ToolConcurrency::default(), &["read", "nope", "grep"]);
     run.finish("grep", ToolOutcome::failed("io", "gone"));
     assert!(run.model().is_none(), "the model waits for all of them");

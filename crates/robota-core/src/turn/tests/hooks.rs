@@ -81,7 +81,7 @@ fn core_22_a_pre_hook_may_ask_for_what_was_allowed() {
 }
 
 #[test]
-fn core_22_a_pre_hook_lifts_an_ask_of_the_mode_and_is_named_for_it() {
+fn core_22_a_pre_hook_lifts_an_ask_of_the_mode_and_is_recorded() {
     let mut run = before_hook(Verdict::Ask, Source::Mode);
     pre(&mut run, PreToolDecision::Allow { reason: Some("known good".to_owned()) });
     assert_eq!(run.running(), ["bash"]);
@@ -123,7 +123,7 @@ fn core_22_changed_arguments_are_judged_again_and_hooks_are_not() {
 }
 
 #[test]
-fn core_22_arguments_changed_to_nothing_are_nothing_and_not_the_old_ones() {
+fn core_22_arguments_changed_to_null_are_null_and_not_the_old_ones() {
     let mut run = before_hook(Verdict::Allow, Source::Mode);
     pre(&mut run, PreToolDecision::Change { input: json!(null), then: AfterChange::Judge });
     run.judge(Verdict::Allow);
@@ -174,7 +174,7 @@ fn core_22_changed_arguments_may_be_denied_or_wrong() {
 }
 
 #[test]
-fn core_22_a_pre_hook_may_answer_in_the_tools_place() {
+fn core_22_a_pre_hook_may_answer_instead_of_the_tool() {
     let mut run = before_hook(Verdict::Ask, Source::Rule);
     pre(&mut run, PreToolDecision::Answer { outcome: ToolOutcome::ok("from the cache") });
     assert_eq!(run.results()[0].1, "from the cache");
@@ -259,7 +259,7 @@ fn core_22_a_prompt_hook_adds_context_or_blocks() {
 }
 
 #[test]
-fn core_22_a_stop_hook_keeps_a_turn_going_eight_times_at_most() {
+fn core_22_a_stop_hook_continues_a_turn_eight_times_at_most() {
     let mut run = Run::new(TurnConfig { max_rounds: 0, ..with(HookPoint::Stop) });
     for round in 0..8 {
         run.answer("done");
@@ -295,7 +295,7 @@ fn core_21_a_question_may_be_answered_either_way_and_says_who_decided() {
 }
 
 #[test]
-fn core_21_wrong_arguments_are_told_and_nothing_runs() {
+fn core_21_invalid_arguments_get_an_error_result_and_nothing_runs() {
     let mut run = Run::new(config());
     run.calls(&["bash"]);
     run.judge_with(|_| JudgeResult::Invalid("`command` is missing".to_owned()));
@@ -310,7 +310,7 @@ fn beside(answer: HookAnswer, context: Option<&str>, stop: Option<&str>) -> Hook
 }
 
 #[test]
-fn core_22_words_of_tool_hooks_are_told_with_the_result() {
+fn core_22_text_of_tool_hooks_is_added_to_the_result() {
     let hooks = HookPoints::new([HookPoint::PreToolUse, HookPoint::PostToolUse]);
     let mut run = Run::new(TurnConfig { hooks, ..config() });
     run.calls(&["bash"]);
@@ -358,7 +358,7 @@ fn core_22_a_post_hook_that_stops_keeps_the_result_and_ends_the_turn() {
 }
 
 #[test]
-fn core_22_what_runs_when_a_hook_stops_is_waited_for_and_hooked() {
+fn core_22_calls_that_run_when_a_hook_stops_end_and_get_their_hooks() {
     let hooks = HookPoints::new([HookPoint::PostToolUse]);
     let mut run = Run::new(TurnConfig { hooks, ..config() });
     run.calls(&["read", "read"]);
@@ -377,7 +377,7 @@ fn core_22_what_runs_when_a_hook_stops_is_waited_for_and_hooked() {
 }
 
 #[test]
-fn core_22_words_of_a_stop_hook_keep_the_turn_going() {
+fn core_22_text_of_a_stop_hook_continues_the_turn() {
     let mut run = Run::new(with(HookPoint::Stop));
     run.answer("done");
     run.hook_replied(beside(HookAnswer::Stop(StopDecision::Finish), Some("tests fail"), None));
@@ -388,7 +388,7 @@ fn core_22_words_of_a_stop_hook_keep_the_turn_going() {
 }
 
 #[test]
-fn core_21_a_yes_that_is_kept_says_how_far_it_reaches() {
+fn core_21_a_remembered_approval_records_its_scope() {
     let mut run = Run::new(config());
     run.calls(&["bash"]);
     run.judge(Verdict::Ask);

@@ -410,7 +410,7 @@ fn core_08_arbitrary_runs_reach_every_end_and_every_event() {
 
 /// The same run with each of its appends failing in turn.
 #[test]
-fn core_03_whichever_append_fails_nothing_is_lost() {
+fn core_03_no_event_is_lost_whichever_append_fails() {
     for fail_at in 0..60 {
         let setup = Setup {
             config: config(),

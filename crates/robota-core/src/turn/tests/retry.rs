@@ -53,7 +53,7 @@ fn core_11_nothing_is_void_when_nothing_was_seen() {
 }
 
 #[test]
-fn core_11_a_stream_that_dies_after_a_call_started_keeps_it_and_goes_on() {
+fn core_11_a_stream_that_fails_after_a_call_started_keeps_it_and_continues() {
     let mut run = Run::new(config());
     run.text("I look");
     run.calls(&["read", "edit"]);
@@ -87,7 +87,7 @@ fn core_11_the_service_says_how_long_to_wait() {
 }
 
 #[test]
-fn core_11_again_at_once_does_not_hammer_the_service() {
+fn core_11_a_retry_after_of_zero_does_not_flood_the_service() {
     let mut run = Run::new(config());
     run.fail_model(busy().with_retry_after(Duration::ZERO));
     assert!(run.waits().unwrap() >= Duration::from_millis(250));

@@ -101,7 +101,7 @@ fn core_08_zero_is_no_limit() {
 }
 
 #[test]
-fn core_08_a_paused_answer_goes_on_in_another_round() {
+fn core_08_a_paused_answer_continues_in_another_round() {
     let mut run = Run::new(config());
     run.text("first half");
     run.delta(Delta::End(StopReason::Pause));
@@ -112,7 +112,7 @@ fn core_08_a_paused_answer_goes_on_in_another_round() {
 }
 
 #[test]
-fn core_17_what_a_model_cannot_be_sent_is_told_once() {
+fn core_17_content_that_a_model_cannot_take_is_reported_once() {
     let mut run = Run::new(config());
     let parts = LeftOut { reasoning: 1, attachments: 2, ..LeftOut::default() };
     run.delta(Delta::LeftOut(parts));
@@ -138,7 +138,7 @@ fn core_17_what_a_model_cannot_be_sent_is_told_once() {
 }
 
 #[test]
-fn core_08_what_is_sent_meanwhile_is_said_after_the_results() {
+fn core_08_an_input_for_the_next_round_comes_after_the_results() {
     let mut run = Run::new(config());
     run.call("call_0", "read", json!({}));
     run.judge(Verdict::Allow);
@@ -295,7 +295,7 @@ fn core_10_what_the_provider_counted_is_a_floor_between_rounds() {
 }
 
 #[test]
-fn core_11_a_failed_call_becomes_an_answer_people_can_read() {
+fn core_11_a_failed_call_becomes_an_answer_that_explains_it() {
     let mut run = Run::new(config());
     let error = ProviderError::new(ErrorKind::Authentication, "the key was refused");
     run.fail_model(error.with_hint("set another key"));
@@ -311,7 +311,7 @@ fn core_11_a_failed_call_becomes_an_answer_people_can_read() {
 }
 
 #[test]
-fn core_11_what_had_arrived_stays_before_the_error_and_is_paid_for() {
+fn core_11_partial_text_stays_before_the_error_and_its_usage_counts() {
     let mut run = Run::new(config());
     run.text("half an ans");
     run.usage(7, 3);
@@ -325,7 +325,7 @@ fn core_11_what_had_arrived_stays_before_the_error_and_is_paid_for() {
 }
 
 #[test]
-fn core_11_calls_of_a_failed_answer_are_settled_before_the_error() {
+fn core_11_calls_of_a_failed_answer_get_results_before_the_error() {
     let mut run = Run::new(config());
     run.calls(&["read", "edit"]);
     run.judge(Verdict::Allow);
@@ -441,7 +441,7 @@ fn core_17_the_same_id_twice_in_one_answer_is_one_call() {
 }
 
 #[test]
-fn core_18_results_that_do_not_fit_are_skipped_and_the_loop_goes_on() {
+fn core_18_results_that_do_not_fit_are_skipped_and_the_turn_continues() {
     let mut run = Run::new(TurnConfig { context_window: 1000, ..config() });
     run.calls(&["read", "grep", "read", "bash"]);
     run.judge(Verdict::Allow);
