@@ -80,6 +80,8 @@ mod linux {
     use std::net::TcpListener;
     use std::os::unix::fs::symlink;
 
+    use robota_testkit::{Part, requires};
+
     use super::*;
 
     /// A workspace, and beside it what must not be reached.
@@ -107,15 +109,12 @@ mod linux {
         }
     }
 
-    /// What there is, or why a test is left out.
+    /// The support of the kernel alone.
     async fn support() -> Option<Support> {
         let mut support = probe(&environment()).await;
         support.bubblewrap = None;
-        if support.landlock == 0 || !support.seccomp {
-            println!("SKIPPED: this kernel has no Landlock or no seccomp filters ({support:?})");
-            return None;
-        }
-        Some(support)
+        let present = support.landlock > 0 && support.seccomp;
+        requires(Part::Landlock, present.then_some(support))
     }
 
     fn local(fence: Fence, support: &Support) -> LocalSandbox {
@@ -363,11 +362,10 @@ mod linux {
             // Some kernels show such files, with nothing in them.
             assert!(code != 0 || out.is_empty(), "{command}: {out}");
         }
-        if support.landlock >= 6 {
+        if requires(Part::LandlockSignals, (support.landlock >= 6).then_some(())).is_some() {
             let (code, ..) = run(&sandbox, &place.root, &format!("kill -0 {pid}")).await;
             assert_ne!(code, 0, "a signal to us");
         } else {
-            println!("SKIPPED in part: signals outside need Landlock 6 ({support:?})");
             assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("signals")));
         }
     }
@@ -459,11 +457,9 @@ mod linux {
             std::fs::write(dir.join("keys/id"), "s3cret").unwrap();
             std::fs::write(dir.join("keys/public/id.pub"), "known").unwrap();
         }
-        if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED in part: bubblewrap is not installed, or may not make namespaces");
-        }
+        let bubblewrap = requires(Part::Bubblewrap, with_bubblewrap.bubblewrap.as_ref());
         for (dir, support) in [(&place.outside, &support), (&place.root, &with_bubblewrap)] {
-            if dir == &place.root && support.bubblewrap.is_none() {
+            if dir == &place.root && bubblewrap.is_none() {
                 continue;
             }
             let (hidden, shown) = (vec![dir.join("keys")], vec![dir.join("keys/public")]);
@@ -501,8 +497,7 @@ mod linux {
             assert!(matches!(refused, Err(SandboxError::Denied { .. })), "{path}: {refused:?}");
         }
         sandbox.write(&place.root.join(".git/config"), b"x").await.unwrap();
-        if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+        if requires(Part::Bubblewrap, with_bubblewrap.bubblewrap.as_ref()).is_none() {
             return;
         }
         let sandbox = local(fence(), &with_bubblewrap);
@@ -529,8 +524,7 @@ mod linux {
     #[tokio::test]
     async fn bubblewrap_hides_what_landlock_cannot() {
         let support = probe(&environment()).await;
-        if support.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+        if requires(Part::Bubblewrap, support.bubblewrap.as_ref()).is_none() {
             return;
         }
         let place = Place::new();

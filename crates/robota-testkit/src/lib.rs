@@ -11,6 +11,7 @@
 //! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
 //! | a database server, a failing way to it | `postgres::{PostgresServer, Proxy}` (feature `postgres`) |
+//! | a part of the system that may be missing | [`requires`] |
 //! | a journal store | `store_suite` (feature `store-suite`) |
 //! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
 //!
@@ -56,6 +57,7 @@ pub mod postgres;
 #[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
 pub mod provider_suite;
 mod render;
+mod requires;
 mod run;
 #[cfg(feature = "store-suite")]
 pub mod store_suite;
@@ -66,6 +68,7 @@ pub use clock::FakeClock;
 pub use gate::{RecordingGate, ScriptedGate};
 pub use journal::{Appended, FailingJournal};
 pub use render::{kinds, render, without, without_chunks};
+pub use requires::{Part, requires};
 pub use robota_core::ids::CountingIds;
 pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
 pub use run::{Ran, Run};

@@ -45,13 +45,14 @@ kill $leash
 "#;
 
 impl PostgresServer {
-    /// Starts one; none when PostgreSQL is not installed.
+    /// Starts one; none when PostgreSQL is not installed and the test may be skipped
+    /// ([`requires`](crate::requires)).
     ///
     /// # Errors
     /// When it is installed and does not start.
     pub fn start() -> Result<Option<Self>, String> {
         // A crash of the server is tested, one of the machine is not.
-        Self::start_with(false)
+        Ok(crate::requires(crate::Part::Postgres, Self::start_with(false)?))
     }
 
     /// Starts one that waits for its disk, for measurements.
