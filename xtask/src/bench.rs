@@ -22,7 +22,7 @@ pub fn run(root: &Path, filter: Option<&str>) -> Result<()> {
 /// Returns cargo's target folder.
 pub fn target_folder(root: &Path) -> Result<PathBuf> {
     let words = ["cargo", "metadata", "--no-deps", "--format-version", "1"];
-    let metadata: serde_json::Value = serde_json::from_str(&sh::read(root, &words, &[])?.stdout)?;
+    let metadata: serde_json::Value = serde_json::from_str(&sh::read(root, &words, &[])?.0)?;
     Ok(metadata["target_directory"].as_str().context("no target_directory")?.into())
 }
 

@@ -53,7 +53,7 @@ fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
         return Ok(());
     }
     let debian = Path::new("/etc/debian_version").exists() && sh::which("apt-get").is_some();
-    let user = sh::read(root, &["id", "-u"], &[])?.stdout;
+    let user = sh::read(root, &["id", "-u"], &[])?.0;
     if !debian || user.trim() != "0" {
         bail!("{}", advice(&packages, debian));
     }

@@ -27,26 +27,17 @@ pub fn run(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// What a command printed.
-#[derive(Debug)]
-pub struct Printed {
-    /// Its standard output.
-    pub stdout: String,
-    /// Its standard error.
-    pub stderr: String,
-}
-
-/// Returns what a command prints. Fails with its standard error if the command fails.
-pub fn read(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<Printed> {
+/// Returns the standard output and the standard error of a command. Fails if the command fails.
+pub fn read(dir: &Path, words: &[&str], env: &[(&str, &str)]) -> Result<(String, String)> {
     let line = words.join(" ");
     let output = command(dir, words)?.envs(env.iter().copied()).stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("cannot start `{line}`"))?;
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     if !output.status.success() {
         bail!("`{line}` failed: {}", stderr.trim());
     }
-    let stdout = String::from_utf8(output.stdout);
-    Ok(Printed { stdout: stdout.with_context(|| format!("`{line}` printed no UTF-8"))?, stderr })
+    Ok((stdout, stderr))
 }
 
 /// Whether a command succeeds. A command that does not exist does not.

@@ -21,7 +21,6 @@ pub const CHECKS: &[Check] = &[
     ("public methods per type", methods),
     ("forgotten files", orphans),
     ("machine paths", machine_paths),
-    ("crate docs", crate_docs),
     ("links", links),
     ("vendor names in core", vendors),
     ("generated files", generate::findings),
@@ -122,6 +121,8 @@ fn is_target(tree: &Tree, path: &str) -> bool {
 /// Whether a parent of this module declares it.
 fn is_declared(tree: &Tree, path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    // What a `#[path]` attribute ends with.
+    let tail = format!("{}/{file}", folder.rsplit('/').next().unwrap_or_default());
     let (folder, name) = match file {
         "mod.rs" => folder.rsplit_once('/').unwrap_or(("", folder)),
         file => (folder, file.trim_end_matches(".rs")),
@@ -140,7 +141,7 @@ fn is_declared(tree: &Tree, path: &str) -> bool {
         other.path == format!("{folder}.rs") || in_folder && is_root
     };
     tree.rust().filter(parent).any(|other| declares(&other.text))
-        || tree.rust().any(|other| other.text.contains(&format!("/{file}\"]\nmod ")))
+        || tree.rust().any(|other| other.text.contains(&format!("{tail}\"]\n")))
 }
 
 /// No absolute path of one machine. The prefixes are put together from halves, so that this file
@@ -171,17 +172,6 @@ fn each_line<'a>(
         }
     }
     found
-}
-
-/// A crate root has at least five lines of documentation.
-#[must_use]
-pub fn crate_docs(tree: &Tree) -> Vec<String> {
-    let is_root = |path: &str| path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
-    let short = tree
-        .rust()
-        .filter(|file| is_root(&file.path))
-        .filter(|file| file.text.lines().filter(|line| line.starts_with("//!")).count() < 5);
-    short.map(|file| format!("{}: at least five lines of `//!`", file.path)).collect()
 }
 
 /// Links in Markdown lead to files that exist.

@@ -52,15 +52,9 @@ pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
 pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
     let place = Place::new(&programs.canonicalize()?, &target.join("bench-program"))?;
     row("binary", &mb(std::fs::metadata(&place.robota)?.len() / 1024), "30 MB");
-    let floor = text(sh::which("true").context("no `true` to compare with")?)?;
-    let (mut version, mut nothing) = (Vec::new(), Vec::new());
-    // Alternating, so that other load of the machine affects both.
-    for _ in 0..QUICK {
-        version.push(place.robota(&["--version"], "")?);
-        nothing.push(sh::measure(&place.project, &[&floor], &[])?);
-    }
+    let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
+    let version = version.collect::<Result<Vec<_>>>()?;
     row("`--version`", &ms(wall(&version)), "4 ms");
-    row("`true`, to compare", &ms(wall(&nothing)), "");
     row("`--version`, memory", &mb(peak(&version)), "12 MB");
     place.one_shot()?;
     place.resume()?;
@@ -113,7 +107,7 @@ impl Place {
     fn allocations(&self, model: &Running) -> Result<Option<f64>> {
         let Some(counted) = &self.counted else { return Ok(None) };
         let words = [&[counted.as_str()][..], &ASK].concat();
-        let printed = sh::read(&self.project, &words, &self.env(&model.first_line))?.stderr;
+        let printed = sh::read(&self.project, &words, &self.env(&model.first_line))?.1;
         let count = printed.lines().rev().find_map(|line| line.strip_prefix("allocations: "));
         let count = count.with_context(|| format!("{counted} printed no count: {printed}"))?;
         Ok(Some(count.trim().parse()?))
@@ -158,41 +152,30 @@ impl Place {
         Ok(())
     }
 
-    /// Alternates between a short and a long scenario.
-    fn pairs(&self, short: &str, long: &str) -> Result<(Vec<Spent>, Vec<Spent>)> {
-        let (mut base, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..SLOW {
-            base.push(self.answer(&self.model(short)?, &[])?);
-            all.push(self.answer(&self.model(long)?, &[])?);
-        }
-        Ok((base, all))
+    fn answers(&self, scenario: &str) -> Result<Vec<Spent>> {
+        (0..SLOW).map(|_| self.answer(&self.model(scenario)?, &[])).collect()
     }
 
     fn stream(&self) -> Result<()> {
         let long =
             format!("loop: true\nanswers: [{{steps: [{{text: \"word \", times: {DELTAS}}}]}}]\n");
-        let (base, all) = self.pairs(SHORT_ANSWER, &long)?;
+        let all = self.answers(&long)?;
         let per_thousand = |value: f64| value * 1e3 / count(DELTAS);
-        let name = |what: &str| format!("{DELTAS} deltas: {what}");
-        row(&name("CPU per 1,000, the start included"), &ms(per_thousand(cpu(&all))), "3 ms");
-        let only = per_thousand(cpu(&all) - cpu(&base));
-        row(&name("CPU per 1,000, alone"), &ms(only), "");
+        let name = |what: &str| format!("{DELTAS} deltas: {what}, the start included");
+        row(&name("CPU per 1,000"), &ms(per_thousand(cpu(&all))), "3 ms");
         row(&name("memory"), &mb(peak(&all)), "30 MB");
-        let (short, long) = (self.model(SHORT_ANSWER)?, self.model(&long)?);
-        if let Some((start, whole)) = self.allocations(&short)?.zip(self.allocations(&long)?) {
-            let shown = |value: f64| format!("{:.0}", per_thousand(value));
-            row(&name("allocations per 1,000, the start included"), &shown(whole), "4000");
-            row(&name("allocations per 1,000, alone"), &shown(whole - start), "");
+        if let Some(whole) = self.allocations(&self.model(&long)?)? {
+            let shown = format!("{:.0}", per_thousand(whole));
+            row(&name("allocations per 1,000"), &shown, "4000");
         }
         Ok(())
     }
 
     fn rounds(&self) -> Result<()> {
-        let (base, all) = self.pairs("- Done.\n", &calls(ROUNDS))?;
+        let (base, all) = (self.answers("- Done.\n")?, self.answers(&calls(ROUNDS))?);
         let name = |what: &str| format!("{ROUNDS} tool rounds: {what}");
-        let per_round = |all: f64, base: f64| ms((all - base) / count(ROUNDS));
-        row(&name("per round, the model included"), &per_round(wall(&all), wall(&base)), "3 ms");
-        row(&name("CPU per round"), &per_round(cpu(&all), cpu(&base)), "");
+        let per_round = ms((wall(&all) - wall(&base)) / count(ROUNDS));
+        row(&name("per round, the model included"), &per_round, "3 ms");
         row(&name("memory"), &mb(peak(&all)), "30 MB");
         Ok(())
     }
