@@ -1,34 +1,32 @@
-//! The project's own process, as code: what a contributor and CI run.
+//! The build steps of the project: what contributors and CI run.
 //!
 //! | command | what it does |
 //! |---|---|
 //! | `cargo xtask setup` | installs what the tests need (Debian, as root), or says what to install |
-//! | `cargo xtask test` | everything that must hold before a change lands; all that CI runs |
-//! | `cargo xtask tidy` | conventions no compiler checks, one small file per check |
-//! | `cargo xtask gen [--check]` | writes the generated files, or says which are out of date |
+//! | `cargo xtask test` | runs every check and every test; CI runs this and nothing else |
+//! | `cargo xtask tidy` | checks conventions that no compiler and no lint checks |
+//! | `cargo xtask gen [--check]` | writes the generated files, or reports which are out of date |
 //! | `cargo xtask fuzz --secs N [TARGET]` | fuzzes on stable Rust |
-//! | `cargo xtask bench [FILTER]` | benchmarks, as ratios measured in one run |
+//! | `cargo xtask bench [FILTER]` | runs the benchmarks and prints ratios measured in one run |
 //!
-//! The checks are functions from a [`tree::Tree`] (paths and texts) to findings, so that a test
-//! can show on two lines of text that each of them is able to fail:
+//! A check is a function from a [`tree::Tree`] (paths and texts) to findings, so a test can show
+//! with two lines of text that it fails when it should:
 //!
 //! ```
-//! use xtask::{tidy::unfinished, tree::Tree};
+//! use xtask::{tidy, tree::Tree};
 //!
-//! let tree = Tree::of(&[("crates/a/src/lib.rs", "fn f() { todo!() }")]);
-//! assert_eq!(unfinished::check(&tree).len(), 1);
+//! let tree = Tree::of(&[("docs/guide.md", "see [this](missing.md)")]);
+//! assert_eq!(tidy::links(&tree).len(), 1);
 //! ```
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a build step talks to the terminal of whoever runs it"
+    reason = "the build steps print to the terminal"
 )]
 
 pub mod bench;
 pub mod fuzz;
 pub mod generate;
-pub mod rust_scan;
-pub mod rust_text;
 pub mod setup;
 pub mod sh;
 pub mod suite;

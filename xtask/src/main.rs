@@ -1,13 +1,12 @@
 //! `cargo xtask`: reads the arguments and calls the step of that name.
 //!
-//! Every step is a module of the library beside this file, which is also where the list of
-//! steps is explained. Here is only the way from words to calls.
+//! The steps are the modules of the library in this folder; its first page explains them.
 //!
-//! Exit codes: 0 when the step passed, 1 when it failed, 2 when the words make no sense.
+//! Exit codes: 0 when the step passed, 1 when it failed, 2 for a usage error.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a build step talks to the terminal of whoever runs it"
+    reason = "the build steps print to the terminal"
 )]
 
 use std::process::ExitCode;
@@ -18,13 +17,13 @@ const USAGE: &str = "\
 usage: cargo xtask STEP
 
   setup                    install what the tests need, or say what to install
-  test                     everything that must hold before a change lands
-  tidy                     the conventions no compiler checks
+  test                     run every check and every test
+  tidy                     check the conventions that no compiler checks
   gen [--check]            write the generated files, or only compare them
   fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
-  bench [FILTER]           benchmarks, as ratios measured in one run
-  bench program [DIR]      only the program itself, beside its speed budget; DIR has
-                           `robota` and `mock-model`, else both are built";
+  bench [FILTER]           run the benchmarks; print ratios measured in one run
+  bench program [DIR]      measure only the program against its speed budget; DIR contains
+                           `robota` and `mock-model`, otherwise both are built";
 
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "a program's main reads its arguments")]
@@ -32,15 +31,17 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let root = xtask::tree::root();
     let result = match args.as_slice() {
-        ["setup"] => setup::run(),
+        ["setup"] => setup::run(&root),
         ["test"] => suite::run(&root),
         ["tidy"] => tidy::run(&root),
         ["gen"] => generate::write(&root),
         ["gen", "--check"] => generate::check(&root),
-        ["fuzz", rest @ ..] => match fuzz::parse(rest) {
-            Some(plan) => fuzz::run(&root, &plan),
-            None => return usage(),
-        },
+        ["fuzz", "--secs", secs] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
+            fuzz::run(&root, secs, None)
+        }
+        ["fuzz", "--secs", secs, target] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
+            fuzz::run(&root, secs, Some(target))
+        }
         ["bench"] => bench::run(&root, None),
         ["bench", "program"] => bench::program(&root, None),
         ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),
@@ -49,7 +50,10 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
         }
-        _ => return usage(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,9 +62,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn usage() -> ExitCode {
-    eprintln!("{USAGE}");
-    ExitCode::from(2)
 }

@@ -1,177 +1,93 @@
-//! Makes a machine ready for the tests, or says what is missing. A test that needs a program
-//! adds one line to [`NEEDED`].
+//! Prepares a machine for the tests, or says what is missing. A test that needs a program adds one
+//! line to [`NEEDED`], or to [`OPTIONAL`] when the test can be skipped without it.
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use crate::{sh, tree};
+use crate::sh;
 
-/// The programs the tests start, and the Debian package each is in.
+/// The programs that the tests start, and the Debian package of each.
 const NEEDED: &[(&str, &str)] = &[("bash", "bash"), ("git", "git")];
 
-/// What some tests start that say so and go on without it: the program, where it may be besides the
-/// `PATH`, and its Debian package. Without a network the rest must work all the same.
-const WANTED: &[Wanted] = &[
-    Wanted {
-        program: "initdb",
-        folders: Some("/usr/lib/postgresql"),
-        package: "postgresql",
-        without: "the tests of the PostgreSQL store say NOT TESTED",
-    },
-    Wanted {
-        program: "bwrap",
-        folders: None,
-        package: "bubblewrap",
-        without: "the tests of the sandbox that hide files in the workspace say SKIPPED",
-    },
-    Wanted {
-        program: "rg",
-        folders: None,
-        package: "ripgrep",
-        without: "the bench of Grep and Glob has nothing to be compared with",
-    },
-];
+/// The programs without which some tests are skipped. `initdb` is in a folder per version and not
+/// on the `PATH`. Where nothing may be skipped, a missing one is an error.
+const OPTIONAL: &[(&str, &str)] = &[("initdb", "postgresql"), ("bwrap", "bubblewrap")];
 
-/// A program that tests can go on without.
-struct Wanted {
-    program: &'static str,
-    /// It may be in the `bin` of any folder in here: one for each version.
-    folders: Option<&'static str>,
-    package: &'static str,
-    /// What happens without it.
-    without: &'static str,
-}
-
-impl Wanted {
-    fn is_here(&self) -> bool {
-        let folders = self.folders.and_then(|folders| std::fs::read_dir(folders).ok());
-        let versions = folders.into_iter().flatten().flatten();
-        sh::which(self.program).is_some()
-            || versions
-                .into_iter()
-                .any(|version| version.path().join("bin").join(self.program).is_file())
-    }
-}
-
-/// The parts of the toolchain the checks use; the smallest rustup profile has neither.
+/// The parts of the toolchain that the checks use; the smallest rustup profile has neither.
 const COMPONENTS: &[(&str, &str)] = &[("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// What can be done about missing programs here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Machine {
-    /// Packages can be installed.
-    DebianRoot,
-    /// They can, by somebody else.
-    DebianUser,
-    /// We do not know how.
-    Other,
-}
-
-/// What to do.
-#[derive(Debug, PartialEq, Eq)]
-enum Plan {
-    Nothing,
-    Install(Vec<&'static str>),
-    Tell(String),
+/// Whether a missing part of the system is a failure: in CI, or when the user asks for all tests.
+/// `robota_testkit::requires` follows the same rule.
+#[must_use]
+pub fn nothing_may_skip() -> bool {
+    sh::var("CI").as_deref() == Some("true") || sh::var("ROBOTA_TEST_ALL").as_deref() == Some("1")
 }
 
 /// Installs what is missing, or fails with what to install.
-pub fn run() -> Result<()> {
-    components()?;
-    let machine = machine();
-    match plan(&missing(NEEDED, |program| sh::which(program).is_some()), machine) {
-        Plan::Nothing => {}
-        Plan::Tell(advice) => bail!("{advice}"),
-        Plan::Install(packages) => install(&packages)?,
-    }
-    for wanted in WANTED.iter().filter(|wanted| !wanted.is_here()) {
-        if let Err(reason) = get(wanted, machine) {
-            println!("setup: {} is missing ({reason:#}): {}", wanted.package, wanted.without);
+pub fn run(root: &Path) -> Result<()> {
+    let works = |name: &str| sh::succeeds(root, &["cargo", name, "--version"]);
+    let components = missing(COMPONENTS, works);
+    if !components.is_empty() {
+        if sh::which("rustup").is_none() {
+            bail!("install {} for this Rust toolchain", components.join(" and "));
         }
+        let add = [&["rustup", "component", "add"], components.as_slice()].concat();
+        sh::run(root, &add, &[])?;
     }
-    println!("setup: everything the tests need is here");
+    install(root, NEEDED)?;
+    if let Err(error) = install(root, OPTIONAL) {
+        if nothing_may_skip() {
+            return Err(error.context("no test may be skipped (CI=true or ROBOTA_TEST_ALL=1)"));
+        }
+        println!("setup: {error:#}; the tests that need it are skipped");
+    }
+    println!("setup: done");
     Ok(())
 }
 
-/// Installs what is wanted, if that can be done.
-fn get(wanted: &Wanted, machine: Machine) -> Result<()> {
-    match plan(&[(wanted.program, wanted.package)], machine) {
-        Plan::Nothing => {}
-        Plan::Tell(advice) => bail!("{advice}"),
-        Plan::Install(packages) => apt_get(&packages)?,
-    }
-    if !wanted.is_here() {
-        bail!("`{}` is not there after installing it", wanted.program);
-    }
-    Ok(())
-}
-
-fn components() -> Result<()> {
-    let root = tree::root();
-    let works = |name: &str| sh::succeeds(&root, &["cargo", name, "--version"]);
-    let missing = missing(COMPONENTS, works);
-    if missing.is_empty() {
+/// Installs the packages of the programs that are missing, where that is possible.
+fn install(root: &Path, table: &[(&'static str, &'static str)]) -> Result<()> {
+    let packages = missing(table, is_installed);
+    if packages.is_empty() {
         return Ok(());
     }
-    let names: Vec<&str> = missing.iter().map(|(_, component)| *component).collect();
-    if sh::which("rustup").is_none() {
-        bail!("install {} for this Rust toolchain", names.join(" and "));
+    let debian = Path::new("/etc/debian_version").exists() && sh::which("apt-get").is_some();
+    let user = sh::read(root, &["id", "-u"], &[])?.0;
+    if !debian || user.trim() != "0" {
+        bail!("{}", advice(&packages, debian));
     }
-    sh::run(&root, &[&["rustup", "component", "add"], names.as_slice()].concat())
-}
-
-fn machine() -> Machine {
-    let root = tree::root();
-    let debian = std::path::Path::new("/etc/debian_version").exists();
-    match (debian && sh::which("apt-get").is_some(), sh::read(&root, &["id", "-u"])) {
-        (false, _) => Machine::Other,
-        (true, Ok(id)) if id.trim() == "0" => Machine::DebianRoot,
-        (true, _) => Machine::DebianUser,
-    }
-}
-
-fn missing(
-    needed: &[(&'static str, &'static str)],
-    present: impl Fn(&str) -> bool,
-) -> Vec<(&'static str, &'static str)> {
-    needed.iter().copied().filter(|(program, _)| !present(program)).collect()
-}
-
-fn plan(missing: &[(&'static str, &'static str)], machine: Machine) -> Plan {
-    if missing.is_empty() {
-        return Plan::Nothing;
-    }
-    let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
-    let mut packages: Vec<&'static str> = missing.iter().map(|(_, package)| *package).collect();
-    packages.sort_unstable();
-    packages.dedup();
-    let (programs, list) = (programs.join(", "), packages.join(" "));
-    match machine {
-        Machine::DebianRoot => Plan::Install(packages),
-        Machine::DebianUser => Plan::Tell(format!(
-            "not on the PATH: {programs}; install with: sudo apt-get install -y {list}"
-        )),
-        Machine::Other => Plan::Tell(format!(
-            "not on the PATH: {programs}; install them with this system's package manager \
-             (their Debian packages: {list})"
-        )),
-    }
-}
-
-fn apt_get(packages: &[&'static str]) -> Result<()> {
-    let root = tree::root();
     let env = [("DEBIAN_FRONTEND", "noninteractive")];
-    sh::run_with(&root, &["apt-get", "update", "-q"], &env)?;
-    let install = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
-    sh::run_with(&root, &[install.as_slice(), packages].concat(), &env)
-}
-
-fn install(packages: &[&'static str]) -> Result<()> {
-    apt_get(packages)?;
-    let missing = missing(NEEDED, |program| sh::which(program).is_some());
-    if let Plan::Tell(advice) = plan(&missing, Machine::Other) {
-        bail!("after installing, {advice}");
+    sh::run(root, &["apt-get", "update", "-q"], &env)?;
+    let apt = ["apt-get", "install", "-y", "-q", "--no-install-recommends"];
+    sh::run(root, &[apt.as_slice(), packages.as_slice()].concat(), &env)?;
+    let packages = missing(table, is_installed);
+    if !packages.is_empty() {
+        bail!("still missing after the installation: {}", packages.join(" "));
     }
     Ok(())
+}
+
+/// Returns the packages whose program is not there.
+fn missing(
+    table: &[(&'static str, &'static str)],
+    present: impl Fn(&str) -> bool,
+) -> Vec<&'static str> {
+    table.iter().filter(|(program, _)| !present(program)).map(|(_, package)| *package).collect()
+}
+
+fn is_installed(program: &str) -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    sh::which(program).is_some()
+        || versions.into_iter().any(|version| version.path().join("bin").join(program).is_file())
+}
+
+fn advice(packages: &[&str], debian: bool) -> String {
+    let list = packages.join(" ");
+    match debian {
+        true => format!("missing: {list}; install with: sudo apt-get install -y {list}"),
+        false => format!("missing: {list} (Debian's names); install with the package manager"),
+    }
 }
 
 #[cfg(test)]

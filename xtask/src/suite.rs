@@ -1,61 +1,67 @@
-//! `cargo xtask test`: everything that must hold before a change lands, cheapest first. It stops
-//! at the first step that fails; the tools' own output passes through untouched.
+//! `cargo xtask test`: every check and every test, the cheapest first. It stops at the first step
+//! that fails. At the end it reports the tests that were skipped and how to run them.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
-use crate::{generate, setup, sh, tidy};
+use crate::{bench, setup, sh, tidy};
 
 type Step<'a> = (&'static str, Box<dyn FnOnce() -> Result<()> + 'a>);
 
+/// The variable that names the file in which `robota_testkit::requires` records skipped tests.
+const SKIPPED: &str = "ROBOTA_SKIPPED_TESTS";
+
 /// Runs every step.
 pub fn run(root: &Path) -> Result<()> {
-    let nextest = sh::succeeds(root, &["cargo", "nextest", "--version"]);
-    let deny = sh::succeeds(root, &["cargo", "deny", "--version"]);
-    run_all(steps(root, nextest, deny))
+    let folder = bench::target_folder(root)?;
+    std::fs::create_dir_all(&folder)?;
+    let skipped = folder.join("skipped-tests.txt");
+    std::fs::write(&skipped, "").with_context(|| skipped.display().to_string())?;
+    let result = run_all(steps(root, &skipped.display().to_string()));
+    print!("{}", summary(&std::fs::read_to_string(&skipped)?));
+    result
 }
 
-fn steps(root: &Path, nextest: bool, deny: bool) -> Vec<Step<'_>> {
-    let cargo = |words: &'static str| -> Box<dyn FnOnce() -> Result<()> + '_> {
-        Box::new(move || sh::run(root, &words.split(' ').collect::<Vec<_>>()))
+fn steps<'a>(root: &'a Path, skipped: &str) -> Vec<Step<'a>> {
+    let nextest = sh::succeeds(root, &["cargo", "nextest", "--version"]);
+    let cargo = |words: &'static str| -> Box<dyn FnOnce() -> Result<()> + 'a> {
+        let skipped = skipped.to_owned();
+        Box::new(move || {
+            sh::run(root, &words.split(' ').collect::<Vec<_>>(), &[(SKIPPED, &skipped)])
+        })
     };
-    let mut steps: Vec<Step<'_>> = vec![
-        ("setup", Box::new(setup::run)),
+    vec![
+        ("setup", Box::new(|| setup::run(root))),
         ("fmt", cargo("cargo fmt --all --check")),
         ("tidy", Box::new(|| tidy::run(root))),
-        ("gen --check", Box::new(|| generate::check(root))),
-    ];
-    if deny {
-        // Not the advisories: they come from the network, and news must not fail old commits.
-        steps.push(("deny", cargo("cargo deny check bans licenses sources")));
-    }
-    let tests = if nextest {
-        "cargo nextest run --workspace --all-features --cargo-profile quick"
-    } else {
-        "cargo test --workspace --all-features --profile quick --tests"
-    };
-    steps.extend([
         (
             "clippy",
             cargo(
                 "cargo clippy --workspace --all-targets --all-features --profile quick -- -D warnings",
             ),
         ),
-        ("tests", cargo(tests)),
+        (
+            "tests",
+            cargo(match nextest {
+                true => "cargo nextest run --workspace --all-features --cargo-profile quick",
+                false => "cargo test --workspace --all-features --profile quick --tests",
+            }),
+        ),
         ("doc tests", cargo("cargo test --workspace --all-features --profile quick --doc")),
-    ]);
-    steps
+    ]
 }
 
 fn run_all(steps: Vec<Step<'_>>) -> Result<()> {
     let (count, start) = (steps.len(), Instant::now());
+    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     for (number, (name, step)) in (1..).zip(steps) {
         println!("==> {name} ({number} of {count})");
         let begun = Instant::now();
         if let Err(error) = step() {
-            println!("==> {name}: FAILED after {}", seconds(begun.elapsed()));
             bail!("test: step {number} of {count}, {name}, FAILED: {error:#}");
         }
         println!("==> {name}: ok in {}", seconds(begun.elapsed()));
@@ -64,8 +70,24 @@ fn run_all(steps: Vec<Step<'_>>) -> Result<()> {
     Ok(())
 }
 
-fn seconds(time: Duration) -> String {
-    format!("{:.1} s", time.as_secs_f64())
+/// What was skipped: one line per part of the system that was missing. Each line of `log` has the
+/// part, the test, and how to get the part, separated by tabs.
+fn summary(log: &str) -> String {
+    let mut parts: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for line in log.lines() {
+        let mut fields = line.split('\t');
+        if let (Some(part), Some(test), Some(how)) = (fields.next(), fields.next(), fields.next()) {
+            parts.entry((part, how)).or_default().push(test);
+        }
+    }
+    let mut text = String::new();
+    for ((part, how), mut tests) in parts {
+        tests.sort_unstable();
+        tests.dedup();
+        let (count, names) = (tests.len(), tests.join(", "));
+        let _ = writeln!(text, "SKIPPED without {part}: {count} tests ({names}). {how}");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,104 +1,39 @@
-//! Conventions that no compiler checks. One check, one file, one function from the tree to its
-//! findings; to add one, copy the smallest neighbour and register it in [`CHECKS`].
+//! Conventions that no compiler and no lint checks. A check is a function from the tree to its
+//! findings; to add one, write it here, register it in [`CHECKS`] and add a test that fails it.
+//!
+//! The sources are formatted by rustfmt, so the checks read them line by line: an item at the
+//! first column is at the top level of its file, and four spaces are one level below.
 
-pub mod crate_docs;
-pub mod ignored;
-pub mod length;
-pub mod links;
-pub mod machine_paths;
-pub mod methods;
-pub mod orphans;
-pub mod test_ids;
-pub mod unfinished;
-pub mod vendors;
-
-use std::fmt;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 
 use crate::generate;
-use crate::tree::Tree;
+use crate::tree::{File, Tree, is_test_code, package};
 
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// Worth knowing.
-    Note,
-    /// Must be mended.
-    Error,
-}
-
-/// Something a check has to say about a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub level: Level,
-    /// The file, from the root.
-    pub path: String,
-    /// The line, from 1, where there is one.
-    pub line: Option<usize>,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-impl Finding {
-    /// Something to mend.
-    pub fn error(path: &str, line: impl Into<Option<usize>>, message: impl Into<String>) -> Self {
-        Self {
-            level: Level::Error,
-            path: path.to_owned(),
-            line: line.into(),
-            message: message.into(),
-        }
-    }
-
-    /// Something to know.
-    pub fn note(path: &str, message: impl Into<String>) -> Self {
-        Self { level: Level::Note, path: path.to_owned(), line: None, message: message.into() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.level {
-            Level::Note => f.write_str("note: ")?,
-            Level::Error => f.write_str("error: ")?,
-        }
-        f.write_str(&self.path)?;
-        if let Some(line) = self.line {
-            write!(f, ":{line}")?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-/// A check: its name and what it finds.
-pub type Check = (&'static str, fn(&Tree) -> Vec<Finding>);
+/// A check: its name, and its findings as `path:line: message`.
+pub type Check = (&'static str, fn(&Tree) -> Vec<String>);
 
 /// Every check.
 pub const CHECKS: &[Check] = &[
-    ("file length", length::check),
-    ("public methods per type", methods::check),
-    ("forgotten files", orphans::check),
-    ("ignored tests", ignored::check),
-    ("unfinished code", unfinished::check),
-    ("machine paths", machine_paths::check),
-    ("crate docs", crate_docs::check),
-    ("links", links::check),
-    ("test ids", test_ids::check),
-    ("vendor names in core", vendors::check),
+    ("file length", length),
+    ("public methods per type", methods),
+    ("forgotten files", orphans),
+    ("machine paths", machine_paths),
+    ("links", links),
+    ("vendor names in core", vendors),
     ("generated files", generate::findings),
 ];
 
-/// Runs every check over the repository and prints what was found.
+/// Runs every check over the repository and prints the findings.
 pub fn run(root: &Path) -> Result<()> {
     let tree = Tree::load(root)?;
     let mut errors = 0;
     for (name, check) in CHECKS {
         for finding in check(&tree) {
-            println!("{finding} [{name}]");
-            errors += usize::from(finding.level == Level::Error);
+            println!("error: {finding} [{name}]");
+            errors += 1;
         }
     }
     println!("tidy: {} files, {} checks, {errors} errors", tree.files.len(), CHECKS.len());
@@ -107,3 +42,206 @@ pub fn run(root: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+/// A file has at most 800 lines.
+#[must_use]
+pub fn length(tree: &Tree) -> Vec<String> {
+    let lines = |file: &File| file.text.lines().count();
+    let long = tree.rust().filter(|file| lines(file) > 800);
+    long.map(|file| format!("{}: {} lines, at most 800: split it", file.path, lines(file)))
+        .collect()
+}
+
+/// A type has at most 25 public methods, in all files of its crate together.
+#[must_use]
+pub fn methods(tree: &Tree) -> Vec<String> {
+    // Types with the same name in one crate are counted as one.
+    let mut counts: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for file in tree.rust().filter(|file| !is_test_code(&file.path)) {
+        let mut owner = None;
+        for line in file.text.lines() {
+            if line.starts_with("impl") {
+                owner = inherent_type(line);
+            } else if line.starts_with('}') {
+                owner = None;
+            }
+            let method = line.strip_prefix("    pub ").is_some_and(|rest| {
+                let head = rest.split('(').next().unwrap_or_default();
+                head.split(' ').any(|word| word == "fn")
+            });
+            if let (true, Some(owner)) = (method, &owner) {
+                let package = package(&file.path).unwrap_or_default();
+                *counts.entry((package, owner.clone())).or_default() += 1;
+            }
+        }
+    }
+    let many = counts.into_iter().filter(|(_, count)| *count > 25);
+    many.map(|((package, name), count)| {
+        format!("{package}: `{name}` has {count} public methods, at most 25: make two types of it")
+    })
+    .collect()
+}
+
+/// The type of `impl<T> Type<T> {`; none for the implementation of a trait.
+fn inherent_type(line: &str) -> Option<String> {
+    if line.contains(" for ") {
+        return None;
+    }
+    let rest = line.strip_prefix("impl")?;
+    let rest = if rest.starts_with('<') { rest.split_once("> ")?.1 } else { rest.trim_start() };
+    Some(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+}
+
+/// Every source is a target of cargo, or another file has a `mod` line for it. Otherwise it is
+/// never compiled, and its tests never run.
+#[must_use]
+pub fn orphans(tree: &Tree) -> Vec<String> {
+    let forgotten = |file: &&File| !is_target(tree, &file.path) && !is_declared(tree, &file.path);
+    let message = |file: &File| format!("{}: no `mod` line and no target compiles it", file.path);
+    tree.rust().filter(forgotten).map(message).collect()
+}
+
+/// Whether cargo compiles this file as the root of a target.
+fn is_target(tree: &Tree, path: &str) -> bool {
+    let Some(package) = package(path) else { return false };
+    let inner = &path[package.len() + 1..];
+    let manifest = tree.text(&format!("{package}/Cargo.toml")).unwrap_or_default();
+    let parts: Vec<&str> = inner.split('/').collect();
+    let discovered = match parts.as_slice() {
+        ["build.rs"] | ["src", "lib.rs" | "main.rs"] | ["src", "bin", ..] => true,
+        [kind @ ("tests" | "benches" | "examples"), _]
+        | [kind @ ("tests" | "benches"), _, "main.rs"] => {
+            !manifest.contains(&format!("auto{kind} = false"))
+        }
+        _ => false,
+    };
+    discovered || manifest.contains(&format!("path = \"{inner}\""))
+}
+
+/// Whether a parent of this module declares it.
+fn is_declared(tree: &Tree, path: &str) -> bool {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    // What a `#[path]` attribute ends with.
+    let tail = format!("{}/{file}", folder.rsplit('/').next().unwrap_or_default());
+    let (folder, name) = match file {
+        "mod.rs" => folder.rsplit_once('/').unwrap_or(("", folder)),
+        file => (folder, file.trim_end_matches(".rs")),
+    };
+    let declares = |text: &str| {
+        text.lines().any(|line| {
+            let end = line.trim().strip_suffix(';').and_then(|line| line.strip_suffix(name));
+            end.is_some_and(|line| matches!(line.split(' ').rev().nth(1), Some("mod")))
+                && !line.contains("//")
+        })
+    };
+    let parent = |other: &&File| {
+        let in_folder = other.path.rsplit_once('/').is_some_and(|(parent, _)| parent == folder);
+        let is_root = is_target(tree, &other.path) || other.path.ends_with("/mod.rs");
+        // The children of a root or a `mod.rs` are in its own folder, those of `a.rs` in `a/`.
+        other.path == format!("{folder}.rs") || in_folder && is_root
+    };
+    tree.rust().filter(parent).any(|other| declares(&other.text))
+        || tree.rust().any(|other| other.text.contains(&format!("{tail}\"]\n")))
+}
+
+/// No absolute path of one machine. The prefixes are put together from halves, so that this file
+/// does not contain them.
+#[must_use]
+pub fn machine_paths(tree: &Tree) -> Vec<String> {
+    let prefixes = [concat!("/wo", "rk/"), concat!("/ro", "ot/")];
+    // `a/work/b` is relative.
+    let absolute = |line: &str, at: usize| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "_-.~/*}>)$".contains(c))
+    };
+    let finds = |line: &str| {
+        prefixes.iter().any(|prefix| line.match_indices(prefix).any(|(at, _)| absolute(line, at)))
+    };
+    each_line(&tree.files, |_, line| finds(line).then(|| "an absolute path of one machine".into()))
+}
+
+/// Calls `check` with each line and returns its messages with their places.
+fn each_line<'a>(
+    files: impl IntoIterator<Item = &'a File>,
+    mut check: impl FnMut(&'a File, &'a str) -> Option<String>,
+) -> Vec<String> {
+    let mut found = Vec::new();
+    for file in files {
+        for (number, line) in (1..).zip(file.text.lines()) {
+            found.extend(check(file, line).map(|text| format!("{}:{number}: {text}", file.path)));
+        }
+    }
+    found
+}
+
+/// Links in Markdown lead to files that exist.
+#[must_use]
+pub fn links(tree: &Tree) -> Vec<String> {
+    let pages = tree.files.iter().filter(|file| {
+        file.path.ends_with(".md") && !file.path.split('/').any(|part| part == "fixtures")
+    });
+    let mut fenced = false;
+    each_line(pages, |page, line| {
+        fenced ^= line.trim_start().starts_with("```");
+        let text = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        let mut dead =
+            targets(&text).into_iter().filter(|target| !leads_to_a_file(tree, &page.path, target));
+        dead.next().filter(|_| !fenced).map(|target| format!("`{target}` does not exist"))
+    })
+}
+
+/// The targets of `[text](target "title")` and `[name]: target`.
+fn targets(line: &str) -> Vec<String> {
+    let inline = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let definition = line.strip_prefix('[').and_then(|rest| Some(rest.split_once("]: ")?.1));
+    let target = |text: &str| text.split_whitespace().next().unwrap_or_default().to_owned();
+    inline.chain(definition).map(target).collect()
+}
+
+/// Whether a target is a file of the tree, or not a path of this repository at all.
+fn leads_to_a_file(tree: &Tree, page: &str, target: &str) -> bool {
+    let path = target.split('#').next().unwrap_or_default();
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return true;
+    }
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.pop().is_none() => return false,
+            ".." => {}
+            part => parts.push(part),
+        }
+    }
+    tree.has(&parts.join("/"))
+}
+
+/// The core never branches on a provider or a model: neither its code nor its strings name one.
+#[must_use]
+pub fn vendors(tree: &Tree) -> Vec<String> {
+    const NAMES: [&str; 10] = [
+        "anthropic",
+        "claude",
+        "openai",
+        "gpt",
+        "gemini",
+        "mistral",
+        "deepseek",
+        "llama",
+        "qwen",
+        "grok",
+    ];
+    let core = tree.rust().filter(|file| {
+        file.path.starts_with("crates/robota-core/src/") && !is_test_code(&file.path)
+    });
+    each_line(core, |_, line| {
+        let code = if line.trim_start().starts_with("//") { "" } else { line };
+        let code = code.split(" // ").next().unwrap_or_default().to_lowercase();
+        let name = NAMES.iter().find(|name| code.contains(**name))?;
+        Some(format!("the core names `{name}`: move it to data or to an adapter"))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -81,6 +81,8 @@ mod linux {
     use std::net::TcpListener;
     use std::os::unix::fs::symlink;
 
+    use robota_testkit::{Part, requires};
+
     use super::*;
 
     /// A workspace, and next to it a folder that must not be changed.
@@ -108,15 +110,12 @@ mod linux {
         }
     }
 
-    /// Returns the supported mechanisms without bubblewrap; `None` if the test must be skipped.
+    /// Returns the mechanisms of the kernel alone, without bubblewrap.
     async fn support() -> Option<Support> {
         let mut support = probe(&environment()).await;
         support.bubblewrap = None;
-        if support.landlock == 0 || !support.seccomp {
-            println!("SKIPPED: this kernel has no Landlock or no seccomp filters ({support:?})");
-            return None;
-        }
-        Some(support)
+        let present = support.landlock > 0 && support.seccomp;
+        requires(Part::Landlock, present.then_some(support))
     }
 
     fn local(fence: Fence, support: &Support) -> LocalSandbox {
@@ -366,11 +365,11 @@ mod linux {
             // Some kernels allow opening such files, but they are empty.
             assert!(code != 0 || out.is_empty(), "{command}: {out}");
         }
-        if support.landlock >= 6 {
+        if requires(Part::LandlockSignals, (support.landlock >= 6).then_some(())).is_some() {
             let (code, ..) = run(&sandbox, &place.root, &format!("kill -0 {pid}")).await;
             assert_ne!(code, 0, "a signal to the test process");
         } else {
-            println!("SKIPPED in part: signals to other processes need Landlock 6 ({support:?})");
+            println!("signals to other processes need Landlock 6 ({support:?})");
             assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("signals")));
         }
     }
@@ -461,11 +460,9 @@ mod linux {
             std::fs::write(dir.join("keys/id"), "s3cret").unwrap();
             std::fs::write(dir.join("keys/public/id.pub"), "known").unwrap();
         }
-        if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED in part: bubblewrap is not installed, or may not create namespaces");
-        }
+        let bubblewrap = requires(Part::Bubblewrap, with_bubblewrap.bubblewrap.as_ref());
         for (dir, support) in [(&place.outside, &support), (&place.root, &with_bubblewrap)] {
-            if dir == &place.root && support.bubblewrap.is_none() {
+            if dir == &place.root && bubblewrap.is_none() {
                 continue;
             }
             let (hidden, shown) = (vec![dir.join("keys")], vec![dir.join("keys/public")]);
@@ -503,8 +500,7 @@ mod linux {
             assert!(matches!(result, Err(SandboxError::Denied { .. })), "{path}: {result:?}");
         }
         sandbox.write(&place.root.join(".git/config"), b"x").await.unwrap();
-        if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not create user namespaces");
+        if requires(Part::Bubblewrap, with_bubblewrap.bubblewrap.as_ref()).is_none() {
             return;
         }
         let sandbox = local(fence(), &with_bubblewrap);
@@ -531,8 +527,7 @@ mod linux {
     #[tokio::test]
     async fn bubblewrap_hides_files_that_landlock_cannot_hide() {
         let support = probe(&environment()).await;
-        if support.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not create user namespaces");
+        if requires(Part::Bubblewrap, support.bubblewrap.as_ref()).is_none() {
             return;
         }
         let place = Place::new();

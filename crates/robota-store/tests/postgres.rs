@@ -12,13 +12,8 @@ use robota_testkit::postgres::{CutPoint, PostgresServer, Proxy};
 use robota_testkit::store_suite::{TestStore, events};
 use tokio_postgres::NoTls;
 
-/// Starts a server; prints why if there is none.
 fn server() -> Option<PostgresServer> {
-    let server = PostgresServer::start().unwrap();
-    if server.is_none() {
-        println!("NOT TESTED: PostgreSQL is not installed; `cargo xtask setup` installs it");
-    }
-    server
+    PostgresServer::start().unwrap()
 }
 
 #[tokio::test]

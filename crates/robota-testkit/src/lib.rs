@@ -11,16 +11,17 @@
 //! | gates and approvers | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`],
 //! [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
-//! | a database server, and a faulty connection to it | `postgres::{PostgresServer, Proxy}`
-//! (feature `postgres`) |
+//! | a database server, and a faulty connection to it | `postgres::{PostgresServer, Proxy}` (feature `postgres`) |
+//! | a part of the system that may be missing | [`requires`] |
 //! | the conformance tests of all journal stores | `store_suite` (feature `store-suite`) |
 //! | comparable event logs | [`render`], [`without_chunks`], [`without`], [`kinds`] |
-//! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a Nothing
-//! here sleeps or reads a real clock. Tests wait for the condition itself: a gate of a script
+//!
+//! Nothing here sleeps or reads a real clock. Tests wait for the condition itself: a gate of a script
 //! ([`ScriptedProvider::reached`]) or a tool that has started ([`HeldTool::started`]). For
 //! everything that takes time they use tokio's paused time. With paused time
 //! (`#[tokio::test(start_paused = true)]`), two runs of one script produce equal events. Rendered
 //! logs omit times and durations, so they are always equal.
+//!
 //! ```
 //! use robota_testkit::{Run, fn_tool};
 //! use robota_core::permission::Class;
@@ -57,6 +58,7 @@ pub mod postgres;
 #[expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "suites fail by panic")]
 pub mod provider_suite;
 mod render;
+mod requires;
 mod run;
 #[cfg(feature = "store-suite")]
 pub mod store_suite;
@@ -67,6 +69,7 @@ pub use clock::FakeClock;
 pub use gate::{RecordingGate, ScriptedGate};
 pub use journal::{Appended, FailingJournal};
 pub use render::{kinds, render, without, without_chunks};
+pub use requires::{Part, requires};
 pub use robota_core::ids::CountingIds;
 pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
 pub use run::{Run, RunResult};

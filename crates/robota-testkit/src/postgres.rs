@@ -46,13 +46,14 @@ kill $stdin
 "#;
 
 impl PostgresServer {
-    /// Starts a server. Returns `None` if PostgreSQL is not installed.
+    /// Starts a server. Returns `None` if PostgreSQL is not installed and the test may be skipped
+    /// ([`requires`](crate::requires)).
     ///
     /// # Errors
     /// When PostgreSQL is installed but does not start.
     pub fn start() -> Result<Option<Self>, String> {
         // Tests simulate crashes of the server, not power failures, so fsync is not needed.
-        Self::start_with(false)
+        Ok(crate::requires(crate::Part::Postgres, Self::start_with(false)?))
     }
 
     /// Starts a server with fsync, for measurements.

@@ -1,80 +1,65 @@
-//! The program as people run it, against a model on loopback: what it costs, beside its budget.
-//!
-//! Nothing is asserted: a time says much about the machine. The journal is on, with the defaults
-//! of `robota -p`, and every number is a median.
+//! Measures the program as users run it, against a model on loopback, and prints the budget with
+//! each number. The journal is on, with the defaults of `robota -p`; times are medians.
 
 mod listener;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::median;
 use crate::sh::{self, Running, Spent};
 use listener::Listener;
 
-/// Words the model says in the long answer.
+/// The chunks of the long answer.
 const DELTAS: usize = 20_000;
 /// Rounds of one tool call each.
 const ROUNDS: usize = 50;
-/// Rounds of the session that is come back to.
+/// Rounds of the session that is resumed.
 const LONG: usize = 200;
-/// What it is called.
 const LONG_SESSION: &str = "agent:bench/session:long";
-/// What it is asked.
 const ASK: [&str; 6] = ["-p", "Go on.", "--provider", "anthropic", "--model", "mock-model"];
-/// The program that counts its allocations, beside the other.
+/// The program that counts its allocations.
 const COUNTED: &str = "robota-counted";
-/// Enough for a median that does not jump, of what is quick and of what is not.
+/// Repetitions of fast and of slow measurements.
 const QUICK: usize = 41;
 const SLOW: usize = 5;
+const SHORT_ANSWER: &str = "loop: true\nanswers: [Done.]\n";
 
-/// A folder with a project, a home and the programs.
+/// The programs, and a project and a home folder for them.
 struct Place {
     robota: String,
-    /// The same, built so that it says how often it allocated.
+    /// The same program, built so that it prints how often it allocated.
     counted: Option<String>,
     mock: String,
     project: PathBuf,
     home: String,
 }
 
-/// Measures everything and prints one table.
-pub(super) fn run(root: &Path, target: &Path) -> Result<()> {
+/// Builds the programs and returns their folder.
+pub(super) fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     let built = target.join("release");
     let robota = ["cargo", "build", "--release", "--package", "robota-cli"];
-    sh::run(root, &[&robota[..], &["--features", "count-allocations"]].concat())?;
+    sh::run(root, &[&robota[..], &["--features", "count-allocations"]].concat(), &[])?;
     std::fs::copy(built.join("robota"), built.join(COUNTED))?;
-    sh::run(root, &robota)?;
+    sh::run(root, &robota, &[])?;
     let mock = ["--package", "robota-testkit", "--features", "mock", "--bin", "mock-model"];
-    sh::run(root, &[&["cargo", "build", "--release"][..], &mock[..]].concat())?;
-    measure(&built, target)
+    sh::run(root, &[&robota[..3], &mock[..]].concat(), &[])?;
+    Ok(built)
 }
 
 /// Measures the programs of a folder.
 pub(super) fn measure(programs: &Path, target: &Path) -> Result<()> {
     let place = Place::new(&programs.canonicalize()?, &target.join("bench-program"))?;
-    let mut table = Table::default();
-    let binary = std::fs::metadata(&place.robota)?.len();
-    table.row("binary", &mb(binary / 1024), "30 MB");
-    let floor = sh::which("true").context("no `true` to compare with")?;
-    let floor = floor.to_str().context("the path of `true` is no UTF-8")?;
-    let (mut version, mut nothing) = (Vec::new(), Vec::new());
-    // In turns, so that whatever else the machine does falls on both.
-    for _ in 0..QUICK {
-        version.push(place.robota(&["--version"], "")?);
-        nothing.push(sh::measure(&place.project, &[floor], &[])?);
-    }
-    table.row("`--version`", &ms(middle(&version, |one| one.wall)), "4 ms");
-    table.row("`true`, to compare", &ms(middle(&nothing, |one| one.wall)), "");
-    table.row("`--version`, memory", &mb(peak(&version)), "12 MB");
-    place.one_shot(&mut table)?;
-    place.stream(&mut table)?;
-    place.rounds(&mut table)?;
-    print!("{}", table.text);
-    Ok(())
+    row("binary", &mb(std::fs::metadata(&place.robota)?.len() / 1024), "30 MB");
+    let version = (0..QUICK).map(|_| place.robota(&["--version"], ""));
+    let version = version.collect::<Result<Vec<_>>>()?;
+    row("`--version`", &ms(wall(&version)), "4 ms");
+    row("`--version`, memory", &mb(peak(&version)), "12 MB");
+    place.one_shot()?;
+    place.resume()?;
+    place.stream()?;
+    place.rounds()
 }
 
 impl Place {
@@ -85,9 +70,6 @@ impl Place {
         let (project, home) = (scratch.join("project"), scratch.join("home"));
         std::fs::create_dir_all(&project)?;
         std::fs::create_dir_all(&home)?;
-        let text = |path: PathBuf| {
-            path.into_os_string().into_string().ok().context("the target folder's name is no UTF-8")
-        };
         let counted = Some(programs.join(COUNTED)).filter(|program| program.is_file());
         Ok(Self {
             robota: text(programs.join("robota"))?,
@@ -98,11 +80,6 @@ impl Place {
         })
     }
 
-    fn robota(&self, words: &[&str], model: &str) -> Result<Spent> {
-        let words = [&[self.robota.as_str()][..], words].concat();
-        sh::measure(&self.project, &words, &self.env(model))
-    }
-
     fn env<'a>(&'a self, model: &'a str) -> [(&'a str, &'a str); 6] {
         [
             ("HOME", self.home.as_str()),
@@ -110,149 +87,126 @@ impl Place {
             ("ANTHROPIC_BASE_URL", model),
             ("ANTHROPIC_API_KEY", "none"),
             ("NO_PROXY", "127.0.0.1"),
-            // Heard only by the program that counts.
+            // Only the program that counts reads it.
             ("ROBOTA_COUNT_ALLOCATIONS", "1"),
         ]
     }
 
-    /// How often it allocates for an answer; none where the program that counts is not there.
-    fn allocations(&self, model: &str) -> Result<Option<f64>> {
-        let Some(counted) = &self.counted else { return Ok(None) };
-        let told = sh::complaints(
-            &self.project,
-            &[&[counted.as_str()][..], &ASK].concat(),
-            &self.env(model),
-        )?;
-        let count = told.lines().rev().find_map(|line| line.strip_prefix("allocations: "));
-        let count = count.with_context(|| format!("{counted} did not count: {told}"))?;
-        Ok(Some(count.trim().parse()?))
+    fn robota(&self, words: &[&str], model: &str) -> Result<Spent> {
+        let words = [&[self.robota.as_str()][..], words].concat();
+        sh::measure(&self.project, &words, &self.env(model))
     }
 
-    /// Runs it once for an answer; the session may have a name, or be one to go on with.
-    fn ask(&self, model: &str, more: &[&str]) -> Result<Spent> {
-        self.robota(&[&ASK[..], more].concat(), model)
-    }
-
-    fn answered(&self, model: &str, more: &[&str]) -> Result<Spent> {
-        let spent = self.ask(model, more)?;
-        ensure!(spent.success, "`robota -p` failed; look with: {} -p … {more:?}", self.robota);
+    fn answer(&self, model: &Running, more: &[&str]) -> Result<Spent> {
+        let spent = self.robota(&[&ASK[..], more].concat(), &model.first_line)?;
+        ensure!(spent.success, "`robota -p` failed; try: {} -p … {more:?}", self.robota);
         Ok(spent)
     }
 
-    /// A model that plays these answers.
+    /// The allocations of one answer; none without the program that counts.
+    fn allocations(&self, model: &Running) -> Result<Option<f64>> {
+        let Some(counted) = &self.counted else { return Ok(None) };
+        let words = [&[counted.as_str()][..], &ASK].concat();
+        let printed = sh::read(&self.project, &words, &self.env(&model.first_line))?.1;
+        let count = printed.lines().rev().find_map(|line| line.strip_prefix("allocations: "));
+        let count = count.with_context(|| format!("{counted} printed no count: {printed}"))?;
+        Ok(Some(count.trim().parse()?))
+    }
+
+    /// Starts a model that plays these answers.
     fn model(&self, scenario: &str) -> Result<Running> {
         let file = self.project.with_file_name("scenario.yaml");
         std::fs::write(&file, scenario)?;
-        let file = file.to_str().context("the target folder's name is no UTF-8")?;
-        Running::start(&self.project, &[&self.mock, file])
+        Running::start(&self.project, &[&self.mock, &text(file)?])
     }
 
-    fn one_shot(&self, table: &mut Table) -> Result<()> {
-        let listener = Listener::start()?;
-        let model = self.model("loop: true\nanswers: [Done.]\n")?;
-        let (mut cold, mut whole, mut size) = (Vec::new(), Vec::new(), 0);
+    fn one_shot(&self) -> Result<()> {
+        let (listener, model) = (Listener::start()?, self.model(SHORT_ANSWER)?);
+        let (mut cold, mut whole, mut bytes) = (Vec::new(), Vec::new(), 0);
         for _ in 0..QUICK {
-            listener.begin();
-            self.ask(&listener.origin, &[])?;
-            let first = listener.first().context("no request came")?;
-            (size, _) = (first.bytes, cold.push(first.after));
-            whole.push(self.answered(&model.first_line, &[])?);
+            let after = listener.first(|origin| self.robota(&ASK, origin))?;
+            bytes = after.1;
+            cold.push(after.0);
+            whole.push(self.answer(&model, &[])?);
         }
-        let start = median(cold);
-        table.row("start to first request", &ms(start), "20 ms");
-        table.row("first request, in an empty project", &format!("{:.1} KB", kb(size)), "12 KB");
-        table.row("one answer, whole", &ms(middle(&whole, |one| one.wall)), "");
-        table.row("one answer, memory", &mb(peak(&whole)), "30 MB");
+        row("start to first request", &ms(median(cold)), "20 ms");
+        row("first request, in an empty project", &format!("{:.1} KB", kb(bytes)), "12 KB");
+        row("one answer, whole", &ms(wall(&whole)), "");
+        row("one answer, memory", &mb(peak(&whole)), "30 MB");
+        Ok(())
+    }
 
-        // From here on the project has something to look at.
+    fn resume(&self) -> Result<()> {
         std::fs::write(self.project.join("notes.txt"), "hello\n")?;
-        let model = self.model(&calls(LONG))?;
-        self.answered(
-            &model.first_line,
-            &["--session-id", LONG_SESSION, "--permission-mode", "plan"],
-        )?;
+        let (listener, model) = (Listener::start()?, self.model(&calls(LONG))?);
+        let plan = ["--session-id", LONG_SESSION, "--permission-mode", "plan"];
+        self.answer(&model, &plan)?;
+        let resume = [&ASK[..], &["-r", LONG_SESSION]].concat();
         let (mut cold, mut again) = (Vec::new(), Vec::new());
         for _ in 0..QUICK {
-            for (times, more) in [(&mut cold, &[][..]), (&mut again, &["-r", LONG_SESSION][..])] {
-                listener.begin();
-                self.ask(&listener.origin, more)?;
-                times.push(listener.first().context("no request came")?.after);
-            }
+            cold.push(listener.first(|origin| self.robota(&ASK, origin))?.0);
+            again.push(listener.first(|origin| self.robota(&resume, origin))?.0);
         }
-        let over = median(again) - median(cold);
-        table.row(&format!("resume of {LONG} rounds, over a cold start"), &ms(over), "+5 ms");
+        let name = format!("resume of {LONG} rounds, over a cold start");
+        row(&name, &ms(median(again) - median(cold)), "+5 ms");
         Ok(())
     }
 
-    fn stream(&self, table: &mut Table) -> Result<()> {
-        let short = self.model("loop: true\nanswers: [Done.]\n")?;
-        let long = self.model(&format!(
-            "loop: true\nanswers: [{{steps: [{{text: \"word \", times: {DELTAS}}}]}}]\n"
-        ))?;
-        let (mut base, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..SLOW {
-            base.push(self.answered(&short.first_line, &[])?);
-            all.push(self.answered(&long.first_line, &[])?);
+    fn answers(&self, scenario: &str) -> Result<Vec<Spent>> {
+        (0..SLOW).map(|_| self.answer(&self.model(scenario)?, &[])).collect()
+    }
+
+    fn stream(&self) -> Result<()> {
+        let long =
+            format!("loop: true\nanswers: [{{steps: [{{text: \"word \", times: {DELTAS}}}]}}]\n");
+        let all = self.answers(&long)?;
+        let per_thousand = |value: f64| value * 1e3 / count(DELTAS);
+        let name = |what: &str| format!("{DELTAS} deltas: {what}, the start included");
+        row(&name("CPU per 1,000"), &ms(per_thousand(cpu(&all))), "3 ms");
+        row(&name("memory"), &mb(peak(&all)), "30 MB");
+        if let Some(whole) = self.allocations(&self.model(&long)?)? {
+            let shown = format!("{:.0}", per_thousand(whole));
+            row(&name("allocations per 1,000"), &shown, "4000");
         }
-        let whole = middle(&all, |one| one.cpu);
-        #[expect(clippy::cast_precision_loss, reason = "a small count")]
-        let thousands = DELTAS as f64 / 1e3;
-        let name = format!("{DELTAS} deltas: CPU per 1,000, the start included");
-        table.row(&name, &ms(whole / thousands), "3 ms");
-        let only = (whole - middle(&base, |one| one.cpu)) / thousands;
-        table.row(&format!("{DELTAS} deltas: CPU per 1,000, alone"), &ms(only), "");
-        table.row(&format!("{DELTAS} deltas: memory"), &mb(peak(&all)), "30 MB");
-        let counts = self.allocations(&short.first_line)?.zip(self.allocations(&long.first_line)?);
-        let Some((start, whole)) = counts else { return Ok(()) };
-        let name = format!("{DELTAS} deltas: allocations per 1,000, the start included");
-        table.row(&name, &format!("{:.0}", whole / thousands), "4000");
-        let name = format!("{DELTAS} deltas: allocations per 1,000, alone");
-        table.row(&name, &format!("{:.0}", (whole - start) / thousands), "");
         Ok(())
     }
 
-    fn rounds(&self, table: &mut Table) -> Result<()> {
-        let (mut base, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..SLOW {
-            let short = self.model("- Done.\n")?;
-            base.push(self.answered(&short.first_line, &[])?);
-            let long = self.model(&calls(ROUNDS))?;
-            all.push(self.answered(&long.first_line, &[])?);
-        }
-        #[expect(clippy::cast_precision_loss, reason = "a small count")]
-        let rounds = ROUNDS as f64;
-        let wall = (middle(&all, |one| one.wall) - middle(&base, |one| one.wall)) / rounds;
-        table.row(
-            &format!("{ROUNDS} tool rounds: per round, the model included"),
-            &ms(wall),
-            "3 ms",
-        );
-        let cpu = (middle(&all, |one| one.cpu) - middle(&base, |one| one.cpu)) / rounds;
-        table.row(&format!("{ROUNDS} tool rounds: CPU per round"), &ms(cpu), "");
-        table.row(&format!("{ROUNDS} tool rounds: memory"), &mb(peak(&all)), "30 MB");
+    fn rounds(&self) -> Result<()> {
+        let (base, all) = (self.answers("- Done.\n")?, self.answers(&calls(ROUNDS))?);
+        let name = |what: &str| format!("{ROUNDS} tool rounds: {what}");
+        let per_round = ms((wall(&all) - wall(&base)) / count(ROUNDS));
+        row(&name("per round, the model included"), &per_round, "3 ms");
+        row(&name("memory"), &mb(peak(&all)), "30 MB");
         Ok(())
     }
 }
 
-/// So many looks into a file, and an answer.
+/// A scenario with this many reads of a file, and an answer.
 fn calls(count: usize) -> String {
     let call = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n";
     format!("{}- Done.\n", call.repeat(count))
 }
 
-#[derive(Default)]
-struct Table {
-    text: String,
+fn row(name: &str, measured: &str, budget: &str) {
+    println!("{name:<60} {measured:>12} {budget:>10}");
 }
 
-impl Table {
-    fn row(&mut self, name: &str, found: &str, budget: &str) {
-        let _ = writeln!(self.text, "{name:<60} {found:>12} {budget:>10}");
-    }
+fn text(path: PathBuf) -> Result<String> {
+    path.into_os_string().into_string().ok().context("a path that is not UTF-8")
 }
 
-fn middle(all: &[Spent], what: impl Fn(&Spent) -> Duration) -> f64 {
-    median(all.iter().map(what).collect())
+/// The median, in seconds.
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times.get(times.len() / 2).map_or(f64::NAN, Duration::as_secs_f64)
+}
+
+fn wall(all: &[Spent]) -> f64 {
+    median(all.iter().map(|one| one.wall).collect())
+}
+
+fn cpu(all: &[Spent]) -> f64 {
+    median(all.iter().map(|one| one.cpu).collect())
 }
 
 fn peak(all: &[Spent]) -> u64 {
@@ -263,11 +217,16 @@ fn ms(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
+fn mb(kib: u64) -> String {
+    format!("{:.1} MB", kb(kib))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^52")]
 fn kb(bytes: u64) -> f64 {
     bytes as f64 / 1024.0
 }
 
-fn mb(kib: u64) -> String {
-    format!("{:.1} MB", kb(kib))
+#[expect(clippy::cast_precision_loss, reason = "a small count")]
+fn count(count: usize) -> f64 {
+    count as f64
 }

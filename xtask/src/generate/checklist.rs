@@ -1,146 +1,232 @@
-//! `docs/checklist.md`: which test shows which promise, found in the sources and not remembered.
-//!
-//! A test claims a line by its name: `core_01_…` shows CORE-01, `sess_11_kode_12_…` shows two.
+//! `docs/checklist.md`: every promise clause by clause, and the tests that show each clause. It is
+//! made from `docs/checklist.ids`, whose first lines explain the format. The names of the tests are
+//! checked against the sources; whether a test asserts the clause is for the reviewer of a change.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::rust_scan::{Func, scan};
-use crate::tree::{Tree, package};
+use crate::tree::{File, Tree, package};
 
-/// The list of ids, written by hand.
+/// The list that is written by hand.
 pub const IDS: &str = "docs/checklist.ids";
-/// The page made of it.
+/// The page that is made from it.
 pub const PAGE: &str = "docs/checklist.md";
+/// The page whose sentence has the counts.
+pub const README: &str = "README.md";
+
+/// The paragraph after this line of the README is generated.
+const MARKER: &str = "<!-- The next paragraph is written by `cargo xtask gen`. -->\n";
 
 const HEAD: &str = "\
-# The checklist: what is promised, and which test shows it
+# The checklist: what is promised, and how far tests show it
 
-Made by `cargo xtask gen`; do not edit. The ids and titles are those of
-[`checklist.ids`](checklist.ids); the tests are found in the sources by their names: a test whose
-name starts with `core_01_` shows CORE-01. `cargo xtask test` fails when this page is out of date
-or a test claims an id that does not exist.
+Written by `cargo xtask gen` from [`checklist.ids`](checklist.ids); do not edit. A clause is *shown*
+when the named tests assert it, *partial* when something is missing, and otherwise *not yet*.
+`cargo xtask tidy` fails when this page is out of date or a named test does not exist.
 ";
 
-/// One promise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Id {
-    /// The part before the dash, in capitals.
-    pub area: String,
-    /// The part after it, two digits.
-    pub number: String,
-    /// What is promised, in a few words.
-    pub title: String,
+/// How far tests show a clause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Shown,
+    Partial,
+    NotYet,
 }
 
-impl Id {
-    /// As it is written: `CORE-01`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{}-{}", self.area, self.number)
-    }
+const STATUSES: [(Status, &str); 3] =
+    [(Status::Shown, "shown"), (Status::Partial, "partial"), (Status::NotYet, "not yet")];
+
+#[derive(Debug)]
+struct Clause {
+    status: Status,
+    text: String,
+    tests: Vec<String>,
+    missing: Option<String>,
 }
 
-/// The ids of the list, in its order. Empty lines and those that start with `#` are skipped.
-pub fn ids(tree: &Tree) -> Result<Vec<Id>> {
-    let text = tree.text(IDS).with_context(|| format!("{IDS} is missing"))?;
-    let mut ids: Vec<Id> = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let id = parse(line).with_context(|| {
-            format!("{IDS}:{}: `{line}` is not of the form `CORE-01 Title`", number + 1)
-        })?;
-        if ids.iter().any(|other| other.name() == id.name()) {
-            bail!("{IDS}:{}: {} is there twice", number + 1, id.name());
-        }
-        ids.push(id);
-    }
-    Ok(ids)
+#[derive(Debug)]
+struct Promise {
+    id: String,
+    title: String,
+    clauses: Vec<Clause>,
 }
 
-fn parse(line: &str) -> Option<Id> {
-    let (name, title) = line.split_once(' ')?;
-    let (area, number) = name.split_once('-')?;
-    let valid = !area.is_empty()
-        && area.bytes().all(|byte| byte.is_ascii_uppercase())
-        && is_number(number)
-        && !title.trim().is_empty();
-    valid.then(|| Id {
-        area: area.to_owned(),
-        number: number.to_owned(),
-        title: title.trim().to_owned(),
-    })
-}
-
-fn is_number(text: &str) -> bool {
-    text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// The ids that the name of a test claims: all `area_NN_` at its start.
-#[must_use]
-pub fn claims(test: &str, areas: &[&str]) -> Vec<String> {
-    let mut claims = Vec::new();
-    let mut words = test.split('_');
-    while let (Some(area), Some(number)) = (words.next(), words.next()) {
-        let area = area.to_uppercase();
-        if !areas.contains(&area.as_str()) || !is_number(number) {
-            break;
-        }
-        claims.push(format!("{area}-{number}"));
-    }
-    claims
-}
-
-/// The page.
+/// Makes the page.
 pub fn page(tree: &Tree) -> Result<String> {
-    let ids = ids(tree)?;
-    let tests = tests(tree, &ids);
-    let shown = ids.iter().filter(|id| tests.contains_key(&id.name())).count();
-    let mut page = format!("{HEAD}\n{shown} of {} have a test.\n", ids.len());
-    let mut area = "";
-    for id in &ids {
-        if id.area != area {
-            area = &id.area;
-            let _ = write!(page, "\n## {area}\n\n| id | what | shown by |\n|---|---|---|\n");
+    let promises = load(tree)?;
+    check(&promises, &tests(tree))?;
+    let counts = counts(&promises);
+    let mut page = format!("{HEAD}\n{} promises, {}.\n", promises.len(), told(counts));
+    for promise in &promises {
+        let _ = write!(page, "\n## {} {}\n\n", promise.id, promise.title);
+        page.push_str("| clause | status | tests |\n|---|---|---|\n");
+        for Clause { status, text, tests, missing } in &promise.clauses {
+            let name = STATUSES.iter().find(|(other, _)| other == status).map_or("", |pair| pair.1);
+            let missing = missing.iter().map(|missing| format!(": {missing}")).collect::<String>();
+            let tests: Vec<_> = tests.iter().map(|test| format!("`{test}`")).collect();
+            let row = format!("| {text} | {name}{missing} | {} |", tests.join("<br>"));
+            let _ = writeln!(page, "{row}");
         }
-        let by = tests.get(&id.name()).map_or("*not yet*".to_owned(), |tests| tests.join("<br>"));
-        let _ = writeln!(page, "| {} | {} | {by} |", id.name(), id.title.replace('|', "\\|"));
     }
     Ok(page)
 }
 
-/// The tests that run by default, by the id they claim; ignored ones show nothing.
-fn tests(tree: &Tree, ids: &[Id]) -> BTreeMap<String, Vec<String>> {
-    let areas: Vec<&str> = ids.iter().map(|id| id.area.as_str()).collect();
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+/// Makes the README: its text with the counts of today.
+pub fn readme(tree: &Tree) -> Result<String> {
+    let text = tree.text(README).context("it is missing")?;
+    let (before, after) = text.split_once(MARKER).context("the marker line is missing")?;
+    let rest = after.split_once("\n\n").map_or("", |(_, rest)| rest);
+    let told = told(counts(&load(tree)?));
+    Ok(format!(
+        "{before}{MARKER}[The checklist](docs/checklist.md) splits the promises into {told}.\n\n{rest}"
+    ))
+}
+
+fn counts(promises: &[Promise]) -> [usize; 3] {
+    let clauses = || promises.iter().flat_map(|promise| &promise.clauses);
+    STATUSES.map(|(status, _)| clauses().filter(|clause| clause.status == status).count())
+}
+
+fn told([shown, partial, not_yet]: [usize; 3]) -> String {
+    let all = shown + partial + not_yet;
+    format!("{all} clauses: {shown} are shown by tests, {partial} in part, {not_yet} not yet")
+}
+
+fn load(tree: &Tree) -> Result<Vec<Promise>> {
+    parse(tree.text(IDS).with_context(|| format!("{IDS} is missing"))?)
+}
+
+fn parse(text: &str) -> Result<Vec<Promise>> {
+    let mut promises: Vec<Promise> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if !line.is_empty() && !line.starts_with('#') {
+            parse_line(&mut promises, line).with_context(|| format!("{IDS}:{number}: `{line}`"))?;
+        }
+    }
+    for Promise { id, clauses, .. } in &promises {
+        ensure!(!clauses.is_empty(), "{IDS}: {id} has no clause");
+        for Clause { status, text, tests, missing } in clauses {
+            let complete = match status {
+                Status::Shown => !tests.is_empty() && missing.is_none(),
+                Status::Partial => missing.is_some(),
+                Status::NotYet => tests.is_empty() && missing.is_none(),
+            };
+            ensure!(
+                complete,
+                "{IDS}: {id}: `{text}`: a shown clause names tests, a partial one says what is \
+                 missing, and one that is not yet shown has neither"
+            );
+        }
+    }
+    Ok(promises)
+}
+
+fn parse_line(promises: &mut Vec<Promise>, line: &str) -> Result<()> {
+    let clause = STATUSES.iter().find_map(|(status, name)| {
+        Some((*status, line.strip_prefix(name)?.strip_prefix(": ")?.replace('|', "\\|")))
+    });
+    if let Some((status, text)) = clause {
+        let promise = promises.last_mut().context("a clause before the first id")?;
+        promise.clauses.push(Clause { status, text, tests: Vec::new(), missing: None });
+    } else if let Some(detail) = line.strip_prefix("  ") {
+        let clauses = promises.last_mut().and_then(|promise| promise.clauses.last_mut());
+        let clause = clauses.context("a detail before the first clause")?;
+        match (detail.strip_prefix("by "), detail.strip_prefix("missing: ")) {
+            (Some(test), _) => clause.tests.push(test.to_owned()),
+            (_, Some(text)) => clause.missing = Some(text.replace('|', "\\|")),
+            _ => bail!("neither `by NAME` nor `missing: TEXT`"),
+        }
+    } else {
+        let (id, title) = line.split_once(' ').context("not of the form `CORE-01 Title`")?;
+        ensure!(id_of(&format!("{}_", id.replace('-', "_"))).as_deref() == Some(id), "no id");
+        ensure!(!promises.iter().any(|promise| promise.id == id), "{id} is there twice");
+        promises.push(Promise { id: id.to_owned(), title: title.to_owned(), clauses: Vec::new() });
+    }
+    Ok(())
+}
+
+/// The id at the start of a name: `CORE-01` of `core_01_round_trip`.
+fn id_of(name: &str) -> Option<String> {
+    let (area, rest) = name.split_once('_')?;
+    let (number, _) = rest.split_once('_')?;
+    let digits = number.len() == 2 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let letters = !area.is_empty() && area.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (digits && letters).then(|| format!("{}-{number}", area.to_uppercase()))
+}
+
+/// Checks that each named test is exactly one test, and that no test is named after an id that is
+/// not in the list. Reports all mistakes together.
+fn check(promises: &[Promise], tests: &[String]) -> Result<()> {
+    let mut wrong = Vec::new();
+    let short = |path: &String| path.rsplit("::").next().unwrap_or_default().to_owned();
+    let names: Vec<String> = tests.iter().map(short).collect();
+    for Promise { id, clauses, .. } in promises {
+        for name in clauses.iter().flat_map(|clause| &clause.tests) {
+            let suffix = format!("::{name}");
+            let same = tests.iter().filter(|path| path.ends_with(&suffix)).collect::<Vec<_>>();
+            match same.as_slice() {
+                [_] => {}
+                [] => {
+                    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+                    let near = similar::get_close_matches(name.as_str(), &all, 1, 0.6).concat();
+                    wrong.push(format!("{id}: there is no test `{name}` (the nearest: `{near}`)"));
+                }
+                several => wrong.push(format!("{id}: `{name}` is one of {several:?}")),
+            }
+        }
+    }
+    let known = |id: &String| promises.iter().any(|promise| promise.id == *id);
+    let areas: Vec<&str> = promises.iter().filter_map(|p| Some(p.id.split_once('-')?.0)).collect();
+    for name in &names {
+        let id = id_of(name).filter(|id| areas.contains(&id.split('-').next().unwrap_or_default()));
+        if let Some(id) = id.filter(|id| !known(id)) {
+            wrong.push(format!("the test `{name}` names {id}, which is not in the list"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{IDS}:\n  {}", wrong.join("\n  "));
+    Ok(())
+}
+
+/// The tests that run by default, as `package::file::name`; inline modules are left out. Cases of
+/// the conformance suites count as tests: the adapters run each of them.
+fn tests(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
     for file in tree.rust() {
-        let running = |func: &Func| func.is_test() && !func.is_ignored();
-        for func in scan(&file.text).funcs.into_iter().filter(running) {
-            for id in claims(&func.name, &areas) {
-                let name = format!("`{}`", full_name(&file.path, &func));
-                found.entry(id).or_default().push(name);
+        let suite = file.path.contains("_suite/");
+        let (mut test, mut ignored) = (false, false);
+        for line in file.text.lines().map(str::trim_start) {
+            if line.starts_with("#[") {
+                test |= line.starts_with("#[test]") || line.contains("::test");
+                ignored |= line.starts_with("#[ignore");
+            } else if let Some(name) = function(line) {
+                if (test && !ignored) || (suite && line.starts_with("pub async fn ")) {
+                    found.push(full_name(file, name));
+                }
+                (test, ignored) = (false, false);
+            } else if !line.starts_with("//") && !line.is_empty() {
+                (test, ignored) = (false, false);
             }
         }
     }
     found
 }
 
-/// `package::module::test`, for tests in `tests/` with the file as the module.
-fn full_name(path: &str, func: &Func) -> String {
-    let package = package(path).unwrap_or_default();
-    let inner = path[package.len()..].trim_start_matches('/').trim_end_matches(".rs");
+/// The name of the function that a line begins.
+fn function(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
+    Some(name).filter(|name| !name.starts_with('$'))
+}
+
+fn full_name(file: &File, name: &str) -> String {
+    let package = package(&file.path).unwrap_or_default();
+    let inner = file.path[package.len()..].trim_end_matches(".rs").trim_start_matches('/');
     let mut parts = vec![package.rsplit('/').next().unwrap_or_default()];
-    // `src` or `tests` is no module, neither is the root of a crate or of a folder.
-    parts.extend(inner.split('/').skip(1));
-    if matches!(parts.last(), Some(&("lib" | "main" | "mod"))) {
-        parts.pop();
-    }
-    parts.extend(func.inside.iter().map(String::as_str));
-    parts.push(&func.name);
+    // `src` and `tests` are not modules, nor is the root of a crate or of a folder.
+    parts.extend(inner.split('/').skip(1).filter(|part| !["lib", "main", "mod"].contains(part)));
+    parts.push(name);
     parts.join("::")
 }
 

@@ -1,8 +1,8 @@
-//! `docs/events.md` and `docs/schema/events.schema.json`: the one vocabulary, told from the event
-//! table and the types themselves.
+//! `docs/events.md` and `docs/schema/events.schema.json`, made from the event table and the types
+//! of the events.
 
 mod fields;
-pub mod vocabulary;
+mod vocabulary;
 
 use std::fmt::Write as _;
 
@@ -22,63 +22,59 @@ pub const SCHEMA: &str = "docs/schema/events.schema.json";
 
 const HEAD: &str = include_str!("events/head.txt");
 
-/// The shapes of all events: each event's data, and everything they are made of.
+/// The JSON Schemas of all events and of the types in them.
 struct Shapes {
-    /// The shape of each event's data, in the order of the table.
+    /// The schema of the data of each event, in the order of the table.
     events: Vec<(&'static str, Value)>,
-    /// Every shape that has a name.
+    /// Every schema that has a name.
     named: Map<String, Value>,
 }
 
 impl Shapes {
     fn new() -> Self {
         let mut generator = SchemaSettings::draft2020_12().into_generator();
-        let events = Event::schemas(&mut generator)
-            .into_iter()
-            .map(|(name, schema)| (name, schema.to_value()))
-            .collect();
+        let events = Event::schemas(&mut generator).into_iter();
+        let events = events.map(|(name, schema)| (name, schema.to_value())).collect();
         Self { events, named: generator.take_definitions(true) }
     }
 
-    /// The name behind a reference, for example `Usage` behind `#/$defs/Usage`.
+    /// The name behind a reference: `Usage` behind `#/$defs/Usage`.
     fn target(schema: &Value) -> Option<&str> {
         schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
     }
 
-    /// The shape of an event's data.
-    fn data<'a>(&'a self, schema: &'a Value) -> Result<&'a Value> {
-        match Self::target(schema) {
-            None => Ok(schema),
-            Some(name) => self.named.get(name).with_context(|| format!("no shape named {name}")),
-        }
+    /// The named schemas that are not the data of an event, by name.
+    fn shared(&self) -> Vec<(&String, &Value)> {
+        let data: Vec<_> = self.events.iter().filter_map(|(_, it)| Self::target(it)).collect();
+        let other = self.named.iter().filter(|(name, _)| !data.contains(&name.as_str()));
+        let mut shared: Vec<_> = other.collect();
+        shared.sort_by_key(|(name, _)| *name);
+        shared
     }
 }
 
-/// JSON Schema of one line of a journal.
+/// Makes the JSON Schema of one line of a journal.
 pub fn schema(_: &Tree) -> Result<String> {
     let shapes = Shapes::new();
     let names: Vec<&str> = TABLE.iter().map(|info| info.name).collect();
-    let mut kinds: Vec<Value> = shapes
-        .events
-        .iter()
-        .zip(TABLE)
-        .map(|((name, data), info)| {
-            json!({
-                "title": name,
-                "description": info.doc,
-                "properties": {"type": {"const": name}, "data": data},
-            })
+    let kind = |((name, data), doc): (&(&str, Value), &str)| {
+        json!({
+            "title": name,
+            "description": doc,
+            "properties": {"type": {"const": name}, "data": data},
         })
-        .collect();
+    };
+    let docs = TABLE.iter().map(|info| info.doc);
+    let mut kinds: Vec<Value> = shapes.events.iter().zip(docs).map(kind).collect();
     kinds.push(json!({
         "title": "unknown",
-        "description": "A type this version does not know: kept as it is.",
+        "description": "A type that this version does not know. Readers keep it unchanged.",
         "properties": {"type": {"not": {"enum": names}}, "data": true},
     }));
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A line of a Robota journal",
-        "description": "Made by `cargo xtask gen`; do not edit. Explained in docs/events.md.",
+        "description": "Written by `cargo xtask gen`; do not edit. docs/events.md explains it.",
         "type": "object",
         "properties": envelope(),
         "required": ["seq", "epoch", "ts", "type", "data", "crc"],
@@ -88,17 +84,17 @@ pub fn schema(_: &Tree) -> Result<String> {
     Ok(format!("{schema:#}\n"))
 }
 
-/// The fields around an event's data.
+/// The fields around the data of an event.
 fn envelope() -> Value {
     let field = |kind: &str, meaning: &str| json!({"type": kind, "description": meaning});
     let mut fields = json!({
-        "seq": field("integer", "Its number; grows by one from event to event."),
-        "epoch": field("integer", "Which writer wrote it."),
-        "ts": field("string", "When, in UTC."),
-        "turn": field("string", "In which turn, if in one."),
+        "seq": field("integer", "The sequence number; it increases by one from event to event."),
+        "epoch": field("integer", "The number of the opening of the session that wrote the event."),
+        "ts": field("string", "The time, in UTC."),
+        "turn": field("string", "The id of the turn; absent outside of a turn."),
         "min_reader": field("integer", "A reader older than this must not use the journal."),
-        "type": field("string", "What kind of event it is."),
-        "data": {"description": "What it says."},
+        "type": field("string", "The name of the event."),
+        "data": {"description": "The data of the event."},
         "crc": field("string", "CRC-32 of every byte of the line before `,\"crc\"`."),
     });
     fields["ts"]["format"] = "date-time".into();
@@ -106,31 +102,36 @@ fn envelope() -> Value {
     fields
 }
 
-/// The page.
+/// Makes the page.
 pub fn page(_: &Tree) -> Result<String> {
     let shapes = Shapes::new();
     let mut page = HEAD.replace("{{LINE}}", &example()?.to_line());
-    page.push_str(
-        "\n## The table\n\n| event | nature | barrier | what it says |\n|---|---|---|---|\n",
-    );
+    page.push_str("\n## The table\n\n| event | nature | barrier | meaning |\n|---|---|---|---|\n");
     for info in TABLE {
-        let _ = writeln!(
-            page,
-            "| [`{name}`](#{name}) | {} | {} | {} |",
-            nature(info.nature),
-            barrier(info.barrier),
-            info.doc,
-            name = info.name,
-        );
+        let nature = match info.nature {
+            Nature::Fact => "fact",
+            Nature::Intent => "intent",
+            Nature::Chunk => "chunk",
+        };
+        let barrier = match info.barrier {
+            Barrier::Written => "written",
+            Barrier::Synced => "synced",
+            Barrier::SyncedForEffects => "synced for effects",
+        };
+        let (name, doc) = (info.name, info.doc);
+        let _ = writeln!(page, "| [`{name}`](#{name}) | {nature} | {barrier} | {doc} |");
     }
-    page.push_str("\n## In other words\n\n");
-    page.push_str(&vocabulary::section());
-    page.push_str("\n## Fields\n\nA field in *italics* may be absent.\n");
+    let _ = write!(page, "\n## Other vocabularies\n\n{}", vocabulary::section());
+    page.push_str("\n## Fields\n\nA field in *italics* is optional.\n");
     for ((name, schema), info) in shapes.events.iter().zip(TABLE) {
         let _ = write!(page, "\n### {name}\n\n{}\n\n", info.doc);
-        page.push_str(&fields::describe(shapes.data(schema)?, &shapes));
+        let data = match Shapes::target(schema) {
+            None => schema,
+            Some(name) => shapes.named.get(name).with_context(|| format!("no schema {name}"))?,
+        };
+        page.push_str(&fields::describe(data, &shapes));
     }
-    page.push_str("\n## Shapes\n\nWhat the fields are made of.\n");
+    page.push_str("\n## Shapes\n\nThe types of the fields.\n");
     for (name, schema) in shapes.shared() {
         let _ = write!(page, "\n### {name}\n\n");
         if let Some(text) = fields::description(schema) {
@@ -141,7 +142,7 @@ pub fn page(_: &Tree) -> Result<String> {
     Ok(page)
 }
 
-/// A line to show, with a checksum that holds.
+/// An example line with a valid checksum.
 fn example() -> Result<Envelope> {
     let started = ToolStarted { call: CallId::from("call-7"), class: Class::Execute, input: None };
     Ok(Envelope {
@@ -152,34 +153,6 @@ fn example() -> Result<Envelope> {
         event: started.into(),
         min_reader: None,
     })
-}
-
-impl Shapes {
-    /// The named shapes that are not an event's data, by name.
-    fn shared(&self) -> Vec<(&String, &Value)> {
-        let data: Vec<_> =
-            self.events.iter().filter_map(|(_, schema)| Self::target(schema)).collect();
-        let mut shared: Vec<_> =
-            self.named.iter().filter(|(name, _)| !data.contains(&name.as_str())).collect();
-        shared.sort_by_key(|(name, _)| *name);
-        shared
-    }
-}
-
-fn nature(nature: Nature) -> &'static str {
-    match nature {
-        Nature::Fact => "fact",
-        Nature::Intent => "intent",
-        Nature::Chunk => "chunk",
-    }
-}
-
-fn barrier(barrier: Barrier) -> &'static str {
-    match barrier {
-        Barrier::Written => "written",
-        Barrier::Synced => "synced",
-        Barrier::SyncedForEffects => "synced for effects",
-    }
 }
 
 #[cfg(test)]

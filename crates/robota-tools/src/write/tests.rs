@@ -207,8 +207,8 @@ async fn kode_13_tools_obey_the_sandbox() {
         let workspace = ToolWorkspace::new(&inside, Supervisor::new(), env.clone());
         Some(workspace.confine(Arc::new(confinement)))
     };
-    let Some(read_only) = confined(SandboxLevel::ReadOnly) else {
-        println!("SKIPPED: this system has no sandbox ({support:?})");
+    let part = robota_testkit::Part::Sandbox;
+    let Some(read_only) = robota_testkit::requires(part, confined(SandboxLevel::ReadOnly)) else {
         return;
     };
     let workspace = confined(SandboxLevel::WorkspaceWrite).unwrap();

@@ -63,8 +63,7 @@ pub(crate) fn campaign(kind: Kind, seed: u64, kills: u32, server_deaths: u32) ->
         campaign.run(&acts, kills, 1);
         return campaign.column;
     };
-    let server = PostgresServer::start().unwrap();
-    let mut server = server.expect("PostgreSQL is not installed; `cargo xtask setup` installs it");
+    let Some(mut server) = PostgresServer::start().unwrap() else { return Column::default() };
     let address = &server.database().unwrap();
     let mut last = Campaign::new(kind, seed, address, CLIENTS);
     let acts = &last.rehearsals();

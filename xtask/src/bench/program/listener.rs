@@ -1,34 +1,20 @@
-//! A port that tells when the first request came and how large it was, and refuses it.
+//! A port that measures when a request arrives and how large it is, and refuses it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 const REFUSAL: &str =
     r#"{"type":"error","error":{"type":"invalid_request_error","message":"Enough."}}"#;
 
-/// The first request since [`Listener::begin`].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct First {
-    /// How long it took to come.
-    pub(super) after: Duration,
-    /// The size of its body.
-    pub(super) bytes: u64,
-}
-
-#[derive(Debug)]
-struct Seen {
-    since: Instant,
-    first: Option<First>,
-}
-
 #[derive(Debug)]
 pub(super) struct Listener {
-    pub(super) origin: String,
-    seen: Arc<Mutex<Seen>>,
+    origin: String,
+    /// The arrival and the size of the body of each request.
+    requests: Receiver<(Instant, u64)>,
 }
 
 impl Listener {
@@ -36,30 +22,35 @@ impl Listener {
     pub(super) fn start() -> Result<Self> {
         let port = TcpListener::bind(("127.0.0.1", 0))?;
         let origin = format!("http://{}", port.local_addr()?);
-        let seen = Arc::new(Mutex::new(Seen { since: Instant::now(), first: None }));
-        let shared = seen.clone();
+        let (sender, requests) = channel();
         std::thread::spawn(move || {
             for stream in port.incoming().flatten() {
-                // A client that goes away is measured as one that never came.
-                let _ = serve(&stream, &shared);
+                // A client that disconnects is measured as one that never connected.
+                if let Ok(Some(request)) = serve(&stream) {
+                    let _ = sender.send(request);
+                }
             }
         });
-        Ok(Self { origin, seen })
+        Ok(Self { origin, requests })
     }
 
-    /// From now on.
-    pub(super) fn begin(&self) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen = Seen { since: Instant::now(), first: None };
-    }
-
-    /// The first request since then.
-    pub(super) fn first(&self) -> Option<First> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).first
+    /// Runs `program` with the address, and returns the time to its first request and its size.
+    pub(super) fn first<T>(
+        &self,
+        program: impl FnOnce(&str) -> Result<T>,
+    ) -> Result<(Duration, u64)> {
+        self.requests.try_iter().for_each(drop);
+        let begun = Instant::now();
+        program(&self.origin)?;
+        // The program may end before the thread reports its request.
+        let request = self.requests.recv_timeout(Duration::from_secs(1));
+        let (arrival, bytes) = request.context("no request arrived")?;
+        Ok((arrival.saturating_duration_since(begun), bytes))
     }
 }
 
-fn serve(stream: &TcpStream, seen: &Mutex<Seen>) -> Result<()> {
+/// Refuses a request, and returns its arrival and its size if it is a POST.
+fn serve(mut stream: &TcpStream) -> Result<Option<(Instant, u64)>> {
     let mut reader = BufReader::new(stream);
     let (mut bytes, mut head) = (0, String::new());
     reader.read_line(&mut head)?;
@@ -70,22 +61,15 @@ fn serve(stream: &TcpStream, seen: &Mutex<Seen>) -> Result<()> {
         let line = line.trim().to_ascii_lowercase();
         if let Some(length) = line.strip_prefix("content-length:") {
             bytes = length.trim().parse()?;
-        }
-        if line.is_empty() {
+        } else if line.is_empty() {
             break;
         }
     }
     std::io::copy(&mut reader.take(bytes), &mut std::io::sink())?;
-    if head.starts_with("POST") {
-        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let after = now.saturating_duration_since(seen.since);
-        seen.first.get_or_insert(First { after, bytes });
-    }
-    let mut writer = stream;
+    let length = REFUSAL.len();
     write!(
-        writer,
-        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{REFUSAL}",
-        REFUSAL.len()
+        stream,
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{REFUSAL}",
     )?;
-    Ok(())
+    Ok(head.starts_with("POST").then_some((now, bytes)))
 }

@@ -1,70 +1,70 @@
 use super::*;
 
-const LIST: &str = "# comment\n\nCORE-01 Messages\nCORE-02 Entries | events\nKODE-12 Stores\n";
+const LIST: &str = "# comment\n\nCORE-01 Messages\nshown: A message | has an id.\n  by core_01_id\n\
+    partial: It has usage.\n  by it::core_01_both\n  missing: cost\nKODE-12 Stores\nnot yet: One.\n";
+const TESTS: (&str, &str) = (
+    "crates/robota-core/src/message/tests.rs",
+    "#[test]\n/// Why.\nfn core_01_id() {}\nfn core_99_helper() {}\n#[test]\nfn core_01_both() {}\n",
+);
+const OTHER: (&str, &str) =
+    ("crates/robota-core/tests/it.rs", "#[tokio::test(x)]\nasync fn core_01_both() {}\n");
 
-fn made(files: &[(&str, &str)]) -> String {
-    let mut all = vec![(IDS, LIST)];
-    all.extend_from_slice(files);
-    page(&Tree::of(&all)).unwrap()
+fn made(list: &str, files: &[(&str, &str)]) -> Result<String> {
+    page(&Tree::of(&[&[(IDS, list)], files].concat()))
 }
 
 #[test]
-fn tests_are_listed_by_the_id_in_their_name() {
-    let page = made(&[
-        ("crates/robota-core/src/message/tests.rs", "#[test]\nfn core_01_round_trip() {}"),
-        ("crates/robota-core/tests/it.rs", "#[tokio::test]\nasync fn core_01_kode_12_both() {}"),
-        ("crates/robota-core/src/lib.rs", "mod tests { #[test] fn core_01_inline() {} }"),
-    ]);
-    let row = page.lines().find(|line| line.starts_with("| CORE-01")).unwrap();
-    assert_eq!(
-        row,
-        "| CORE-01 | Messages | `robota-core::tests::core_01_inline`<br>\
-         `robota-core::message::tests::core_01_round_trip`<br>\
-         `robota-core::it::core_01_kode_12_both` |"
-    );
-    assert!(page.contains("| KODE-12 | Stores | `robota-core::it::core_01_kode_12_both` |"));
-    assert!(page.contains("2 of 3 have a test."));
+fn clauses_are_listed_with_their_status_and_counted() {
+    let page = made(LIST, &[TESTS, OTHER]).unwrap();
+    let counts = "2 promises, 3 clauses: 1 are shown by tests, 1 in part, 1 not yet.";
+    assert!(page.contains(counts), "{page}");
+    assert!(page.contains("| A message \\| has an id. | shown | `core_01_id` |\n"), "{page}");
+    assert!(page.contains("| It has usage. | partial: cost | `it::core_01_both` |\n"), "{page}");
 }
 
 #[test]
-fn what_does_not_run_shows_nothing() {
-    let page = made(&[(
-        "crates/a/tests/x.rs",
-        "fn core_01_helper() {}\n#[test]\n#[ignore = \"slow\"]\nfn core_02_later() {}\n\
-         // #[test] fn kode_12_gone() {}\n",
-    )]);
-    assert_eq!(page.matches("*not yet*").count(), 3);
-    assert!(page.contains("| CORE-02 | Entries \\| events | *not yet* |"));
+fn a_test_that_is_missing_ignored_or_not_unique_is_an_error() {
+    let error = |list: &str, files: &[_]| format!("{:#}", made(list, files).unwrap_err());
+    let missing = error(&LIST.replace("by core_01_id", "by core_01_ids"), &[TESTS, OTHER]);
+    assert!(missing.contains("no test `core_01_ids` (the nearest: `core_01_id`)"), "{missing}");
+    let ignored = OTHER.1.replace("async", "#[ignore = \"slow\"]\nasync");
+    assert!(error(LIST, &[TESTS, (OTHER.0, &ignored)]).contains("no test `it::core_01_both`"));
+    let twice = error(&LIST.replace("it::", ""), &[TESTS, OTHER]);
+    assert!(twice.contains("`core_01_both` is one of"), "{twice}");
+    let invented = OTHER.1.replace("async fn core_01_both", "async fn core_02_both");
+    let invented = error(&LIST.replace("it::", ""), &[TESTS, (OTHER.0, &invented)]);
+    assert!(invented.contains("names CORE-02, which is not in the list"), "{invented}");
 }
 
 #[test]
-fn names_claim_ids_at_their_start_only() {
-    let areas = ["CORE", "KODE"];
-    assert_eq!(claims("core_01_x", &areas), ["CORE-01"]);
-    assert_eq!(claims("core_01_kode_12_x", &areas), ["CORE-01", "KODE-12"]);
-    assert_eq!(claims("core_1_x", &areas), [""; 0]);
-    assert_eq!(claims("shows_core_01", &areas), [""; 0]);
-    assert_eq!(claims("core", &areas), [""; 0]);
+fn a_list_that_says_too_little_is_an_error() {
+    for (list, what) in [
+        ("shown: x", "before the first id"),
+        ("CORE-01 A\nshown: x\n", "names tests"),
+        ("CORE-01 A\npartial: x\n  by t\n", "names tests"),
+        ("CORE-01 A\nnot yet: x\n  by t\n", "names tests"),
+        ("CORE-01 A\nCORE-01 B\n", "twice"),
+        ("CORE-01 A\n", "no clause"),
+        ("core 1 A\n", "no id"),
+        ("CORE-01 A\nshown: x\n  because\n", "neither `by NAME`"),
+    ] {
+        let error = format!("{:#}", parse(list).unwrap_err());
+        assert!(error.contains(what), "{list}: {error}");
+    }
+}
+
+#[test]
+fn the_sentence_of_the_readme_has_the_counts() {
+    let text = format!("# R\n\n{MARKER}[Old](x).\n\nMore.\n");
+    let readme = readme(&Tree::of(&[(IDS, LIST), (README, &text)])).unwrap();
+    assert!(readme.contains("splits the promises into 3 clauses: 1 are shown"), "{readme}");
+    assert!(readme.ends_with(".\n\nMore.\n") && !readme.contains("Old"), "{readme}");
 }
 
 #[test]
 fn the_list_of_the_repository_is_whole() {
-    let tree = Tree::load(&crate::tree::root()).unwrap();
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for id in ids(&tree).unwrap() {
-        *counts.entry(id.area).or_default() += 1;
-    }
-    let counts: Vec<_> = counts.iter().map(|(area, count)| (area.as_str(), *count)).collect();
-    assert_eq!(
-        counts,
-        [
-            ("CLI", 3),
-            ("CORE", 30),
-            ("KODE", 15),
-            ("RUN", 9),
-            ("SDK", 27),
-            ("SESS", 18),
-            ("TOOL", 5)
-        ]
-    );
+    let promises = load(&Tree::load(&crate::tree::root()).unwrap()).unwrap();
+    let areas = ["CORE", "SESS", "SDK", "TOOL", "RUN", "KODE", "CLI"];
+    let count = |area: &&str| promises.iter().filter(|p| p.id.starts_with(*area)).count();
+    assert_eq!(areas.iter().map(count).collect::<Vec<_>>(), [30, 18, 27, 5, 9, 15, 3]);
 }

@@ -1,40 +1,22 @@
-//! The two projections that are code say what the map says.
+//! The two projections that are code use the names of the table.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use robota_core::agent::Agent;
 use robota_core::project::ReplayProjection;
 use robota_core::scripted::{Script, ScriptedProvider};
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{Tool, ToolOutcome};
 use robota_telemetry::named::NamedProjection;
+use robota_testkit::fn_tool;
 
 use super::*;
 
-struct Look(ToolSpec);
-
-#[async_trait::async_trait]
-impl Tool for Look {
-    fn spec(&self) -> &ToolSpec {
-        &self.0
-    }
-
-    async fn run(&self, _input: Value, _context: ToolContext) -> ToolOutcome {
-        ToolOutcome::ok("seen")
-    }
-}
-
 /// A run with everything in it that needs no failure: payloads, text, a call, an answer.
 async fn journal() -> Vec<Arc<Envelope>> {
-    let spec = ToolSpec {
-        name: "Look".to_owned(),
-        description: "Looks.".to_owned(),
-        input_schema: json!({"type": "object", "properties": {}}),
-        class: Class::Inspect,
-    };
+    let look = fn_tool("Look", Class::Inspect, |_| async { ToolOutcome::ok("seen") });
     let script = Script::new().text("Hello.").tool("Look", json!({})).text("Done.");
     let mut agent = Agent::builder(ScriptedProvider::new(script), "any-model")
-        .tools([Arc::new(Look(spec)) as Arc<dyn Tool>])
+        .tools([Arc::new(look) as Arc<dyn Tool>])
         .record_payloads(true)
         .build()
         .unwrap();
@@ -43,8 +25,8 @@ async fn journal() -> Vec<Arc<Envelope>> {
     agent.events()
 }
 
-fn words(event: &str, column: usize) -> &'static [&'static str] {
-    ROWS.iter().find(|row| row.event == event).unwrap().words[column]
+fn names(event: &str, column: usize) -> Vec<&'static str> {
+    rows().find(|row| row.0 == event).unwrap().1[column].clone()
 }
 
 #[tokio::test]
@@ -54,11 +36,11 @@ async fn core_20_replay_events_are_made_of_the_events_the_map_names() {
     for envelope in journal().await {
         let kind = envelope.event.kind();
         for event in projection.push(&envelope).unwrap() {
-            assert!(words(kind, 0).contains(&event.name), "{kind} became {}", event.name);
+            assert!(names(kind, 0).contains(&event.name), "{kind} became {}", event.name);
             seen.insert(event.name);
         }
     }
-    let all: BTreeSet<_> = VOCABULARIES[0].names.iter().copied().collect();
+    let all: BTreeSet<_> = VOCABULARIES[0].2.split_whitespace().collect();
     assert_eq!(seen, all, "a run with a tool and payloads has every replay event");
 }
 
@@ -68,13 +50,12 @@ async fn core_26_named_events_are_made_of_the_events_the_map_names() {
     let mut seen = BTreeSet::new();
     for envelope in journal().await {
         let kind = envelope.event.kind();
-        let name = projection.project(&envelope).map(|event| event.name.to_string());
-        match name {
+        match projection.project(&envelope).map(|event| event.name.to_string()) {
             Some(name) => {
-                assert!(words(kind, 1).contains(&name.as_str()), "{kind} became {name}");
+                assert!(names(kind, 1).contains(&name.as_str()), "{kind} became {name}");
                 seen.insert(name);
             }
-            None => assert_eq!(words(kind, 1), [""; 0], "the map has a word for {kind}"),
+            None => assert_eq!(names(kind, 1), [""; 0], "the table has a name for {kind}"),
         }
     }
     assert!(seen.len() > 8, "{seen:?}");

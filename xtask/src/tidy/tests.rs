@@ -1,0 +1,77 @@
+use super::*;
+
+fn found(check: fn(&Tree) -> Vec<String>, files: &[(&str, &str)]) -> usize {
+    check(&Tree::of(files)).len()
+}
+
+#[test]
+fn long_files_are_found() {
+    for (lines, count) in [(800, 0), (801, 1)] {
+        assert_eq!(found(length, &[("crates/a/src/lib.rs", &"//\n".repeat(lines))]), count);
+    }
+}
+
+#[test]
+fn public_methods_are_counted_over_the_files_of_a_crate() {
+    let block = |name: &str, methods: usize, visibility: &str| {
+        let body: String =
+            (0..methods).map(|n| format!("    {visibility}fn f{n}() {{}}\n")).collect();
+        format!("impl{name} {{\n{body}}}\n")
+    };
+    let (many, one) = (block(" Session", 25, "pub async "), block("<'a> Session<'a>", 1, "pub "));
+    assert_eq!(found(methods, &[("crates/a/src/lib.rs", &many)]), 0);
+    let both = [("crates/a/src/lib.rs", &*many), ("crates/a/src/b.rs", &*one)];
+    assert_eq!(found(methods, &both), 1);
+    assert_eq!(found(methods, &[both[0], ("crates/b/src/b.rs", &one)]), 0);
+    for (name, visibility) in [(" A", "pub(crate) "), (" Port for A", "")] {
+        assert_eq!(found(methods, &[("crates/a/src/lib.rs", &block(name, 30, visibility))]), 0);
+    }
+}
+
+#[test]
+fn a_file_that_nothing_compiles_is_found() {
+    let tests = ("crates/a/src/foo/tests.rs", "#[test] fn t() {}");
+    let root = ("crates/a/src/lib.rs", "pub mod foo;\n#[path = \"odd/name.rs\"]\nmod other;\n");
+    let other = ("crates/a/src/odd/name.rs", "");
+    for (text, count) in [("fn f() {} // mod tests;", 1), ("#[cfg(test)]\nmod tests;\n", 0)] {
+        assert_eq!(found(orphans, &[root, other, ("crates/a/src/foo.rs", text), tests]), count);
+    }
+    let test = ("crates/a/tests/it.rs", "mod helpers;");
+    let helpers = ("crates/a/tests/helpers/mod.rs", "");
+    assert_eq!(found(orphans, &[test, helpers, ("crates/a/tests/data/x.rs", "")]), 1);
+    let off = ("crates/a/Cargo.toml", "autotests = false\n");
+    assert_eq!(found(orphans, &[test, helpers, off]), 2, "the test and its module");
+}
+
+#[test]
+fn absolute_paths_of_a_machine_are_found() {
+    let count = |line: &str| found(machine_paths, &[("docs/guide.md", line)]);
+    for prefix in [concat!("/wo", "rk/"), concat!("/ro", "ot/")] {
+        assert_eq!(count(&format!("cd {prefix}main")) + count(&format!("\"{prefix}x\"")), 2);
+        assert_eq!(count(&format!("src{prefix}x ~{prefix}x ..{prefix}x ${{HOME}}{prefix}x")), 0);
+    }
+}
+
+#[test]
+fn links_to_missing_files_are_found() {
+    let count = |text: &str| {
+        found(links, &[("docs/guide.md", text), ("docs/events.md", ""), ("README.md", "")])
+    };
+    for dead in ["[a](missing.md)", "[b](../events.md#x)", "[r]: gone.md", "[o](../../README.md)"] {
+        assert_eq!(count(dead), 1, "{dead}");
+    }
+    let fine =
+        "[a](events.md#top \"t\") [c](../README.md) [web](https://example.com) [here](#part)";
+    assert_eq!(count(fine) + count("`[a](missing.md)`\n```\n[b](missing.md)\n```\n"), 0);
+}
+
+#[test]
+fn core_07_a_vendor_in_the_core_is_found() {
+    let count = |path: &str, text: &str| found(vendors, &[(path, text)]);
+    let branch = "fn f(model: &str) -> bool { model.starts_with(\"Claude-\") }";
+    assert_eq!(count("crates/robota-core/src/turn.rs", branch), 1);
+    assert_eq!(count("crates/robota-core/src/turn.rs", "enum Vendor { OpenAi } // x"), 1);
+    assert_eq!(count("crates/robota-providers/src/lib.rs", branch), 0);
+    assert_eq!(count("crates/robota-core/src/turn/tests.rs", branch), 0);
+    assert_eq!(count("crates/robota-core/src/turn.rs", "/// Claude\nfn f() {} // Claude"), 0);
+}
