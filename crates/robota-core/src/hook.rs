@@ -254,7 +254,9 @@ pub trait Hooks: Send + Sync {
 
     /// Returns true if an event has hooks, including events that are not points of a turn.
     fn has_event(&self, event: HookEvent) -> bool {
-        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has_point(point))
+        HookPoint::ALL
+            .into_iter()
+            .any(|point| HookEvent::from(point) == event && self.has_point(point))
     }
 
     /// Runs the hooks of an event that is not a point of a turn.

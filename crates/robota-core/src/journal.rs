@@ -89,7 +89,11 @@ pub trait JournalStore: Send + Sync {
 
     /// Returns the events with these sequence numbers, in this order, for instance those that a
     /// snapshot refers to. The cost depends on how many are requested, not on the journal's length.
-    async fn read_events(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError>;
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError>;
 
     /// Returns the summary of a session without reading its journal, exact up to the last event.
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError>;

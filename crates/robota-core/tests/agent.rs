@@ -223,8 +223,7 @@ async fn core_12_a_run_can_be_dropped_at_any_await() {
         let (look, act) = (slow("look", Class::Inspect), slow("act", Class::Execute));
         let model = ScriptedProvider::new(script);
         let tools: [Arc<dyn Tool>; 2] = [Arc::new(look), Arc::new(act)];
-        let mut agent =
-            Agent::builder(model, "m").tools(tools).gate(AllowAll).build().unwrap();
+        let mut agent = Agent::builder(model, "m").tools(tools).gate(AllowAll).build().unwrap();
         let finished = {
             let mut run = agent.run("Go").boxed();
             let mut finished = None;

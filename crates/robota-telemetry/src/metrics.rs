@@ -280,7 +280,8 @@ impl Metrics {
             (false, DidRun::Maybe) => "unknown",
         };
         let mut attributes: Attributes = vec![name, ("robota.tool.outcome", outcome_name.into())];
-        attributes.extend(data.class.map(|class| ("robota.tool.class", variant_name(&class).into())));
+        attributes
+            .extend(data.class.map(|class| ("robota.tool.class", variant_name(&class).into())));
         attributes.extend(error);
         self.add(Instrument::ToolCalls, attributes, 1);
     }

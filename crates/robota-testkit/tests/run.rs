@@ -235,8 +235,7 @@ async fn an_exhausted_script_fails_the_run() {
 
 #[tokio::test]
 async fn any_failed_append_ends_the_run_with_an_error() {
-    let whole =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
+    let whole = Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
     let appends = whole.journal.appends().len();
     assert!(appends > 5, "{appends}");
@@ -261,8 +260,7 @@ async fn any_failed_append_ends_the_run_with_an_error() {
 
 #[tokio::test]
 async fn the_journal_records_the_durability_of_each_batch() {
-    let ran =
-        Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
+    let ran = Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowAll).prompt("hi").await;
     for append in ran.journal.appends() {
         let must = append.events.iter().map(|one| one.event.durability()).max().unwrap();
         assert_eq!(append.durability, must, "{:?}", append.kinds());

@@ -18,7 +18,7 @@ fn public_methods_are_counted_over_the_files_of_a_crate() {
             (0..methods).map(|n| format!("    {visibility}fn f{n}() {{}}\n")).collect();
         format!("impl{name} {{\n{body}}}\n")
     };
-    let (many, one) = (block(" Session", 25, "pub async "), block("<'a> Session<'a>", 1, "pub "));
+    let (many, one) = (block(" Session", 30, "pub async "), block("<'a> Session<'a>", 1, "pub "));
     assert_eq!(found(methods, &[("crates/a/src/lib.rs", &many)]), 0);
     let both = [("crates/a/src/lib.rs", &*many), ("crates/a/src/b.rs", &*one)];
     assert_eq!(found(methods, &both), 1);

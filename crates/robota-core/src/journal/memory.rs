@@ -214,7 +214,11 @@ impl JournalStore for MemoryStore {
         })
     }
 
-    async fn read_events(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
         self.with_session(session, |stored| {
             seqs.iter()
                 .map(|seq| {

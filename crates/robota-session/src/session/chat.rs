@@ -211,7 +211,8 @@ impl Chat {
         while let Some(event) = self.next().await {
             event?;
         }
-        let InputFollower { text, stop, model, usage, rounds, tools_executed, duration, .. } = self.follow;
+        let InputFollower { text, stop, model, usage, rounds, tools_executed, duration, .. } =
+            self.follow;
         Ok(Reply {
             input: self.input,
             end: self.end.unwrap_or(ChatEnd::Cancelled),
