@@ -1,4 +1,4 @@
-//! What the environment says about services: keys, addresses, proxies, certificates.
+//! Reads keys, addresses, models, proxies and certificates from variables.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use robota_providers::{Auth, Profile, ProviderSettings, Transport, Vendors};
 
 use crate::setup::Setup;
 
-/// The variables, those of the settings before those of the process.
+/// The environment variables; the `env` settings override those of the process.
 pub(super) struct Variables<'a> {
     setup: &'a Setup,
 }
 
 impl<'a> Variables<'a> {
-    /// Those that hold here.
-    pub(super) fn of(setup: &'a Setup) -> Self {
+    /// Returns the variables of a setup.
+    pub(super) fn new(setup: &'a Setup) -> Self {
         Self { setup }
     }
 
-    /// The value of a variable; one that is empty is not set.
+    /// Returns the value of a variable. An empty or blank value counts as not set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let value = match self.setup.settings.values.env.get(name) {
             Some(value) => Some(value.as_str()),
@@ -28,11 +28,11 @@ impl<'a> Variables<'a> {
         value.filter(|value| !value.trim().is_empty())
     }
 
-    fn first(&self, names: &[&str]) -> Option<&str> {
+    fn first_set(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.get(name))
     }
 
-    /// The first vendor whose key or address is set, and by which variable.
+    /// Returns the first vendor whose key or address is set, and the variable that sets it.
     pub(super) fn first_vendor(&self, vendors: &Vendors) -> Option<(Arc<Profile>, String)> {
         vendors.iter().find_map(|vendor| {
             let keys = if vendor.local { &[][..] } else { &vendor.api_key_env[..] };
@@ -42,13 +42,13 @@ impl<'a> Variables<'a> {
         })
     }
 
-    /// Fills in what is not said about a vendor elsewhere.
-    pub(super) fn complete(&self, vendor: &Profile, settings: &mut ProviderSettings) {
+    /// Fills in the key, address and model that the settings do not give.
+    pub(super) fn fill_in(&self, vendor: &Profile, settings: &mut ProviderSettings) {
         if settings.api_key.is_none()
             && let Some(name) = vendor.api_key_env.iter().find(|name| self.get(name).is_some())
         {
             settings.api_key = self.get(name).map(Secret::new);
-            // A token is sent as one, whatever a key is sent as.
+            // An auth token is always a bearer token, even if the vendor's key has another header.
             if name.ends_with("_AUTH_TOKEN") && settings.auth.is_none() {
                 settings.auth = Some(Auth::Bearer);
             }
@@ -63,7 +63,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Proxy and certificates, as other programs read them.
+    /// Reads proxy and certificates from the variables that other programs use, too.
     pub(super) fn transport(&self) -> anyhow::Result<Transport> {
         let proxy =
             ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
@@ -76,8 +76,8 @@ impl<'a> Variables<'a> {
             }
         }
         Ok(Transport {
-            proxy: self.first(&proxy).map(str::to_owned),
-            no_proxy: self.first(&["NO_PROXY", "no_proxy"]).map(str::to_owned),
+            proxy: self.first_set(&proxy).map(str::to_owned),
+            no_proxy: self.first_set(&["NO_PROXY", "no_proxy"]).map(str::to_owned),
             certificates,
             ..Transport::default()
         })
