@@ -261,7 +261,7 @@ pub(crate) struct PrintArgs {
 
     /// Sandbox for commands [default: from the settings].
     #[arg(long, value_name = "LEVEL", value_enum)]
-    pub(crate) sandbox: Option<SandboxLevel>,
+    pub(crate) sandbox: Option<SandboxLevelArg>,
 
     /// Maximum number of rounds (a model call and its tool calls) before a final summary; 0 for
     /// no limit.
@@ -281,7 +281,7 @@ pub(crate) struct PrintArgs {
 
 /// How much a sandbox restricts commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SandboxLevel {
+pub(crate) enum SandboxLevelArg {
     /// No restrictions.
     Off,
     /// Commands cannot change files. The network is off unless the settings turn it on.
@@ -291,12 +291,12 @@ pub(crate) enum SandboxLevel {
     WorkspaceWrite,
 }
 
-impl From<SandboxLevel> for robota_core::sandbox::Level {
-    fn from(level: SandboxLevel) -> Self {
+impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
+    fn from(level: SandboxLevelArg) -> Self {
         match level {
-            SandboxLevel::Off => Self::Off,
-            SandboxLevel::ReadOnly => Self::ReadOnly,
-            SandboxLevel::WorkspaceWrite => Self::WorkspaceWrite,
+            SandboxLevelArg::Off => Self::Off,
+            SandboxLevelArg::ReadOnly => Self::ReadOnly,
+            SandboxLevelArg::WorkspaceWrite => Self::WorkspaceWrite,
         }
     }
 }
@@ -346,7 +346,7 @@ pub(crate) enum Durability {
     Relaxed,
 }
 
-impl From<Durability> for robota_store::Level {
+impl From<Durability> for robota_store::DurabilityLevel {
     fn from(durability: Durability) -> Self {
         match durability {
             Durability::Strict => Self::Strict,

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use indexmap::IndexMap;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::ToolScope;
 use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
-use robota_tools::{Brave, LocalAftermath, PolicyGrant, Searcher, Searxng, Workplace};
+use robota_tools::{Brave, LocalCrashCleanup, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
 use crate::provider::ChosenProvider;
 use crate::{Usage, setup};
@@ -52,7 +52,7 @@ pub(crate) struct Parts {
     /// Who decides on calls that need approval.
     pub(crate) approvals: Approvals,
     /// Cleans up after a crashed run when the session is resumed.
-    pub(crate) crash_cleanup: Arc<dyn Aftermath>,
+    pub(crate) crash_cleanup: Arc<dyn CrashCleanup>,
     /// The maximum number of rounds of a turn; zero means no limit.
     pub(crate) max_rounds: u32,
 }
@@ -60,12 +60,12 @@ pub(crate) struct Parts {
 /// Returns a builder for a session of these parts.
 pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
-    let mut place = Workplace::new(&parts.cwd, parts.supervisor, parts.environment)
-        .grant(Arc::new(PolicyGrant::new(policy, setup::paths())))
+    let mut place = ToolWorkspace::new(&parts.cwd, parts.supervisor, parts.environment)
+        .access_check(Arc::new(PolicyAccessCheck::new(policy, setup::paths())))
         .follow_cd();
     let mut read_only = false;
     if let Some(confinement) = parts.confinement {
-        read_only = confinement.boundaries().fence.level == Level::ReadOnly;
+        read_only = confinement.boundaries().fence.level == SandboxLevel::ReadOnly;
         place = place.confine(confinement);
     }
     if let Some(searcher) = parts.searcher {
@@ -86,9 +86,9 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .gate(Arc::new(gate))
         .tool_factory(Arc::new(tools))
         .approvals(parts.approvals)
-        .provider_timeout(parts.chosen.timeout)
-        .max_turns(parts.max_rounds)
-        .aftermath(parts.crash_cleanup)
+        .idle_timeout(parts.chosen.timeout)
+        .max_rounds(parts.max_rounds)
+        .crash_cleanup(parts.crash_cleanup)
         .configure(|config| config.redactor = parts.redactor);
     if let Some(name) = parts.name {
         builder = builder.name(name);
@@ -126,19 +126,19 @@ pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<d
 }
 
 /// Returns what cleans up after a crashed run: it ends its processes and settles its files.
-pub(crate) fn crash_cleanup(cwd: &Path) -> Arc<LocalAftermath> {
-    Arc::new(LocalAftermath::new().records(reaper_records(cwd)))
+pub(crate) fn crash_cleanup(cwd: &Path) -> Arc<LocalCrashCleanup> {
+    Arc::new(LocalCrashCleanup::new().records(reaper_records(cwd)))
 }
 
 /// Returns what the reaper recorded of calls that ran when an earlier run crashed, and ends
 /// processes of them that still run.
 pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
-    let records = reaper::collect(&reaper_records(cwd)).unwrap_or_default();
+    let records = reaper::read_records(&reaper_records(cwd)).unwrap_or_default();
     records
         .into_iter()
         .map(|record| {
             if record.exit.is_none() {
-                let _ = reaper::end_left(&record.process());
+                let _ = reaper::kill_leftover(&record.process());
             }
             let exit = record.exit.map(|exit| match exit {
                 RecordedExit::Code(code) => code,

@@ -19,7 +19,7 @@ use robota_core::redact::Redactor;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_exec::{CommandSpec, OutputSink, Supervisor};
 use robota_policy::{Policy, PolicySpec, Workspace};
-use robota_session::{Approvals, Kinds, Resume, Session, SessionBuilder, approver_fn};
+use robota_session::{Approvals, EventFilter, Resume, Session, SessionBuilder, approver_fn};
 use robota_store::FileStore;
 use show::Show;
 use tokio_util::sync::CancellationToken;
@@ -190,7 +190,7 @@ async fn run_turn(
     show: Show,
     cancel: CancellationToken,
 ) -> anyhow::Result<Exit> {
-    let mut chat = session.chat(prompt, Kinds::Everything).await?;
+    let mut chat = session.chat(prompt, EventFilter::Everything).await?;
     chat.wait_for_approvals();
     let mut calls = Vec::new();
     loop {

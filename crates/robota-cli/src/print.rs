@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use robota_core::event::{Event, TurnEnd};
 use robota_core::ids::SessionId;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_core::turn::TurnReport;
-use robota_session::{Approvals, ChatEnd, Kinds, Observed, Resume, Session, Since};
+use robota_session::{Approvals, ChatEnd, EventFilter, Resume, Session, StartAt, SubscriptionItem};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs};
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         output::error("no prompt; pass one with -p \"PROMPT\" or pipe it in (see robota --help)");
         return Ok(Exit::Usage);
     };
-    let level = args.sandbox.map(Level::from);
+    let level = args.sandbox.map(SandboxLevel::from);
     let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
     setup.report_problems();
     let cwd = setup.places.cwd.clone();
@@ -61,12 +61,14 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         max_rounds: args.max_turns,
     });
     let (session, since) = match &selected {
-        SelectedSession::New(id) => (builder.create(store, Some(id.clone())).await?, Since::Start),
-        SelectedSession::Resume(id) => {
-            let since = Since::After(store.head(id).await?.last);
+        SelectedSession::New(id) => {
+            (builder.create(store, Some(id.clone())).await?, StartAt::Start)
+        }
+        SelectedSession::Resume(id, last) => {
+            let since = StartAt::After(*last);
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
-            crash_cleanup.forget();
+            crash_cleanup.remove_records();
             if let Some(name) = &sessions.name {
                 session.rename(name.clone()).await?;
             }
@@ -105,19 +107,16 @@ async fn run_turn(
     prompt: &str,
     cancel: CancellationToken,
 ) -> anyhow::Result<TurnReport> {
-    let mut chat = session.chat(prompt, Kinds::Everything).await?;
+    let mut chat = session.chat(prompt, EventFilter::Everything).await?;
     chat.wait_for_approvals();
     let stop = session.clone();
     let interrupt = tokio::spawn(async move {
         cancel.cancelled().await;
         stop.interrupt(None).await
     });
-    let mut finished = None;
     while let Some(event) = chat.next().await {
-        match event?.event() {
-            Event::TurnFinished(data) => finished = Some(data.clone()),
-            Event::ModelRetry(data) => output::retry(data),
-            _ => {}
+        if let Event::ModelRetry(data) = event?.event() {
+            output::retry(data);
         }
     }
     interrupt.abort();
@@ -128,25 +127,33 @@ async fn run_turn(
             output::note(&format!("robota: {reason}"));
             (TurnEnd::Blocked, None)
         }
-        ChatEnd::Cancelled | ChatEnd::Paused { .. } => (TurnEnd::Interrupted, None),
+        _ => (TurnEnd::Interrupted, None),
     };
-    let (rounds, tools_executed, usage) =
-        finished.map(|data| (data.rounds, data.tools_executed, data.usage)).unwrap_or_default();
-    Ok(TurnReport { end, text: reply.text, rounds, tools_executed, usage, error })
+    Ok(TurnReport {
+        end,
+        text: reply.text,
+        stop: reply.stop,
+        rounds: reply.rounds,
+        tools_executed: reply.tools_executed,
+        usage: reply.usage,
+        cost: reply.cost,
+        duration: reply.duration,
+        error,
+    })
 }
 
 /// Starts a task that prints each event as it is written.
 async fn print_events(
     session: &Session,
-    since: Since,
+    since: StartAt,
 ) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     use futures::StreamExt as _;
 
-    let mut events = session.subscribe(since, Kinds::Everything).await?;
+    let mut events = session.subscribe(since, EventFilter::Everything).await?;
     Ok(tokio::spawn(async move {
         while let Some(observed) = events.next().await {
             match observed {
-                Ok(Observed::Event(event)) => output::line(&event.envelope.to_line()),
+                Ok(SubscriptionItem::Event(event)) => output::line(&event.envelope.to_line()),
                 Ok(_) => {}
                 Err(error) => {
                     output::error(&error.to_string());

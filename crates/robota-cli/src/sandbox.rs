@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_config::model::SandboxSettings;
 use robota_core::error::Diagnose as _;
-use robota_core::sandbox::{Fence, Level};
+use robota_core::sandbox::{Fence, SandboxLevel};
 use robota_exec::Environment;
 use robota_exec::sandbox::{Confinement, probe};
 use serde_json::{Map, Value};
@@ -26,15 +26,15 @@ pub(crate) struct SandboxRequest {
 
 /// Combines the argument and the settings. An argument that restricts more than the settings always
 /// applies; `off` applies only if the merged settings, to which it was added, say so.
-pub(crate) fn request(argument: Option<Level>, setup: &Setup) -> SandboxRequest {
+pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxRequest {
     let none = SandboxSettings::default();
     let settings = setup.settings.values.sandbox.as_ref().unwrap_or(&none);
     let level = match (argument, settings.enabled) {
-        (Some(level @ (Level::ReadOnly | Level::WorkspaceWrite)), _) => level,
-        (Some(Level::Off) | None, Some(true)) => Level::WorkspaceWrite,
-        (Some(Level::Off) | None, Some(false) | None) => Level::Off,
+        (Some(level @ (SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite)), _) => level,
+        (Some(SandboxLevel::Off) | None, Some(true)) => SandboxLevel::WorkspaceWrite,
+        (Some(SandboxLevel::Off) | None, Some(false) | None) => SandboxLevel::Off,
     };
-    let by_argument = argument.is_some_and(|level| level != Level::Off);
+    let by_argument = argument.is_some_and(|level| level != SandboxLevel::Off);
     let mut unsupported = Vec::new();
     let fence = fence(level, settings, setup, &mut unsupported);
     let required = by_argument || settings.fail_if_unavailable == Some(true);
@@ -42,7 +42,7 @@ pub(crate) fn request(argument: Option<Level>, setup: &Setup) -> SandboxRequest 
 }
 
 fn fence(
-    level: Level,
+    level: SandboxLevel,
     settings: &SandboxSettings,
     setup: &Setup,
     unsupported: &mut Vec<String>,
@@ -120,7 +120,7 @@ pub(crate) async fn confinement(
     request: SandboxRequest,
     environment: &Environment,
 ) -> anyhow::Result<Option<Arc<Confinement>>> {
-    if request.fence.level == Level::Off {
+    if request.fence.level == SandboxLevel::Off {
         return Ok(None);
     }
     for setting in &request.unsupported {
@@ -150,11 +150,11 @@ pub(crate) async fn confinement(
 }
 
 /// Returns a level as it is written on the command line.
-pub(crate) fn name(level: Level) -> &'static str {
+pub(crate) fn name(level: SandboxLevel) -> &'static str {
     match level {
-        Level::Off => "off",
-        Level::WorkspaceWrite => "workspace-write",
-        Level::ReadOnly => "read-only",
+        SandboxLevel::Off => "off",
+        SandboxLevel::WorkspaceWrite => "workspace-write",
+        SandboxLevel::ReadOnly => "read-only",
     }
 }
 
@@ -162,6 +162,6 @@ pub(crate) fn name(level: Level) -> &'static str {
 pub(crate) fn example(cwd: &Path) -> Fence {
     let writable = vec![cwd.to_owned()];
     let (protected, hidden, shown) = (Vec::new(), Vec::new(), Vec::new());
-    let level = Level::WorkspaceWrite;
+    let level = SandboxLevel::WorkspaceWrite;
     Fence { level, writable, protected, hidden, shown, network: false }
 }

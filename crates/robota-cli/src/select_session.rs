@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use robota_core::clock::SystemClock;
+use robota_core::event::Cursor;
 use robota_core::ids::{RandomIds, SessionId, SessionName};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, SessionHead};
 use robota_session::{Selector, fork_stored};
@@ -17,15 +18,15 @@ use crate::commands::sessions::find::find;
 pub(crate) enum SelectedSession {
     /// Create a session with this id.
     New(SessionId),
-    /// Resume this session.
-    Resume(SessionId),
+    /// Resume this session after its last event.
+    Resume(SessionId, Cursor),
 }
 
 impl SelectedSession {
     /// Returns the id of the session.
     pub(crate) fn id(&self) -> &SessionId {
         match self {
-            Self::New(id) | Self::Resume(id) => id,
+            Self::New(id) | Self::Resume(id, _) => id,
         }
     }
 }
@@ -45,7 +46,7 @@ pub(crate) async fn select_session(
         Some(most_recent(store, cwd).await?)
     } else {
         match &args.resume {
-            Some(Some(name)) => Some(store.head(&find(store, name).await?).await?),
+            Some(Some(name)) => Some(find_head(store, name).await?),
             Some(None) => return Err(Usage(missing_id(store, cwd).await?).into()),
             None => None,
         }
@@ -59,13 +60,25 @@ pub(crate) async fn select_session(
             "--session-id sets the id of a new session; with -c or -r add --fork-session".into(),
         )
         .into()),
-        (Some(head), false) => Ok(SelectedSession::Resume(require_own(head)?)),
+        (Some(head), false) => {
+            let last = head.last;
+            Ok(SelectedSession::Resume(require_own(head)?, last))
+        }
         (Some(head), true) => {
             let child = new_id.unwrap_or_else(|| SessionId::mint(&RandomIds));
             let parent = require_own(head)?;
             fork_stored(store, &parent, &Selector::Latest, &child, Arc::new(SystemClock)).await?;
-            Ok(SelectedSession::Resume(child))
+            let last = store.head(&child).await?.last;
+            Ok(SelectedSession::Resume(child, last))
         }
+    }
+}
+
+/// Returns the session with this id, name or unique id prefix.
+async fn find_head(store: &dyn JournalStore, name: &str) -> anyhow::Result<SessionHead> {
+    match store.head(&SessionId::from(name)).await {
+        Ok(head) => Ok(head),
+        Err(_) => Ok(store.head(&find(store, name).await?).await?),
     }
 }
 

@@ -12,7 +12,7 @@ use robota_config::{
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
 use robota_core::redact::Redactor;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_exec::OsPaths;
 use robota_policy::{Policy, Workspace};
 use serde_json::{Map, Value, json};
@@ -46,7 +46,7 @@ impl Setup {
     pub(crate) fn load_for(
         args: &SettingsArgs,
         mode: Option<Mode>,
-        sandbox: Option<Level>,
+        sandbox: Option<SandboxLevel>,
     ) -> anyhow::Result<Self> {
         let cwd = compose::working_directory(args.cwd.as_deref())?;
         let environment = Environment::of_process();
@@ -55,7 +55,7 @@ impl Setup {
         places.settings = args.settings.as_deref().map(SettingsArgument::from);
         places.flags = flags(args, mode)?;
         if let Some(level) = sandbox {
-            let enabled = json!({"enabled": level != Level::Off});
+            let enabled = json!({"enabled": level != SandboxLevel::Off});
             places.flags.insert("sandbox".to_owned(), enabled);
         }
         if let Some(SettingsArgument::File(file)) = &places.settings {

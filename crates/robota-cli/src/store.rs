@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_core::ids::{Ids as _, RandomIds};
 use robota_core::journal::JournalStore;
-use robota_store::{FileStore, Level};
+use robota_store::{DurabilityLevel, FileStore};
 
 use crate::Usage;
 use crate::setup::Setup;
@@ -19,7 +19,7 @@ pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
 /// Opens the store that `--store` names; without it, the files of the project.
 pub(crate) async fn open(
     name: Option<&str>,
-    level: Level,
+    level: DurabilityLevel,
     setup: &Setup,
 ) -> anyhow::Result<Arc<dyn JournalStore>> {
     let unknown = |name: &str| {
@@ -46,7 +46,11 @@ pub(crate) async fn open(
 /// Opens a store of files below a folder, with the user's key as its owner key. By the key the store
 /// recognises the sessions that this user wrote. A session that came with a checkout is not one
 /// of them, although git made the user the owner of its files.
-pub(crate) fn files(folder: PathBuf, level: Level, setup: &Setup) -> anyhow::Result<FileStore> {
+pub(crate) fn files(
+    folder: PathBuf,
+    level: DurabilityLevel,
+    setup: &Setup,
+) -> anyhow::Result<FileStore> {
     let store = FileStore::new(folder).with_level(level);
     Ok(match &setup.places.home {
         Some(home) => store.with_owner_key(owner_key(&home.join(".robota").join("owner-key"))?),
@@ -81,25 +85,25 @@ fn uuid_v4() -> uuid::Uuid {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(file: &Path, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn sqlite(file: &Path, level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
     let options = robota_store::SqlOptions { level, ..Default::default() };
     Ok(Arc::new(robota_store::SqliteStore::open_with(file, options).await?))
 }
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str, level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn postgres(url: &str, level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
     let options = robota_store::SqlOptions { level, ..Default::default() };
     Ok(Arc::new(robota_store::PostgresStore::connect_at(url, options).await?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn sqlite(_file: &Path, _level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn sqlite(_file: &Path, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
     Err(Usage("--store sqlite: this program was built without the feature `sqlite`".to_owned())
         .into())
 }
 
 #[cfg(not(feature = "postgres"))]
-async fn postgres(_url: &str, _level: Level) -> anyhow::Result<Arc<dyn JournalStore>> {
+async fn postgres(_url: &str, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
     Err(Usage("--store postgres: this program was built without the feature `postgres`".to_owned())
         .into())
 }

@@ -2,7 +2,7 @@
 //! `otel` nothing is exported and the variables are ignored.
 
 use robota_config::Environment;
-use robota_session::{Session, Since};
+use robota_session::{Session, StartAt};
 use tokio::task::JoinHandle;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
@@ -41,17 +41,17 @@ impl Telemetry {
     pub(crate) async fn count(
         &self,
         session: &Session,
-        since: Since,
+        since: StartAt,
     ) -> anyhow::Result<Option<JoinHandle<()>>> {
         use futures::StreamExt as _;
-        use robota_session::{Kinds, Observed};
+        use robota_session::{EventFilter, SubscriptionItem};
 
         let Some(guard) = &self.guard else { return Ok(None) };
         let observer = guard.observer();
-        let mut events = session.subscribe(since, Kinds::Everything).await?;
+        let mut events = session.subscribe(since, EventFilter::Everything).await?;
         Ok(Some(tokio::spawn(async move {
             while let Some(Ok(observed)) = events.next().await {
-                if let Observed::Event(event) = observed {
+                if let SubscriptionItem::Event(event) = observed {
                     observer(&event.envelope);
                 }
             }
@@ -89,7 +89,7 @@ impl Telemetry {
     pub(crate) async fn count(
         &self,
         _session: &Session,
-        _since: Since,
+        _since: StartAt,
     ) -> anyhow::Result<Option<JoinHandle<()>>> {
         Ok(None)
     }

@@ -1,16 +1,17 @@
-//! The ephemeral agent (CORE-29): one object, a journal in memory, the same driver as a durable
-//! session.
+//! The in-memory agent (CORE-29): one object with its journal in memory, run by the same driver as
+//! a durable session.
 //!
 //! ```
 //! # #[cfg(feature = "scripted")]
-//! # async fn example() {
+//! # async fn example() -> Result<(), robota_core::tool::ToolNameTaken> {
 //! use robota_core::agent::Agent;
 //! use robota_core::scripted::{Script, ScriptedProvider};
 //!
 //! let model = ScriptedProvider::new(Script::new().text("Hello!"));
-//! let mut agent = Agent::builder(model, "some-model").system("Be brief.").build();
+//! let mut agent = Agent::builder(model, "some-model").system("Be brief.").build()?;
 //! let report = agent.run("Hi").await;
 //! assert_eq!(report.text, "Hello!");
+//! # Ok(())
 //! # }
 //! ```
 
@@ -19,6 +20,8 @@ mod factory;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 pub use builder::AgentBuilder;
@@ -35,14 +38,17 @@ use crate::event::{
 };
 use crate::history::HistoryEntry;
 use crate::ids::{InputId, SessionId};
+use crate::into_arc::IntoArc;
 use crate::journal::{JournalError, MemoryJournal};
 use crate::message::{Cause, Content, Message};
 use crate::project::{StreamText, TextUpdate, history};
 use crate::provider::{Provider, View};
 use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
+use crate::typed::{self, MAX_REPAIRS, TypedError};
 
-/// An agent that lives as long as its process. Two agents share nothing they were not given.
+/// An agent that lives as long as its process: its journal is in memory. Two agents share nothing but
+/// what their builders were given. For an agent that survives a crash use a durable session.
 pub struct Agent {
     ports: Ports,
     config: SessionConfig,
@@ -59,20 +65,20 @@ pub type TextSink = Box<dyn FnMut(TextUpdate<'_>) + Send>;
 /// How one run differs from the agent's own settings.
 #[derive(Default)]
 pub struct RunOptions {
-    /// Another round limit; zero is none.
+    /// Replaces the agent's round limit for this run; zero means no limit.
     pub max_rounds: Option<u32>,
-    /// Stops the run.
+    /// Interrupts the run when it is cancelled.
     pub cancel: CancellationToken,
     /// Receives the text as it streams, rounds separated by a blank line.
     pub on_text: Option<TextSink>,
-    /// Is shown every event of this run.
+    /// Receives every event of this run.
     pub on_event: Option<Observer>,
 }
 
 impl Agent {
-    /// Begins to build one.
-    pub fn builder(provider: impl Provider + 'static, model: impl Into<String>) -> AgentBuilder {
-        AgentBuilder::new(Arc::new(provider), model.into())
+    /// Returns a builder for an agent that uses this provider and model.
+    pub fn builder(provider: impl IntoArc<dyn Provider>, model: impl Into<String>) -> AgentBuilder {
+        AgentBuilder::new(provider.into_arc(), model.into())
     }
 
     pub(crate) fn new(
@@ -86,16 +92,17 @@ impl Agent {
         Self { ports, config, clock, journal, recorder, observers: Vec::new(), drops_chunks }
     }
 
-    /// Says something and waits for the answer.
+    /// Sends a message and waits for the answer.
     pub async fn run(&mut self, prompt: impl Into<Content>) -> TurnReport {
         self.run_with(prompt, RunOptions::default()).await
     }
 
-    /// Says something and waits for the answer, with options for this run alone. Failures of
-    /// the model are reports, not errors: the run always returns.
+    /// Sends a message and waits for the answer, with options for this run only. A failed model call
+    /// is part of the report, not an error: the run always returns.
     ///
-    /// The future may be dropped at any time: what it started ends, and the next run first closes
-    /// the turn as interrupted, so that every call in the conversation has its result.
+    /// The future may be dropped at any time. Dropping it ends everything that the run started; the
+    /// next run first closes the turn as interrupted, so that every call in the conversation has its
+    /// result.
     pub async fn run_with(
         &mut self,
         prompt: impl Into<Content>,
@@ -115,6 +122,37 @@ impl Agent {
         let report = self.turn(config, prompt.into(), &options.cancel).await;
         self.recorder.swap_observers(self.observers.clone());
         report
+    }
+
+    /// Sends a message and waits for an answer of type `T`: the schema of the type is part of the
+    /// prompt, and an answer that does not match it is sent back to the model, at most
+    /// [`MAX_REPAIRS`] times.
+    ///
+    /// # Errors
+    /// When the run fails, or the last answer still does not match.
+    pub async fn run_as<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        prompt: impl Into<Content>,
+    ) -> Result<T, TypedError> {
+        let mut prompt = typed::ask_for::<T>(prompt);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let report = self.run(prompt).await;
+            if let Some(error) = report.error {
+                return Err(TypedError::Failed(error));
+            }
+            if report.interrupted() {
+                return Err(TypedError::Interrupted);
+            }
+            match typed::read(&report.text) {
+                Ok(value) => return Ok(value),
+                Err(reason) if attempts > MAX_REPAIRS => {
+                    return Err(TypedError::Mismatch { reason, answer: report.text, attempts });
+                }
+                Err(reason) => prompt = typed::repair(&reason).into(),
+            }
+        }
     }
 
     async fn turn(
@@ -137,7 +175,7 @@ impl Agent {
         run_turn(self.ports.clone(), config, &mut self.recorder, input, cancel).await
     }
 
-    /// Closes what a run that was dropped left open. Writes the journal's first event, once.
+    /// Closes the turn that a dropped run left open, and writes the first event of a new journal.
     async fn begin(&mut self) -> Result<(), JournalError> {
         self.recorder.swap_observers(self.observers.clone());
         if self.drops_chunks {
@@ -163,31 +201,31 @@ impl Agent {
         self.recorder.append(None, vec![created.into()]).await
     }
 
-    /// Puts a message into the conversation.
+    /// Appends a message to the conversation.
     ///
     /// # Errors
-    /// When the journal cannot be written, which the one in memory always can.
+    /// Never with the journal in memory; the result allows for other journals.
     pub async fn inject(&mut self, message: Message) -> Result<(), JournalError> {
         self.begin().await?;
         self.recorder.append(None, vec![MessageInjected { message }.into()]).await
     }
 
-    /// Puts something for people into the history; no model sees it.
+    /// Adds an entry to the history that the model does not see.
     ///
     /// # Errors
-    /// When the journal cannot be written, which the one in memory always can.
+    /// Never with the journal in memory; the result allows for other journals.
     pub async fn add_entry(&mut self, entry: HistoryEntry) -> Result<(), JournalError> {
         self.begin().await?;
         self.recorder.append(None, vec![EntryAdded { entry }.into()]).await
     }
 
-    /// Shows every further event to `observer`.
+    /// Passes every further event to `observer`.
     pub fn observe(&mut self, observer: Observer) {
         self.observers.push(observer.clone());
         self.recorder.observe(observer);
     }
 
-    /// Forgets the conversation.
+    /// Clears the conversation and the journal.
     pub fn clear(&mut self) {
         self.journal = MemoryJournal::new();
         let journal = Box::new(self.journal.clone());
@@ -195,32 +233,32 @@ impl Agent {
         self.recorder.swap_observers(self.observers.clone());
     }
 
-    /// The conversation as the model sees it.
+    /// Returns the messages that the model sees.
     #[must_use]
     pub fn messages(&self) -> View {
         self.recorder.state().view.messages.clone()
     }
 
-    /// Everything that happened, messages and all, for people.
+    /// Returns the history: messages and entries, oldest first.
     #[must_use]
     pub fn history(&self) -> Vec<HistoryEntry> {
         history(self.journal.events().iter().map(AsRef::as_ref))
     }
 
-    /// The journal, oldest event first. With [`AgentBuilder::drop_chunks`] the numbers of streamed
-    /// pieces of earlier runs are missing.
+    /// Returns the journal, oldest event first. With [`AgentBuilder::drop_chunks`] the chunks of
+    /// earlier runs are missing.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         self.journal.events()
     }
 
-    /// What the journal folds to.
+    /// Returns the state that the journal folds to.
     #[must_use]
     pub fn state(&self) -> &State {
         self.recorder.state()
     }
 
-    /// How full the context window is.
+    /// Returns how full the context window is.
     #[must_use]
     pub fn context(&self) -> ContextState {
         self.recorder.state().context(self.config.turn.context_window).state()

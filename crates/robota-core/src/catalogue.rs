@@ -11,7 +11,7 @@
 //! ```
 //! use robota_core::catalogue::{Catalogue, ModelInfo};
 //!
-//! let catalogue = Catalogue::builtin().with(ModelInfo {
+//! let catalogue = Catalogue::builtin().clone().with(ModelInfo {
 //!     context_window: Some(32_000),
 //!     ..ModelInfo::new("house-model", "Our own", "Us")
 //! });
@@ -203,8 +203,8 @@ impl Catalogue {
 
     /// The models this version knows.
     #[must_use]
-    pub fn builtin() -> Self {
-        BUILTIN.clone()
+    pub fn builtin() -> &'static Self {
+        &BUILTIN
     }
 
     /// The same catalogue with one entry more. It replaces what had its id or aliases.

@@ -1,5 +1,5 @@
-//! The `Checkpoints` port: what files were before a tool changes them. And the [`Aftermath`] port:
-//! who tidies up when the process died in between.
+//! Two ports: [`Checkpoints`] saves files before a tool changes them, and [`CrashCleanup`] cleans
+//! up when the process crashed during such a change.
 
 use std::path::Path;
 
@@ -12,40 +12,40 @@ use crate::ids::CallId;
 use crate::message::BlobRef;
 use crate::process::ProcessIdentity;
 
-/// A file before a change.
+/// The state of a file before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before<'a> {
-    /// There was none.
+    /// The file did not exist.
     Missing,
-    /// It had this content.
+    /// The file existed.
     File {
-        /// All of it.
+        /// The whole content.
         content: &'a [u8],
-        /// Its permission bits, where the system has such.
+        /// Its permission bits; `None` on systems without them.
         mode: Option<u32>,
     },
 }
 
-/// A file that is about to change.
+/// A change of a file that a tool is about to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changing<'a> {
-    /// The file, canonical.
+    /// The canonical path of the file.
     pub path: &'a Path,
-    /// What is there.
+    /// The file as it is now.
     pub before: Before<'a>,
-    /// What is to be there.
+    /// The content the file will have.
     pub after: &'a [u8],
 }
 
-/// Is handed files before a tool changes them. Changes whose checkpoint fails are not made.
+/// Saves files before a tool changes them. If saving fails, the tool does not make the change.
 #[async_trait::async_trait]
 pub trait Checkpoints: Send + Sync {
-    /// A call is about to change these files, all of them or none. When this returns, what was
-    /// there is kept, and it is known which call was about to change it.
+    /// Called before `call` changes these files, all of them or none. When this returns `Ok`, the
+    /// old content is saved, and it is recorded which call is about to change it.
     async fn before_change(&self, call: &CallId, files: &[Changing<'_>]) -> Result<(), ErrorData>;
 }
 
-/// Keeps nothing. For tools used without a session.
+/// Saves nothing. For tools that are used without a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCheckpoints;
 
@@ -60,42 +60,44 @@ impl Checkpoints for NoCheckpoints {
     }
 }
 
-/// What is known of a file before a change, for the journal.
+/// A change of a file as the journal records it, before it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
-    /// The file, canonical.
+    /// The canonical path of the file.
     pub path: String,
-    /// Its content; absent when there was no file.
+    /// The content before the change; absent if the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<BlobRef>,
-    /// Its permission bits.
+    /// The permission bits before the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<u32>,
-    /// The hash of the content it is to have. That content itself is in the call.
+    /// The SHA-256 of the content after the change. The content itself is not saved: the arguments
+    /// of the call have it.
     pub after_sha256: String,
 }
 
-/// How a file was found that a dead writer was about to change.
+/// The state of a file that a crashed process was about to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FoundFile {
-    /// As it was before.
+    /// It has its old content.
     Old,
-    /// Changed, as it was to be.
+    /// It has its new content.
     New,
-    /// Changed, while others of the same call were not: it is as it was before again.
+    /// It was changed while other files of the same call were not, so its old content was restored.
     PutBack,
-    /// Neither: somebody else changed it since, or it cannot be read.
+    /// It has neither: something else changed it since, or it cannot be read.
     Other,
 }
 
-/// Tidies up after a dead writer. Doing it twice does no harm.
+/// Cleans up after a crashed process. Both operations are idempotent.
 #[async_trait::async_trait]
-pub trait Aftermath: Send + Sync {
-    /// Ends what is left of a process, with everything below it; says how it ended, if that is
-    /// known.
-    async fn end(&self, call: &CallId, process: &ProcessIdentity) -> Option<i32>;
+pub trait CrashCleanup: Send + Sync {
+    /// Kills a process of `call` and all its descendants, if they still run. Returns the exit code
+    /// of the process if it is known.
+    async fn end_process(&self, call: &CallId, process: &ProcessIdentity) -> Option<i32>;
 
-    /// Makes sure that of these files, which one call was about to change, all are changed or
-    /// none is; says how each is now. What somebody else changed since is left alone.
-    async fn settle(&self, files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile>;
+    /// Makes sure that of these files, which one call was about to change, either all are changed or
+    /// none is, and returns the state of each. Files that something else changed since are not
+    /// touched.
+    async fn settle_files(&self, files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile>;
 }

@@ -29,6 +29,7 @@ use side::SideQueue;
 use tasks::Tasks;
 
 use crate::call::CallContext;
+use crate::catalogue::Catalogue;
 use crate::error::{Diagnose as _, ErrorData};
 use crate::event::{Event, PrefixChange, PrefixChanged, PromptSet, ToolsSet, TurnEnd};
 use crate::hook::HookPoint;
@@ -132,7 +133,9 @@ impl Drive {
     pub async fn step(&mut self, recorder: &mut Recorder) -> Option<TurnReport> {
         let span = self.span.clone();
         self.work(recorder).instrument(span).await;
-        let report = self.report.take()?;
+        let mut report = self.report.take()?;
+        report.duration = self.started.elapsed();
+        report.cost = Catalogue::builtin().cost(&self.config.turn.model, report.usage);
         telemetry::record_turn(&self.span, &report);
         tracing::debug!(parent: &self.span, end = ?report.end, rounds = report.rounds, "turn ends");
         Some(report)
@@ -320,7 +323,7 @@ async fn announce(
     config: &SessionConfig,
     recorder: &mut Recorder,
 ) -> Result<TurnFacts, JournalError> {
-    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has(*point));
+    let points = HookPoint::ALL.into_iter().filter(|point| ports.hooks.has_point(*point));
     let mut facts = TurnFacts {
         provider: ports.provider.name().to_owned(),
         has_compactor: ports.compactor.is_some(),

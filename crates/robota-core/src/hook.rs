@@ -246,15 +246,17 @@ pub enum StopDecision {
 #[async_trait::async_trait]
 pub trait Hooks: Send + Sync {
     /// Whether any hook stands at that point: where none does, nothing is journaled.
-    fn has(&self, point: HookPoint) -> bool;
+    fn has_point(&self, point: HookPoint) -> bool;
 
     /// Runs the hooks of a point and merges what they say. The answer is of the point that was
     /// asked; any other counts as a failure, and failures block.
     async fn run(&self, input: HookInput) -> HookReply;
 
     /// Whether any hook stands at an event, also one that is no point of a turn.
-    fn stands_at(&self, event: HookEvent) -> bool {
-        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
+    fn has_event(&self, event: HookEvent) -> bool {
+        HookPoint::ALL
+            .into_iter()
+            .any(|point| HookEvent::from(point) == event && self.has_point(point))
     }
 
     /// Runs the hooks of an event that is no point of a turn.
@@ -269,7 +271,7 @@ pub struct NoHooks;
 
 #[async_trait::async_trait]
 impl Hooks for NoHooks {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         false
     }
 

@@ -89,7 +89,11 @@ pub trait JournalStore: Send + Sync {
 
     /// The events with these numbers, in their order: what a snapshot refers to. Costs what is
     /// asked for, not what the journal holds.
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError>;
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError>;
 
     /// What is known of a session without reading its journal, exact up to its last event.
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError>;

@@ -43,7 +43,7 @@
 //! use robota_core::state::State;
 //!
 //! let model = ScriptedProvider::new(Script::new().text("Hello!"));
-//! let mut agent = Agent::builder(model, "any-model").system("Be brief.").build();
+//! let mut agent = Agent::builder(model, "any-model").system("Be brief.").build()?;
 //!
 //! let report = agent.run("Hi").await;
 //! assert_eq!((report.end, report.text.as_str()), (TurnEnd::Complete, "Hello!"));
@@ -75,6 +75,7 @@ pub mod gate;
 pub mod history;
 pub mod hook;
 pub mod ids;
+pub mod into_arc;
 pub mod journal;
 pub mod message;
 pub mod paths;
@@ -92,4 +93,5 @@ pub mod streaming;
 pub mod telemetry;
 pub mod tool;
 pub mod turn;
+pub mod typed;
 pub mod usage;

@@ -6,7 +6,8 @@
 mod block;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use block::{
@@ -63,8 +64,8 @@ pub enum MessageState {
 
 /// One message. Its state cannot be set from outside: only [`Message::assistant`] can make an
 /// interrupted one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Wire", into = "Wire")]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(try_from = "Wire")]
 #[schemars(with = "Wire", description = "One message.")]
 pub struct Message {
     /// Unique in its session.
@@ -245,8 +246,8 @@ impl From<Vec<Block>> for Content {
     }
 }
 
-/// How a message is written.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+/// How a message is read.
+#[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "Message")]
 struct Wire {
     /// Unique in its session.
@@ -254,7 +255,7 @@ struct Wire {
     /// Who speaks.
     role: Role,
     /// Whether it is whole; it is when this is absent.
-    #[serde(default, skip_serializing_if = "WireState::is_complete")]
+    #[serde(default)]
     state: WireState,
     /// What cut it short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +273,7 @@ struct Wire {
 }
 
 /// Whether a message is whole.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MessageState")]
 enum WireState {
@@ -281,13 +282,6 @@ enum WireState {
     Complete,
     /// Cut short. Only an assistant message can be.
     Interrupted,
-}
-
-impl WireState {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-    fn is_complete(&self) -> bool {
-        *self == Self::Complete
-    }
 }
 
 impl TryFrom<Wire> for Message {
@@ -318,22 +312,27 @@ impl TryFrom<Wire> for Message {
     }
 }
 
-impl From<Message> for Wire {
-    fn from(message: Message) -> Self {
-        let (state, interrupted_by) = match message.state {
-            MessageState::Complete => (WireState::Complete, None),
-            MessageState::Interrupted(cause) => (WireState::Interrupted, Some(cause)),
-        };
-        Self {
-            id: message.id,
-            role: message.role,
-            state,
-            interrupted_by,
-            content: message.content,
-            metadata: message.metadata,
-            usage: message.usage,
-            extra: message.extra,
+/// By reference: messages are written and measured often, and may be large.
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("role", &self.role)?;
+        if let MessageState::Interrupted(cause) = self.state {
+            map.serialize_entry("state", "interrupted")?;
+            map.serialize_entry("interrupted_by", &cause)?;
         }
+        map.serialize_entry("content", &self.content)?;
+        if !self.metadata.is_empty() {
+            map.serialize_entry("metadata", &self.metadata)?;
+        }
+        if let Some(usage) = &self.usage {
+            map.serialize_entry("usage", usage)?;
+        }
+        for (key, value) in &self.extra {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
     }
 }
 

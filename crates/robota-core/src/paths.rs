@@ -1,9 +1,10 @@
-//! The `Paths` port: facts about the file system that a decision needs. Policy stays pure by
-//! asking only through here; `robota-exec` has the real one.
+//! The `Paths` port: the facts about the file system that a permission decision needs. The policy
+//! uses only this port, so it can be tested without a disk; `robota-exec` implements it for the real
+//! file system.
 
 use std::path::{Path, PathBuf};
 
-/// What a path is, without following a link at its end.
+/// What exists at a path. A link at the end of the path is not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -14,23 +15,23 @@ pub enum PathKind {
     Link,
     /// A device, socket, pipe or the like.
     Other,
-    /// Nothing is there.
+    /// Nothing exists at the path.
     Missing,
 }
 
 /// Facts about the file system.
 pub trait Paths: Send + Sync {
-    /// The canonical form of an absolute path: `.` and `..` gone, every link on the way
-    /// followed. What does not exist yet is kept below its deepest existing ancestor. `None`
-    /// when it cannot be known (a loop of links, no permission to look).
+    /// Returns the canonical form of an absolute path: without `.` and `..`, and with every link
+    /// followed. Components that do not exist are kept below their deepest existing ancestor.
+    /// `None` if it cannot be determined (a loop of links, or no permission to read a folder).
     fn canonical(&self, path: &Path) -> Option<PathBuf>;
 
-    /// What is there, not following a link at the end.
+    /// Returns what exists at a path. Does not follow a link at the end of the path.
     fn kind(&self, path: &Path) -> PathKind;
 
-    /// The names in a directory, in any order; empty when it cannot be read.
+    /// Returns the names in a directory, in any order; empty if it cannot be read.
     fn entries(&self, dir: &Path) -> Vec<String>;
 
-    /// Whether `a` and `A` are two files below this path.
+    /// Returns whether names below this path are case-sensitive: whether `a` and `A` are two files.
     fn case_sensitive(&self, path: &Path) -> bool;
 }

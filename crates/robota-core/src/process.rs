@@ -1,19 +1,20 @@
-//! Which process it was: enough to find it again after our own death, and to never mistake
-//! another for it.
+//! The identity of a process: enough to find it after a crash of our own process, and never to
+//! confuse it with another one.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A process of one machine, for ever: ids are used again, so the start counts too.
+/// Identifies one process of one machine. The system reuses process ids, so the start time and the
+/// boot id are part of the identity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessIdentity {
-    /// Its id.
+    /// The process id.
     pub pid: u32,
-    /// When it started, in the system's ticks since boot.
+    /// When the process started, in clock ticks since boot.
     pub start_time: u64,
-    /// Which boot of which machine.
+    /// The kernel's random id of the current boot; differs for each boot and each machine.
     pub boot_id: String,
 }
 
@@ -27,24 +28,25 @@ pub struct ProcessWatch {
 }
 
 impl ProcessWatch {
-    /// Nobody watches.
+    /// Returns a watch that ignores all processes.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Hands each process to `sink` as soon as it runs, with whether it outlives its call.
+    /// Returns a watch that calls `sink` for each process as soon as it runs. The second argument
+    /// says whether the process outlives its call.
     pub fn new(sink: impl Fn(ProcessIdentity, bool) + Send + Sync + 'static) -> Self {
         Self { sink: Some(Arc::new(sink)), background: false }
     }
 
-    /// The same watch for processes that outlive the call.
+    /// Marks the processes of this watch as outliving the call.
     #[must_use]
     pub fn background(self) -> Self {
         Self { background: true, ..self }
     }
 
-    /// Reports that a process runs.
+    /// Reports that a process has started.
     pub fn started(&self, process: ProcessIdentity) {
         if let Some(sink) = &self.sink {
             sink(process, self.background);

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use crate::error::{Diagnose, ErrorKind};
-use crate::event::{Envelope, Event, StateSnapshot};
+use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
 use crate::journal::{JournalError, JournalStore};
-use crate::state::{FoldError, Needed, REDUCER, State};
+use crate::state::{FoldError, Listed, Listing, Needed, REDUCER, State};
 
 /// How many events are read at once: bounded memory for any length of journal.
 const PAGE: usize = 4096;
@@ -97,34 +97,27 @@ async fn from_snapshot(
         return Ok(None);
     };
     let mut needed = Needed::default();
-    let Some(view) = chain(store, session, &snapshot, seq).await? else { return Ok(None) };
+    let Some(view) = chain(store, session, &snapshot.view, seq).await? else { return Ok(None) };
     needed.view = view;
     if let Some(before) = &snapshot.before {
-        let older = match before.view.base {
-            Some(base) => match snapshot_at(store, session, base).await? {
-                Some((_, snapshot)) => chain(store, session, &snapshot, base).await?,
-                None => None,
-            },
-            None => Some(Vec::new()),
-        };
-        let Some(older) = older else { return Ok(None) };
-        needed.before = older;
-        needed.before.extend(&before.view.events);
+        let Some(view) = chain(store, session, &before.view, seq).await? else { return Ok(None) };
+        needed.before = view;
     }
 
-    let mut wanted: Vec<u64> = needed.view.iter().chain(&needed.before).copied().collect();
+    let mut wanted: Vec<u64> =
+        needed.view.events.iter().chain(&needed.before.events).copied().collect();
     wanted.push(snapshot.created);
     wanted.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
     wanted.extend(&snapshot.inputs);
     wanted.sort_unstable();
     wanted.dedup();
-    let mut found: HashMap<u64, Event> = match store.pick(session, &wanted).await {
+    let mut found: HashMap<u64, Event> = match store.read_events(session, &wanted).await {
         Ok(events) => events.into_iter().map(|event| (event.seq, event.event)).collect(),
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     // Each event is used once, unless the conversation before the last summary shares it.
-    let shared = !needed.before.is_empty();
+    let shared = !needed.before.events.is_empty();
     let mut take = |seq: u64| match shared {
         true => found.get(&seq).cloned(),
         false => found.remove(&seq),
@@ -138,25 +131,31 @@ async fn from_snapshot(
     }
 }
 
-/// All events of a snapshot's conversation, those of the snapshots it builds on first.
+/// All events of a conversation, those of the snapshots it builds on first.
 async fn chain(
     store: &dyn JournalStore,
     session: &SessionId,
-    snapshot: &StateSnapshot,
-    seq: u64,
-) -> Result<Option<Vec<u64>>, ResumeError> {
-    let mut parts = vec![snapshot.view.events.clone()];
-    let (mut base, mut at) = (snapshot.view.base, seq);
+    refs: &ViewRefs,
+    mut at: u64,
+) -> Result<Option<Listing>, ResumeError> {
+    let mut links = Vec::new();
+    let mut base = refs.base;
+    // Each builds on an older one, so this ends.
     while let Some(seq) = base {
-        // Each builds on an older one, so this ends.
         if seq >= at {
             return Ok(None);
         }
         let Some((_, older)) = snapshot_at(store, session, seq).await? else { return Ok(None) };
         (base, at) = (older.view.base, seq);
-        parts.push(older.view.events);
+        links.push((seq, older.view.events));
     }
-    Ok(Some(parts.into_iter().rev().flatten().collect()))
+    let mut listing = Listing::default();
+    for (snapshot, events) in links.into_iter().rev() {
+        listing.events.extend(events);
+        listing.links.push(Listed { snapshot, sources: listing.events.len() });
+    }
+    listing.events.extend(&refs.events);
+    Ok(Some(listing))
 }
 
 async fn snapshot_at(
@@ -164,7 +163,7 @@ async fn snapshot_at(
     session: &SessionId,
     seq: u64,
 ) -> Result<Option<(Envelope, StateSnapshot)>, ResumeError> {
-    let mut events = match store.pick(session, &[seq]).await {
+    let mut events = match store.read_events(session, &[seq]).await {
         Ok(events) => events,
         Err(JournalError::NoSuchEvent { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

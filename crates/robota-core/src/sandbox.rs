@@ -1,6 +1,7 @@
-//! The `Sandbox` port: a place where tools work. The local machine behind a fence, a tree in
-//! memory, later a container or another machine: files and commands look the same to who uses
-//! them, and each says what it keeps apart and what it cannot.
+//! The `Sandbox` port: an environment in which tools read files, change files and run commands.
+//! A driver may be the local machine with restrictions, a file tree in memory, a container or
+//! another machine. All drivers have the same interface, and each reports what it enforces and
+//! what it cannot enforce.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Diagnose, ErrorKind};
 
-/// How much is kept from what runs inside.
+/// How much a sandbox restricts the commands and tools that run inside.
 #[derive(
     Debug,
     Clone,
@@ -28,37 +29,39 @@ use crate::error::{Diagnose, ErrorKind};
     JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// Nothing.
+pub enum SandboxLevel {
+    /// No restrictions.
     #[default]
     Off,
-    /// Files may be changed below the workspace and in temporary folders only.
+    /// Files can be changed only below [`Fence::writable`]: the workspace and temporary folders.
     WorkspaceWrite,
-    /// No file may be changed.
+    /// No file can be changed.
     ReadOnly,
 }
 
-/// What a sandbox is to keep apart.
+/// The restrictions that a sandbox has to enforce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fence {
-    /// How much.
-    pub level: Level,
-    /// Where files may be changed, when anywhere.
+    /// How much is restricted.
+    pub level: SandboxLevel,
+    /// Folders below which files may be changed. Used only with
+    /// [`SandboxLevel::WorkspaceWrite`].
     pub writable: Vec<PathBuf>,
-    /// What may not be changed, wherever it lies.
+    /// Paths that may not be changed, even below a writable folder.
     #[serde(default)]
     pub protected: Vec<PathBuf>,
-    /// What may not even be read.
+    /// Paths that may be neither read nor changed.
     pub hidden: Vec<PathBuf>,
-    /// What may be read although it lies below something hidden.
+    /// Paths that may be read although they are below a hidden path.
     #[serde(default)]
     pub shown: Vec<PathBuf>,
-    /// Whether the network can be reached.
+    /// Whether commands can use the network.
     pub network: bool,
 }
 
 impl Fence {
-    /// Whether what really lies there, links followed, may be read. The nearest word counts.
+    /// Returns whether the file at `real` may be read. `real` must be canonical, with all links
+    /// followed. If both a hidden and a shown path contain it, the more specific one decides.
     #[must_use]
     pub fn may_read(&self, real: &Path) -> bool {
         let nearest = |paths: &[PathBuf]| {
@@ -68,82 +71,85 @@ impl Fence {
         nearest(&self.hidden).is_none_or(|hidden| nearest(&self.shown) > Some(hidden))
     }
 
-    /// Whether what really lies there, links followed, may be changed.
+    /// Returns whether the file at `real` may be changed. `real` must be canonical, with all links
+    /// followed.
     #[must_use]
     pub fn may_write(&self, real: &Path) -> bool {
         let below = |paths: &[PathBuf]| paths.iter().any(|path| real.starts_with(path));
         let level = match self.level {
-            Level::Off => true,
-            Level::WorkspaceWrite => below(&self.writable),
-            Level::ReadOnly => false,
+            SandboxLevel::Off => true,
+            SandboxLevel::WorkspaceWrite => below(&self.writable),
+            SandboxLevel::ReadOnly => false,
         };
         level && self.may_read(real) && !below(&self.protected)
     }
 }
 
-/// What a sandbox really keeps apart.
+/// What a sandbox really enforces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Boundaries {
-    /// What was asked for.
+    /// The restrictions that were requested.
     pub fence: Fence,
-    /// By which means: `landlock`, `seccomp`, `bubblewrap`, …
+    /// The mechanisms that enforce them: `landlock`, `seccomp`, `bubblewrap`, …
     pub means: Vec<String>,
-    /// What of it cannot be enforced here, each with what would help.
+    /// The requested restrictions that cannot be enforced on this system, one sentence each, with
+    /// what would help where something does.
     pub gaps: Vec<String>,
 }
 
-/// A command to run inside.
+/// A command to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
     /// The command line, for bash.
     pub command: String,
-    /// The directory it starts in.
+    /// The working directory of the command.
     pub cwd: PathBuf,
-    /// What it reads.
+    /// The bytes on its standard input.
     pub stdin: Vec<u8>,
-    /// When it is ended; never, if absent.
+    /// The time after which it is killed. `None`: no time limit.
     pub timeout: Option<Duration>,
 }
 
-/// How a command ended.
+/// How a command in a sandbox ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecEnd {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
-    /// Its time was up.
+    /// The sandbox ended it because of the timeout.
     TimedOut,
-    /// Nobody wanted it any more.
+    /// The sandbox ended it because the caller cancelled it.
     Cancelled,
 }
 
-/// What came of a command.
+/// The result of a command in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Executed {
     /// How it ended.
     pub end: ExecEnd,
-    /// What it wrote, as much as is kept.
+    /// Its standard output, up to the sandbox's limit.
     pub stdout: Vec<u8>,
-    /// What it wrote about errors, as much as is kept.
+    /// Its standard error, up to the sandbox's limit.
     pub stderr: Vec<u8>,
-    /// Whether something was cut out of either.
+    /// Whether the middle of either stream was dropped because of the limit.
     pub cut: bool,
-    /// What it was refused, as the sandbox saw it: never guessed from what it wrote.
+    /// The operations that the sandbox denied, as the sandbox observed them. They are never guessed
+    /// from the output.
     pub denied: Vec<Denial>,
 }
 
-/// Something that was refused.
+/// An operation that a sandbox denied.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Denial {
-    /// What was tried: `network`, `trace`, `write`, …
+    /// The kind of operation: `network`, `trace`, `write`, …
     pub action: String,
-    /// By whom or on what, where that is known.
+    /// The process that tried it, or the file it tried it on. Empty if unknown.
     pub subject: String,
 }
 
-/// What a path is.
+/// What exists at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// Whether it is a directory.
@@ -152,41 +158,41 @@ pub struct Stat {
     pub len: u64,
 }
 
-/// A failure inside a sandbox.
+/// Why an operation of a sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The sandbox refused.
+    /// The restrictions of the sandbox do not allow it.
     #[error("the sandbox ({level:?}) does not allow to {action} {}", path.display())]
     Denied {
-        /// What was tried.
+        /// The operation, as a verb: `read`, `write`, …
         action: &'static str,
-        /// On what.
+        /// The file it was tried on.
         path: PathBuf,
-        /// Under which level.
-        level: Level,
+        /// The level of the sandbox.
+        level: SandboxLevel,
     },
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("{} does not exist", path.display())]
     Missing {
-        /// What was looked for.
+        /// The path that does not exist.
         path: PathBuf,
     },
-    /// It cannot do that.
+    /// This kind of sandbox does not support the operation.
     #[error("a {kind} sandbox cannot {what}")]
     Unsupported {
-        /// Which sandbox.
+        /// The kind of sandbox, as [`Sandbox::kind`] returns it.
         kind: &'static str,
-        /// What.
+        /// What it does not support; completes the sentence "a sandbox cannot …".
         what: &'static str,
     },
-    /// Something failed.
+    /// The system reported an error.
     #[error("cannot {action} {}: {message}", path.display())]
     Failed {
-        /// What was tried.
+        /// The operation, as a verb: `read`, `write`, …
         action: &'static str,
-        /// On what.
+        /// The file it was tried on.
         path: PathBuf,
-        /// What was said.
+        /// The error message of the system.
         message: String,
     },
 }
@@ -199,43 +205,45 @@ impl Diagnose for SandboxError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Denied { .. } => {
-                Some("choose a wider sandbox level if that is wanted".to_owned())
+                Some("choose a less strict sandbox level if this should be allowed".to_owned())
             }
             Self::Missing { .. } | Self::Unsupported { .. } | Self::Failed { .. } => None,
         }
     }
 }
 
-/// A place where tools work.
+/// An environment in which tools read files, change files and run commands.
 #[async_trait::async_trait]
 pub trait Sandbox: Send + Sync {
-    /// Which kind it is: `local`, `vfs`, `docker`, …
+    /// Returns the kind of sandbox: `local`, `vfs`, `docker`, …
     fn kind(&self) -> &'static str;
 
-    /// What it keeps apart, and what it cannot.
+    /// Returns what it enforces, and what it cannot enforce.
     fn boundaries(&self) -> &Boundaries;
 
-    /// The whole content of a file.
+    /// Reads the whole content of a file.
     async fn read(&self, path: &Path) -> Result<Vec<u8>, SandboxError>;
 
-    /// Puts that content into a file, whole or not at all; folders above it are made.
+    /// Replaces the content of a file atomically. Creates the file and its parent folders if they
+    /// do not exist.
     async fn write(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError>;
 
-    /// Removes a file.
+    /// Deletes a file.
     async fn remove(&self, path: &Path) -> Result<(), SandboxError>;
 
-    /// What is there; `None` when nothing is.
+    /// Returns what exists at a path; `None` if nothing does.
     async fn stat(&self, path: &Path) -> Result<Option<Stat>, SandboxError>;
 
-    /// The names in a folder, sorted.
+    /// Returns the names in a folder, sorted.
     async fn list(&self, dir: &Path) -> Result<Vec<String>, SandboxError>;
 
-    /// Runs a command line.
+    /// Runs a command line and waits for its end.
     async fn exec(&self, exec: Exec, cancel: &CancellationToken) -> Result<Executed, SandboxError>;
 
-    /// Hands over each of these files when it changes, until the receiver is dropped.
+    /// Watches files: the receiver gets the path of each file that changes. The watch ends when the
+    /// receiver is dropped.
     async fn watch(&self, paths: &[PathBuf]) -> Result<mpsc::Receiver<PathBuf>, SandboxError>;
 
-    /// Gives back what it holds. Nothing works afterwards.
+    /// Releases the resources of the sandbox. It cannot be used afterwards.
     async fn dispose(&self) -> Result<(), SandboxError>;
 }

@@ -11,10 +11,11 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use snapshot::Needed;
+pub(crate) use snapshot::{Listing, Needed};
 pub use snapshot::{REDUCER, RestoreError, Sources};
 pub(crate) use turn::join_context;
 pub use turn::{CallStage, OpenCall, OpenTurn, OutputTail};
+pub(crate) use view::Listed;
 pub(crate) use view::result_chars;
 pub use view::{ModelView, Shortened};
 
@@ -261,7 +262,7 @@ impl State {
                 self.view.restore();
                 self.forget_left_out();
             }
-            Event::StateSnapshot(_) => self.snapshot_taken(cursor.seq),
+            Event::StateSnapshot(data) => self.snapshot_taken(cursor.seq, data),
             Event::TurnFinished(data) => {
                 self.compacting = false;
                 let cut =

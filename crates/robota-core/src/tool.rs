@@ -1,8 +1,10 @@
 //! The tool contract: what a tool says about itself, what it is given, what it gives back.
 
+mod function;
 mod outcome;
 mod output;
 mod registry;
+mod schema;
 mod validate;
 
 use std::sync::Arc;
@@ -12,9 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use function::{FunctionTool, IntoOutcome};
 pub use outcome::{Ran, ToolOutcome};
 pub use output::{KeptOutput, OutputStore, OutputWriter, READ_OUTPUT};
 pub use registry::{ToolNameTaken, ToolSet};
+pub use schema::schema_of;
 pub use validate::{InvalidInput, validate};
 
 use crate::blob::Blobs;

@@ -37,6 +37,7 @@ use crate::event::{Author, HookFinished, HookStarted, Purpose, TurnStarted, User
 use crate::hook::{HookAnswer, HookInput, HookPoint, HookReply, PromptDecision};
 use crate::ids::{Ids, InputId, TurnId};
 use crate::message::{Block, Cause, Message};
+use crate::provider::StopReason;
 use crate::state::{OpenTurn, State};
 use crate::streaming::StreamingAnswer;
 use crate::usage::Usage;
@@ -87,6 +88,9 @@ pub struct Turn {
     tools_executed: u32,
     /// The last words of the model.
     text: String,
+    /// Why the model stopped its last answer.
+    #[serde(default)]
+    stop: Option<StopReason>,
     compaction_tried: bool,
     stop_continues: u8,
     /// Rounds in a row that asked for tools that do not exist, and which.
@@ -171,6 +175,7 @@ impl Turn {
             usage: Usage::default(),
             tools_executed: 0,
             text: String::new(),
+            stop: None,
             compaction_tried: false,
             stop_continues: 0,
             unknown_rounds: 0,

@@ -28,10 +28,10 @@ fn two_rounds() -> Script {
 fn agent(script: Script) -> Agent {
     Agent::builder(ScriptedProvider::new(script), "test-model")
         .tools([look()])
-        .unwrap()
         .ids(CountingIds::default())
         .clock(FakeClock::fixed())
         .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -73,8 +73,8 @@ async fn core_19_rounds_are_separated_by_a_blank_line() {
 #[tokio::test]
 async fn core_30_two_agents_share_nothing_but_what_they_are_given() {
     let provider = ScriptedProvider::new(Script::new().text("one").text("two"));
-    let mut first = Agent::builder(provider.clone(), "m").build();
-    let mut second = Agent::builder(provider, "m").build();
+    let mut first = Agent::builder(provider.clone(), "m").build().unwrap();
+    let mut second = Agent::builder(provider, "m").build().unwrap();
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = heard.clone();
     let on_text = Box::new(move |text: TextUpdate<'_>| {
@@ -224,7 +224,7 @@ async fn core_12_a_run_can_be_dropped_at_any_await() {
         let model = ScriptedProvider::new(script);
         let tools: [Arc<dyn Tool>; 2] = [Arc::new(look), Arc::new(act)];
         let mut agent =
-            Agent::builder(model, "m").tools(tools).unwrap().gate(AllowEverything).build();
+            Agent::builder(model, "m").tools(tools).gate(AllowEverything).build().unwrap();
         let finished = {
             let mut run = agent.run("Go").boxed();
             let mut finished = None;
@@ -264,7 +264,7 @@ async fn core_12_a_run_can_be_dropped_at_any_await() {
 #[tokio::test]
 async fn core_29_streamed_pieces_of_earlier_runs_can_be_dropped() {
     let model = ScriptedProvider::new(two_rounds().text("More."));
-    let mut agent = Agent::builder(model, "m").tools([look()]).unwrap().drop_chunks().build();
+    let mut agent = Agent::builder(model, "m").tools([look()]).drop_chunks().build().unwrap();
     agent.run("Hi").await;
     let chunks = |agent: &Agent| agent.events().iter().filter(|e| e.event.is_chunk()).count();
     assert!(chunks(&agent) > 0, "those of the last run are there");

@@ -364,7 +364,7 @@ async fn kode_07_a_call_whose_time_is_up_is_ended() {
 /// Fast words are told together, slow ones at once, and none is lost to an abort.
 #[tokio::test(start_paused = true)]
 async fn core_13_fast_words_are_told_together_and_an_abort_loses_none() {
-    let chunks = |ran: &robota_testkit::Ran| {
+    let chunks = |ran: &robota_testkit::RunResult| {
         ran.events.iter().filter(|line| matches!(line.event, Event::TextChunk(_))).count()
     };
     let script = |millis: u64| {

@@ -87,7 +87,7 @@ async fn no_round_copies_the_conversation() {
         class: Class::Inspect,
     }));
     let mut agent =
-        Agent::builder(provider.clone(), "model").tools([look]).unwrap().max_rounds(ROUNDS).build();
+        Agent::builder(provider.clone(), "model").tools([look]).max_rounds(ROUNDS).build().unwrap();
     let report = agent.run("Look at everything.").await;
     assert_eq!(report.tools_executed, ROUNDS);
     assert_ne!(report.text, FALLBACK);
@@ -106,7 +106,7 @@ async fn no_round_copies_the_conversation() {
 #[tokio::test]
 async fn a_conversation_somebody_holds_is_copied_once() {
     let provider = Asking::default();
-    let mut agent = Agent::builder(provider.clone(), "model").build();
+    let mut agent = Agent::builder(provider.clone(), "model").build().unwrap();
     agent.run("One.").await;
     let held = agent.messages();
     let before = Seen::of(&held);

@@ -1,4 +1,4 @@
-//! What a command costs beyond itself: plain tokio beside the supervisor, with and without the
+//! The overhead of running a command: plain tokio, the supervisor, and the supervisor with the
 //! reaper.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-#[expect(clippy::disallowed_methods, reason = "the floor is what anybody would write")]
+#[expect(clippy::disallowed_methods, reason = "the baseline is a plain tokio command")]
 async fn plain() {
     let output = tokio::process::Command::new("bash")
         .args(["--noprofile", "--norc", "-c", "true"])

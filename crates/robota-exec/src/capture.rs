@@ -1,4 +1,5 @@
-//! Output with bounded memory: the first bytes, the last bytes, and how many lay between.
+//! Captures output with bounded memory: the first bytes, the last bytes, and the number of bytes
+//! between them.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -21,47 +22,47 @@ impl Default for Limits {
     }
 }
 
-/// Where a stream goes that is more than its [`Limits`].
+/// Where the whole stream is written if it exceeds its [`Limits`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spill {
-    /// The folder on whose disk the file lies. It has no name there, so it is gone when nobody
-    /// holds it any more, however we end.
+    /// The folder in which the file is created. The file has no name, so the system deletes it when
+    /// it is closed, also when this process crashes.
     pub dir: PathBuf,
-    /// The most that is written.
-    pub most: u64,
+    /// The maximum size of the file; the rest of the stream is not written.
+    pub max_bytes: u64,
 }
 
 impl Spill {
-    /// The most that one call ever spills.
-    pub const MOST: u64 = 64 * 1024 * 1024;
+    /// The default of [`max_bytes`](Self::max_bytes).
+    pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-    /// Into that folder, as much as ever.
+    /// Spills into that folder, up to [`Spill::MAX_BYTES`].
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), most: Self::MOST }
+        Self { dir: dir.into(), max_bytes: Self::MAX_BYTES }
     }
 }
 
-/// A stream that was more than its [`Limits`], on disk for as long as somebody holds this.
+/// A stream that exceeded its [`Limits`]. Its file exists until the last clone of this is dropped.
 #[derive(Debug, Clone)]
 pub struct Spilled {
     file: Arc<File>,
-    /// How much of the stream it holds, from its start.
+    /// The size of the file: the number of bytes from the start of the stream that were written.
     pub bytes: u64,
 }
 
 impl Spilled {
-    /// Reads from that place on, as much as fits; nothing at the end.
+    /// Reads bytes from `offset` on into the buffer and returns how many; 0 at the end.
     ///
     /// # Errors
-    /// When the disk fails.
-    pub fn read_at(&self, place: u64, into: &mut [u8]) -> io::Result<usize> {
-        let room = self.bytes.saturating_sub(place);
-        let most = into.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+    /// If the file cannot be read.
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+        let room = self.bytes.saturating_sub(offset);
+        let wanted = into.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         let mut file = &*self.file;
-        file.seek(SeekFrom::Start(place))?;
+        file.seek(SeekFrom::Start(offset))?;
         let mut read = 0;
-        while read < most {
-            match file.read(&mut into[read..most]) {
+        while read < wanted {
+            match file.read(&mut into[read..wanted]) {
                 Ok(0) => break,
                 Ok(more) => read += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -80,21 +81,21 @@ impl PartialEq for Spilled {
 
 impl Eq for Spilled {}
 
-/// What was kept of one stream.
+/// The captured part of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Captured {
     /// The first bytes.
     pub head: Vec<u8>,
     /// The last bytes; they follow `head` directly when nothing was dropped.
     pub tail: Vec<u8>,
-    /// How many bytes lay between and are gone.
+    /// The number of bytes between `head` and `tail` that were dropped.
     pub dropped_bytes: u64,
-    /// The file it was spilled to, if it was.
+    /// The file with the whole stream, if it was spilled.
     pub spilled: Option<Spilled>,
 }
 
 impl Captured {
-    /// How many bytes the stream had.
+    /// Returns the number of bytes of the whole stream.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         (self.head.len() as u64)
@@ -102,25 +103,25 @@ impl Captured {
             .saturating_add(self.tail.len() as u64)
     }
 
-    /// Whether everything was kept.
+    /// Returns whether no byte was dropped.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.dropped_bytes == 0
     }
 
-    /// The stream as text. Bytes that are not UTF-8 become U+FFFD; where bytes are gone, a line
-    /// says how many.
+    /// Returns the stream as text. Bytes that are not UTF-8 become U+FFFD; a line in place of the
+    /// dropped bytes says how many there were.
     #[must_use]
     pub fn text(&self) -> String {
         self.text_with(|cut, _| format!("[... {cut} of {} bytes cut ...]", self.total_bytes()))
     }
 
-    /// The same with these words where bytes are gone: how many, and where in the stream they
-    /// begin, is told to who says them.
+    /// Like [`text`](Self::text), with the line that `note` returns in place of the dropped bytes.
+    /// `note` receives their number and their offset in the stream.
     #[must_use]
     pub fn text_with(&self, note: impl FnOnce(u64, u64) -> String) -> String {
         if self.is_complete() {
-            // One decoding, because a character may lie across the seam.
+            // Decoded in one piece, because a character may be split between head and tail.
             return String::from_utf8_lossy(&[&self.head[..], &self.tail[..]].concat())
                 .into_owned();
         }
@@ -138,7 +139,8 @@ impl Captured {
     }
 }
 
-/// Leaves out a character at the end that the cut has split: U+FFFD there would be our doing.
+/// Removes an incomplete character at the end: the cut split it, so it is not invalid text of the
+/// program.
 fn without_cut_end(bytes: &[u8]) -> &[u8] {
     let start = bytes.iter().rev().take(4).position(|byte| byte & 0xC0 != 0x80);
     let Some(back) = start else { return bytes };
@@ -152,14 +154,13 @@ fn without_cut_end(bytes: &[u8]) -> &[u8] {
     if back + 1 < width { &bytes[..at] } else { bytes }
 }
 
-/// The same at the start: up to three bytes that continue a character which is gone.
+/// Removes an incomplete character at the start: up to three continuation bytes.
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
     let rest = bytes.iter().take(4).take_while(|byte| *byte & 0xC0 == 0x80).count();
     if rest < 4 { &bytes[rest..] } else { bytes }
 }
 
-/// Takes a stream in and keeps its ends. [`push`](Self::push) is the one door for every byte of
-/// output.
+/// Collects a stream and keeps its start and its end.
 #[derive(Debug)]
 pub(crate) struct HeadTail {
     limits: Limits,
@@ -189,18 +190,18 @@ impl HeadTail {
         self.dropped = self.dropped.saturating_add((skip + excess) as u64);
     }
 
-    /// Before the first byte is dropped, all that came so far is still here: that is when the
-    /// file begins.
+    /// Writes the bytes to the spill file. The file is created just before the first byte is
+    /// dropped, when head and tail together still have the whole stream.
     fn spill(&mut self, bytes: &[u8]) {
         if self.file.is_none() {
-            let most = self.limits.head.saturating_add(self.limits.tail);
-            if self.head.len() + self.tail.len() + bytes.len() <= most {
+            let in_memory = self.limits.head.saturating_add(self.limits.tail);
+            if self.head.len() + self.tail.len() + bytes.len() <= in_memory {
                 return;
             }
-            // One try: a disk that is full stays so.
+            // Only one attempt: it would most likely fail again (for example on a full disk).
             let Some(spill) = self.spill.take() else { return };
-            let Ok(begun) = begin(&spill) else { return };
-            self.file = Some(begun);
+            let Ok(created) = create_file(&spill) else { return };
+            self.file = Some(created);
             self.spill = Some(spill);
             let so_far = [&self.head[..], self.tail.make_contiguous()].concat();
             self.append(&so_far);
@@ -210,12 +211,12 @@ impl HeadTail {
 
     fn append(&mut self, bytes: &[u8]) {
         let (Some(spilled), Some(spill)) = (&mut self.file, &self.spill) else { return };
-        let room = spill.most.saturating_sub(spilled.bytes);
+        let room = spill.max_bytes.saturating_sub(spilled.bytes);
         let bytes = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         let mut file = &*spilled.file;
         match file.write_all(bytes) {
             Ok(()) => spilled.bytes += bytes.len() as u64,
-            // What is there stays of use; no more is written.
+            // The bytes written so far stay usable; no more are written.
             Err(_) => self.spill = None,
         }
     }
@@ -230,7 +231,7 @@ impl HeadTail {
     }
 }
 
-fn begin(spill: &Spill) -> io::Result<Spilled> {
+fn create_file(spill: &Spill) -> io::Result<Spilled> {
     std::fs::create_dir_all(&spill.dir)?;
     Ok(Spilled { file: Arc::new(tempfile::tempfile_in(&spill.dir)?), bytes: 0 })
 }

@@ -1,7 +1,7 @@
-//! Ending this very process as a crash would.
+//! Ends the current process as a crash would.
 
-/// Ends this process at once, as `kill -9` does: no destructor runs, nothing is written, nobody
-/// is told. For demonstrations and tests of what survives that.
+/// Kills the current process immediately, as `kill -9` does: no destructor runs and no buffer is
+/// written. For demonstrations and tests of crash recovery.
 pub fn crash() -> ! {
     #[cfg(unix)]
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);

@@ -1,23 +1,23 @@
-//! The environment of a child: exactly what it was given.
+//! The environment variables of a child process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Variables for a child. Nothing is inherited: what is not here, the child does not see.
+/// All environment variables of a child. The child inherits nothing from this process.
 ///
-/// Printing it shows the names only, for values may be secrets.
+/// The `Debug` output has only the names, because values may be secrets.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// No variables.
+    /// Creates an environment without variables.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more variable.
+    /// Adds or replaces a variable.
     #[must_use]
     pub fn with(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.set(name, value);
@@ -29,27 +29,27 @@ impl Environment {
         self.0.insert(name.into(), value.into());
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     #[must_use]
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
         self.0.get(name.as_ref()).map(OsString::as_os_str)
     }
 
-    /// All variables, by name.
+    /// Iterates over all variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The same without the variables through which an environment can make bash run or parse
-    /// something else than the command it was given.
+    /// Removes the variables that can make bash run other code than the given command, or parse the
+    /// command differently.
     #[must_use]
     pub fn for_bash(mut self) -> Self {
-        self.0.retain(|name, _| !steers_bash(name));
+        self.0.retain(|name, _| !affects_bash(name));
         self
     }
 
-    /// Where a program of this name lies. Only absolute entries of `PATH` count: a relative one
-    /// would let the directory a command runs in decide which program that is.
+    /// Finds a program of this name in `PATH`. Relative entries of `PATH` are ignored: with them the
+    /// working directory of a command would decide which program runs.
     #[must_use]
     pub fn find_program(&self, name: &OsStr) -> Option<PathBuf> {
         std::env::split_paths(self.get("PATH")?)
@@ -71,13 +71,13 @@ impl std::fmt::Debug for Environment {
     }
 }
 
-fn steers_bash(name: &OsStr) -> bool {
+fn affects_bash(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     matches!(name, b"BASH_ENV" | b"ENV" | b"SHELLOPTS" | b"BASHOPTS")
         || name.starts_with(b"BASH_FUNC_")
 }
 
-/// Whether there is a file that may be run.
+/// Returns whether the path is an executable file.
 pub(crate) fn is_program(path: &Path) -> bool {
     let Ok(metadata) = path.metadata() else { return false };
     #[cfg(unix)]

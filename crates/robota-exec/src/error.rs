@@ -1,4 +1,4 @@
-//! What can go wrong before a child runs, or around it. What a child itself does wrong is an
+//! Errors of starting and supervising a child. A child that fails by itself is not an error but an
 //! [`Outcome`](crate::Outcome).
 
 use std::ffi::OsString;
@@ -7,65 +7,65 @@ use std::path::PathBuf;
 
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// A failure to run a program.
+/// Why a program could not be run or supervised.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
-    /// There is no such program.
+    /// The program was not found.
     #[error("cannot find the program `{}` (PATH is `{}`)", program.display(), path.display())]
     ProgramMissing {
-        /// As it was given.
+        /// The program as the caller named it.
         program: OsString,
-        /// Where it was looked for.
+        /// The `PATH` that was searched.
         path: OsString,
     },
-    /// There is no bash.
+    /// bash was not found.
     #[error("cannot find bash, which runs every command line (PATH is `{}`)", path.display())]
     BashMissing {
-        /// Where it was looked for, besides the usual places.
+        /// The `PATH` that was searched before the usual places.
         path: OsString,
     },
-    /// The directory to start in cannot be used.
+    /// The working directory cannot be used.
     #[error("cannot run a program in {}: {source}", cwd.display())]
     BadDirectory {
         /// The directory.
         cwd: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The system refused to start it.
+    /// The system did not start the program.
     #[error("cannot start {}: {source}", program.display())]
     Spawn {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It was started, but how it ended cannot be known.
-    #[error("{} was started, but its end was not observed: {source}", program.display())]
+    /// The program was started, but its exit status is unknown.
+    #[error("{} was started, but its exit status is unknown: {source}", program.display())]
     Wait {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The process that is to outlive us could not be started or does not answer.
+    /// The reaper could not be started or does not answer.
     #[error("cannot use the reaper {}: {source}", reaper.display())]
     Reaper {
-        /// The program.
+        /// The reaper program.
         reaper: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The supervisor's own thread could not start.
+    /// The supervisor's thread could not be started.
     #[error("cannot start the process supervisor: {0}")]
     Supervisor(#[source] io::Error),
     /// The supervisor was shut down.
-    #[error("the process supervisor was shut down; nothing more is started")]
+    #[error("the process supervisor was shut down and starts no more programs")]
     ShutDown,
-    /// The supervisor's thread ended without an answer.
-    #[error("the process supervisor failed; whether the program ran is not known")]
-    Gone,
-    /// This system has no process groups as we need them.
+    /// The supervisor's thread ended without a result.
+    #[error("the process supervisor failed; whether the program ran is unknown")]
+    SupervisorFailed,
+    /// This system does not have the process groups that the supervisor needs.
     #[error("starting programs is not supported on this system yet")]
     Unsupported,
 }
@@ -81,13 +81,13 @@ impl Diagnose for ExecError {
             | Self::Reaper { .. }
             | Self::Supervisor(_)
             | Self::ShutDown
-            | Self::Gone => ErrorKind::ToolExecution,
+            | Self::SupervisorFailed => ErrorKind::ToolExecution,
         }
     }
 
     fn retryable(&self) -> bool {
         match self {
-            // Out of processes or memory: for the moment.
+            // A lack of processes or memory is usually temporary.
             Self::Spawn { source, .. } | Self::Supervisor(source) => {
                 matches!(source.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory)
             }
@@ -102,22 +102,26 @@ impl Diagnose for ExecError {
                 "install bash (Debian and Ubuntu: `apt-get install bash`, Alpine: `apk add bash`, \
                  macOS: it is at /bin/bash)"
             }
-            Self::BadDirectory { .. } => "give a directory that exists and may be entered",
+            Self::BadDirectory { .. } => {
+                "use a directory that exists and that you have permission to enter"
+            }
             Self::Spawn { source, .. } => match source.kind() {
                 io::ErrorKind::ArgumentListTooLong => {
-                    "the command is too long for the system: put it into a file and run that"
+                    "the command is too long for the system: write it to a file and run the file"
                 }
                 io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
-                    "the machine is out of processes or memory: end something and try again"
+                    "the machine is out of processes or memory: end some processes and retry"
                 }
-                io::ErrorKind::NotFound => "the interpreter named in its first line is missing",
+                io::ErrorKind::NotFound => "install the interpreter named in its first line",
                 _ => return None,
             },
             Self::Reaper { .. } => {
-                "without it a crash would leave processes behind, so nothing was started"
+                "check the reaper program; nothing was started, because a crash would leave processes behind"
             }
             Self::Unsupported => "use Linux or macOS (on Windows: WSL)",
-            Self::Wait { .. } | Self::Supervisor(_) | Self::ShutDown | Self::Gone => return None,
+            Self::Wait { .. } | Self::Supervisor(_) | Self::ShutDown | Self::SupervisorFailed => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

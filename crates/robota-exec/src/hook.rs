@@ -1,4 +1,4 @@
-//! Hooks that are commands.
+//! Runs hooks that are commands.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::shell::ShellCommand;
 use crate::spec::CommandSpec;
 use crate::supervisor::Supervisor;
 
-/// How much of a stream is kept: standard error is cut to far less when it is read.
+/// How much of each stream is captured. The reader of standard error uses far less of it.
 const LIMITS: Limits = Limits { head: MAX_STDOUT, tail: 0 };
 
-/// The time between TERM and KILL for a hook whose time is up.
+/// The time between SIGTERM and SIGKILL for a hook that timed out.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The names under which a hook finds the project's directory.
+/// The environment variables with the project directory.
 const PROJECT_DIR: [&str; 2] = ["CLAUDE_PROJECT_DIR", "ROBOTA_PROJECT_DIR"];
 
-/// The names under which a hook finds the session.
+/// The environment variables with the session id.
 const SESSION_ID: [&str; 2] = ["CLAUDE_SESSION_ID", "ROBOTA_SESSION_ID"];
 
 /// Runs command hooks: a command line with `bash --noprofile --norc -c`, or a program with
-/// arguments. Each reads one JSON object and gets the environment given here, nothing else. When
-/// its time is up, or nobody waits any more, its whole process group is ended.
+/// arguments. Each hook reads one JSON object from standard input and gets only the environment
+/// given here. When it times out, or the future is dropped, its whole process group is ended.
 #[derive(Debug, Clone)]
 pub struct CommandHooks {
     supervisor: Supervisor,
@@ -39,8 +39,8 @@ pub struct CommandHooks {
 }
 
 impl CommandHooks {
-    /// Hooks that run in a directory, which is the project's too, with this environment and
-    /// what tells them about the session.
+    /// Creates an executor for hooks that run in `cwd`, which is also the project directory. The
+    /// variables for the session id and the project directory are added to `env`.
     pub fn new(
         supervisor: Supervisor,
         cwd: impl Into<PathBuf>,
@@ -59,7 +59,7 @@ impl CommandHooks {
         hooks.project_dir(cwd)
     }
 
-    /// The same for a project whose directory is another one.
+    /// Sets the project directory, if it is not the working directory.
     #[must_use]
     pub fn project_dir(mut self, project: impl Into<PathBuf>) -> Self {
         self.project = project.into();
@@ -69,7 +69,7 @@ impl CommandHooks {
         self
     }
 
-    /// The same, ended when that token is cancelled.
+    /// Ends running hooks when this token is cancelled.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: CancellationToken) -> Self {
         self.cancel = cancel;
@@ -79,8 +79,8 @@ impl CommandHooks {
     fn spec(&self, hook: &CommandHook) -> Result<CommandSpec, String> {
         match (&hook.args, hook.shell.as_deref()) {
             (Some(args), _) => {
-                let args = args.iter().map(|arg| placed(arg, &self.project));
-                let program = placed(&hook.command, &self.project);
+                let args = args.iter().map(|arg| expand_project_dir(arg, &self.project));
+                let program = expand_project_dir(&hook.command, &self.project);
                 Ok(CommandSpec::new(program, &self.cwd).args(args).env(self.env.clone()))
             }
             (None, None | Some("bash")) => ShellCommand::new(&hook.command, &self.cwd)
@@ -88,7 +88,7 @@ impl CommandHooks {
                 .into_spec()
                 .map_err(|error| error.to_string()),
             (None, Some(other)) => {
-                Err(format!("there is no shell `{}` here, only bash", other.escape_debug()))
+                Err(format!("the shell `{}` is not supported, only bash is", other.escape_debug()))
             }
         }
     }
@@ -103,20 +103,20 @@ impl HookExecutor for CommandHooks {
         timeout: Duration,
     ) -> HookExit {
         let HookDefinition::Command(hook) = definition else {
-            return HookExit::failed("it is no command");
+            return HookExit::failed("the hook is not a command");
         };
         let spec = match self.spec(hook) {
             Ok(spec) => spec,
-            Err(why) => return HookExit::failed(why),
+            Err(reason) => return HookExit::failed(reason),
         };
         let line = format!("{payload}\n");
         let spec = spec.stdin(line).limits(LIMITS).timeout(timeout).grace(GRACE);
-        exit(self.supervisor.run(spec, &self.cancel).await)
+        hook_exit(self.supervisor.run(spec, &self.cancel).await)
     }
 }
 
-fn exit(ran: Result<Outcome, ExecError>) -> HookExit {
-    let outcome = match ran {
+fn hook_exit(result: Result<Outcome, ExecError>) -> HookExit {
+    let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => return HookExit::failed(error.to_string()),
     };
@@ -124,14 +124,15 @@ fn exit(ran: Result<Outcome, ExecError>) -> HookExit {
         Exit::Code(code) => HookEnd::Code(code),
         Exit::Signal(signal) => HookEnd::Signal(signal),
         Exit::TimedOut => HookEnd::TimedOut,
-        Exit::Cancelled => HookEnd::Failed("it was cancelled".to_owned()),
+        Exit::Cancelled => HookEnd::Failed("the hook was cancelled".to_owned()),
     };
     let Captured { head, dropped_bytes, .. } = outcome.stdout;
     HookExit { end, stdout: head, stdout_cut: dropped_bytes > 0, stderr: outcome.stderr.head }
 }
 
-/// Without a shell nobody else puts the project's directory in place of its name.
-fn placed(text: &str, project: &Path) -> String {
+/// Replaces `${CLAUDE_PROJECT_DIR}` and `${ROBOTA_PROJECT_DIR}`. A program that runs without a shell
+/// would otherwise receive them unexpanded.
+fn expand_project_dir(text: &str, project: &Path) -> String {
     PROJECT_DIR.iter().fold(text.to_owned(), |text, name| {
         text.replace(&format!("${{{name}}}"), &project.to_string_lossy())
     })

@@ -1,5 +1,5 @@
-//! A program about to start, as plain data: the same whether we start it ourselves or the reaper
-//! does.
+//! A program to start, as plain data, and the one function that starts it. Both the supervisor
+//! (without a reaper) and the reaper use it.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -9,37 +9,37 @@ use std::process::{Child, Command};
 
 use rustix::process::Signal;
 
-/// What to start.
+/// The program to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Launch {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
-    /// Whether its input is a terminal that is to be its own.
+    /// Whether its standard input is a terminal that becomes its controlling terminal.
     pub(crate) terminal: bool,
-    /// What the kernel is told to refuse it: a compiled filter of system calls.
-    pub(crate) filter: Vec<Instruction>,
+    /// The compiled seccomp filter; empty for none.
+    pub(crate) filter: Vec<BpfInstruction>,
 }
 
-/// One instruction of a filter.
-pub(crate) type Instruction = [u8; 8];
+/// One instruction of a seccomp filter (`struct sock_filter`), as bytes.
+pub(crate) type BpfInstruction = [u8; 8];
 
-/// Its three streams, and the files it may reach.
-pub(crate) struct Streams {
+/// The file descriptors that a child is started with.
+pub(crate) struct ChildStreams {
     pub(crate) stdin: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
-    /// A Landlock rule set to live under.
+    /// The Landlock rule set that restricts it.
     pub(crate) ruleset: Option<OwnedFd>,
-    /// Where it hands over who is asked about what its filter refuses.
+    /// The socket over which it sends the notification descriptor of its seccomp filter.
     pub(crate) notify: Option<OwnedFd>,
 }
 
 impl Launch {
-    /// Starts it as the leader of a session of its own, bound to die with the thread that calls.
-    /// Our copies of the streams are closed when this returns.
-    pub(crate) fn start(&self, streams: Streams) -> std::io::Result<Child> {
+    /// Starts the program as the leader of a new session. On Linux it is killed when the calling
+    /// thread ends. Closes this process's copies of the descriptors.
+    pub(crate) fn start(&self, streams: ChildStreams) -> std::io::Result<Child> {
         #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.cwd).env_clear();
@@ -49,7 +49,11 @@ impl Launch {
         #[cfg(target_os = "linux")]
         let parent = rustix::process::getpid();
         #[cfg(target_os = "linux")]
-        let confine = crate::confine::Prepared::new(streams.ruleset, &self.filter, streams.notify);
+        let sandbox = crate::enter_sandbox::PreparedSandbox::new(
+            streams.ruleset,
+            &self.filter,
+            streams.notify,
+        );
         let in_child = move || {
             rustix::process::setsid()?;
             if terminal {
@@ -59,16 +63,16 @@ impl Launch {
             {
                 use rustix::process::{getppid, set_parent_process_death_signal};
                 set_parent_process_death_signal(Some(Signal::KILL))?;
-                // Had we died before that call, no signal would ever come.
+                // If the parent died before that call, the signal never arrives.
                 if getppid() != Some(parent) {
                     return Err(rustix::io::Errno::SRCH.into());
                 }
-                confine.enter()?;
+                sandbox.enter()?;
             }
             Ok(())
         };
-        // SAFETY: between fork and exec the closure makes plain system calls only; it allocates
-        // nothing, takes no lock and touches no memory of ours but what it was given.
+        // SAFETY: between fork and exec the closure only makes system calls; it allocates nothing,
+        // takes no lock and accesses no memory except its captured values.
         #[expect(unsafe_code, reason = "std offers no safe way to set the parent-death signal")]
         unsafe {
             command.pre_exec(in_child);

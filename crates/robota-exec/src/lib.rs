@@ -1,18 +1,19 @@
-//! Everything that spawns. No other crate starts a process.
+//! Starts and supervises all child processes. No other crate starts a process.
 //!
-//! A [`Supervisor`] owns every child. It promises that
+//! A [`Supervisor`] owns every child. It guarantees that
 //!
-//! - a child gets only the environment and the input it was given;
-//! - its output never costs more memory than its [`Limits`] say: the first and the last bytes
-//!   are kept, those between are counted;
-//! - a time limit, a cancellation, a dropped future and [`Supervisor::shutdown`] end the child
-//!   and its whole process group: TERM, then KILL;
-//! - nothing of the group is left when a call returns, and a process that left the group but
-//!   kept the output open cannot make the call wait;
-//! - on Linux the child dies with us, even when we are killed.
+//! - a child gets only the environment and the input that its [`CommandSpec`] contains;
+//! - the output of a child never uses more memory than its [`Limits`] allow: the first and the
+//!   last bytes are kept, the bytes between are counted and dropped;
+//! - a timeout, a cancellation, a dropped future and [`Supervisor::shutdown`] end the child
+//!   and its whole process group: SIGTERM, then SIGKILL;
+//! - no process of the group is left when a call returns, and a process that left the group but
+//!   still holds the output open cannot delay the return;
+//! - on Linux the child is killed when this process dies, even by SIGKILL.
 //!
-//! A process that leaves the group (`setsid`, a double fork) is caught by a [`reaper`], which
-//! [`Supervisor::with_reaper`] starts with the first child; without one it gets away.
+//! A process can leave the group (`setsid`, a double fork). A [`reaper`], which
+//! [`Supervisor::with_reaper`] starts with the first child, ends such processes too; without a
+//! reaper they keep running.
 //!
 //! ```
 //! use robota_exec::{Environment, Exit, ShellCommand, Supervisor};
@@ -33,15 +34,13 @@
 //! # fn main() {}
 //! ```
 //!
-//! [`CommandHooks`] runs the user's hooks that are commands. The other thing here is
-//! [`OsPaths`], the real file system behind the `Paths` port.
+//! The crate also has [`CommandHooks`], which runs the user's command hooks, the [`sandbox`]
+//! drivers, and [`OsPaths`], which implements the `Paths` port for the real file system.
 
 mod capture;
-#[cfg(unix)]
-mod clean;
-#[cfg(target_os = "linux")]
-mod confine;
 mod crash;
+#[cfg(target_os = "linux")]
+mod enter_sandbox;
 mod env;
 mod error;
 mod hook;
@@ -50,11 +49,13 @@ mod launch;
 #[cfg(target_os = "linux")]
 mod linux;
 mod log;
-#[cfg(not(target_os = "linux"))]
-mod no_reaper;
 mod outcome;
 mod paths;
 pub mod reaper;
+#[cfg(not(target_os = "linux"))]
+mod reaper_stub;
+#[cfg(unix)]
+mod redacting_decoder;
 mod running;
 pub mod sandbox;
 mod shell;

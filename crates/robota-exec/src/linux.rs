@@ -1,9 +1,9 @@
-//! What only Linux has: a child subreaper, process descriptors, `/proc`.
+//! Code that needs Linux: a child subreaper, process descriptors, `/proc`.
 
 pub(crate) mod client;
-pub(crate) mod nannied;
-mod nanny;
+mod monitor;
+pub(crate) mod monitored_group;
+pub(crate) mod proc_table;
 pub(crate) mod server;
-pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod wire;

@@ -1,11 +1,12 @@
-//! The output of a running program, read bit by bit.
+//! The output of a running program, kept in a ring buffer that is read in pieces.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The last bytes of output, each with its place in the whole.
+/// The last bytes of the output of a program. Readers address bytes by their offset in the whole
+/// output.
 #[derive(Debug)]
 pub struct Log {
     ring: Mutex<Ring>,
@@ -14,53 +15,53 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Ring {
-    /// The place of the first byte that is kept.
+    /// The offset of the first byte in the buffer.
     start: u64,
     bytes: VecDeque<u8>,
-    most: usize,
+    capacity: usize,
 }
 
-/// A part of the output.
+/// A piece of the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogChunk {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// How many bytes before them are gone, because nobody read them in time.
+    /// The number of bytes before them that were overwritten before they were read.
     pub skipped: u64,
-    /// Where to go on.
+    /// The offset of the next piece.
     pub next: u64,
 }
 
 impl Log {
-    /// Keeps so many bytes.
+    /// Creates a log that keeps the last `capacity` bytes.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        let ring = Ring { start: 0, bytes: VecDeque::new(), most };
+    pub fn new(capacity: usize) -> Self {
+        let ring = Ring { start: 0, bytes: VecDeque::new(), capacity };
         Self { ring: Mutex::new(ring), more: Notify::new() }
     }
 
-    /// What was written from that place on, at most `most` bytes of it.
+    /// Returns the bytes from offset `from` on, at most `max_bytes` of them.
     #[must_use]
-    pub fn read(&self, from: u64, most: usize) -> LogChunk {
+    pub fn read(&self, from: u64, max_bytes: usize) -> LogChunk {
         let ring = self.ring();
         let first = from.clamp(ring.start, ring.end());
         let offset = usize::try_from(first - ring.start).unwrap_or(usize::MAX);
-        let bytes: Vec<u8> = ring.bytes.range(offset..).take(most).copied().collect();
+        let bytes: Vec<u8> = ring.bytes.range(offset..).take(max_bytes).copied().collect();
         let next = first + bytes.len() as u64;
         LogChunk { bytes, skipped: first.saturating_sub(from), next }
     }
 
-    /// How many bytes were written.
+    /// Returns the number of bytes that were written so far.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.ring().end()
     }
 
-    /// Waits until more than that many bytes were written.
-    pub async fn past(&self, place: u64) {
+    /// Waits until more than `offset` bytes were written.
+    pub async fn wait_past(&self, offset: u64) {
         loop {
             let more = self.more.notified();
-            if self.end() > place {
+            if self.end() > offset {
                 return;
             }
             more.await;
@@ -69,9 +70,9 @@ impl Log {
 
     pub(crate) fn push(&self, bytes: &[u8]) {
         let mut ring = self.ring();
-        let skip = bytes.len().saturating_sub(ring.most);
+        let skip = bytes.len().saturating_sub(ring.capacity);
         let keep = &bytes[skip..];
-        let excess = (ring.bytes.len() + keep.len()).saturating_sub(ring.most);
+        let excess = (ring.bytes.len() + keep.len()).saturating_sub(ring.capacity);
         ring.bytes.drain(..excess);
         ring.bytes.extend(keep);
         ring.start += (skip + excess) as u64;

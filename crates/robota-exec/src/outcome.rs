@@ -1,4 +1,4 @@
-//! How a child ended.
+//! The result of running a child process.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use robota_core::sandbox::Denial;
 
 use crate::capture::Captured;
 
-/// Why and how a child ended.
+/// How a child ended, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It ended by itself with this code.
+    /// It exited by itself with this code.
     Code(i32),
-    /// A signal that was not ours ended it.
+    /// A signal that the supervisor did not send ended it.
     Signal(i32),
-    /// It was ended because its time was up.
+    /// The supervisor ended it because of its timeout.
     TimedOut,
-    /// It was ended, or not started, because nobody wanted it any more.
+    /// The caller cancelled it: the supervisor ended it, or did not start it.
     Cancelled,
 }
 
 impl Exit {
-    /// Whether it ended by itself with code 0.
+    /// Returns whether it exited by itself with code 0.
     #[must_use]
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 }
 
-/// What is known about a child that ended.
+/// The result of a child that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Why and how it ended.
+    /// How it ended, and why.
     pub exit: Exit,
-    /// From the start until the last output was read.
+    /// The time from its start until the last output was read.
     pub duration: Duration,
-    /// What it wrote to standard output (to both streams, if they were merged).
+    /// Its standard output, or both streams if they were merged.
     pub stdout: Captured,
-    /// What it wrote to standard error.
+    /// Its standard error; empty if the streams were merged.
     pub stderr: Captured,
-    /// Whether a process that had left the group still held the output open, so that later
-    /// output of that process is not here.
+    /// Whether a process that left the group still held the output open. Later output of that
+    /// process is not captured.
     pub left_open: bool,
-    /// Which process it was, where the system tells.
+    /// The identity of the process; `None` if the system does not provide it.
     pub process: Option<ProcessIdentity>,
-    /// What it was refused by the filter of its confinement.
+    /// The system calls that the seccomp filter of its sandbox denied.
     pub denied: Vec<Denial>,
 }
 
 impl Outcome {
-    /// The outcome of a command that was cancelled before it was started.
+    /// Returns the outcome of a command that was cancelled before it was started.
     pub(crate) fn not_started() -> Self {
         Self {
             exit: Exit::Cancelled,

@@ -1,4 +1,4 @@
-//! The real file system behind the `Paths` port.
+//! Implements the `Paths` port for the real file system.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -7,13 +7,13 @@ use std::path::{Component, Path, PathBuf};
 
 use robota_core::paths::{PathKind, Paths};
 
-/// As many links as Linux follows before it calls it a loop.
-const MOST_LINKS: usize = 40;
+/// The number of links that Linux follows before it reports a loop.
+const MAX_LINKS: usize = 40;
 
-/// How many names of a directory are looked at to learn whether case matters in it.
+/// How many names of a directory are tried to find out whether names are case-sensitive.
 const NAMES_PROBED: usize = 64;
 
-/// Facts about the file system of this machine.
+/// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsPaths;
 
@@ -31,7 +31,7 @@ impl Paths for OsPaths {
                     done = root;
                     continue;
                 }
-                // `done` has no links, so its parent is the one the system would go to.
+                // `done` contains no links, so its parent is the one the system would use.
                 Step::Up => {
                     done.pop();
                     continue;
@@ -42,11 +42,11 @@ impl Paths for OsPaths {
             match next.symlink_metadata() {
                 Ok(metadata) if metadata.is_symlink() => {
                     links += 1;
-                    if links > MOST_LINKS {
+                    if links > MAX_LINKS {
                         return None;
                     }
-                    // Links in /proc lead elsewhere for whoever looks: a child of ours has
-                    // another working directory and other open files.
+                    // Links in /proc have a different target for each process: a child has another
+                    // working directory and other open files.
                     if next.starts_with("/proc") {
                         return None;
                     }
@@ -73,31 +73,33 @@ impl Paths for OsPaths {
             Ok(_) => PathKind::Other,
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
-                // Something may well be there; it is just not for us to see.
+                // Without permission to read the folder, something may still exist there.
                 _ => PathKind::Other,
             },
         }
     }
 
     fn entries(&self, dir: &Path) -> Vec<String> {
-        // A name that is not text cannot be written in a rule or an argument.
+        // A name that is not UTF-8 cannot occur in a rule or an argument.
         names(dir).filter_map(|name| name.into_string().ok()).collect()
     }
 
-    /// Asks the disk: does a name that exists also exist with its case turned? Directories
-    /// without a name to try are judged by their parents.
+    /// Tests on disk whether an existing name also exists with the case of its letters swapped. A
+    /// directory without a suitable name gets the answer of its parent.
     fn case_sensitive(&self, path: &Path) -> bool {
-        let by_system = !cfg!(any(target_os = "macos", target_os = "ios", windows));
-        let Some(path) = self.canonical(path) else { return by_system };
+        let system_default = !cfg!(any(target_os = "macos", target_os = "ios", windows));
+        let Some(path) = self.canonical(path) else { return system_default };
         for dir in path.ancestors().filter(|dir| dir.is_dir()) {
-            let known: Vec<OsString> = names(dir).take(NAMES_PROBED).collect();
-            let turned = known.iter().find_map(|name| Some((name, turn_case(name.to_str()?)?)));
-            if let Some((name, turned)) = turned {
-                return !same_file(&dir.join(name), &dir.join(&turned))
-                    || names(dir).any(|name| *name == *turned);
+            let existing: Vec<OsString> = names(dir).take(NAMES_PROBED).collect();
+            let candidate =
+                existing.iter().find_map(|name| Some((name, swap_case(name.to_str()?)?)));
+            if let Some((name, swapped)) = candidate {
+                // Both spellings of a hard link are the same file; then both are in the directory.
+                return !same_file(&dir.join(name), &dir.join(&swapped))
+                    || names(dir).any(|name| *name == *swapped);
             }
         }
-        by_system
+        system_default
     }
 }
 
@@ -121,15 +123,15 @@ fn names(dir: &Path) -> impl Iterator<Item = OsString> {
     dir.read_dir().into_iter().flatten().filter_map(|entry| Some(entry.ok()?.file_name()))
 }
 
-/// The same name with the case of its ASCII letters turned; `None` if it has none.
-fn turn_case(name: &str) -> Option<String> {
-    let turned: String =
+/// Returns the name with the case of its ASCII letters swapped; `None` if it has none.
+fn swap_case(name: &str) -> Option<String> {
+    let swapped: String =
         name.chars()
             .map(|c| {
                 if c.is_ascii_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
             })
             .collect();
-    (turned != name).then_some(turned)
+    (swapped != name).then_some(swapped)
 }
 
 #[cfg(unix)]

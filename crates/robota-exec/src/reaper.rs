@@ -1,12 +1,13 @@
-//! The reaper: what ends our children's children when we cannot.
+//! The reaper: a separate process that ends the descendants of our children, also after a crash of
+//! this process.
 //!
-//! On Linux a [`Supervisor`](crate::Supervisor) can be given a program to start with its first
-//! child ([`Supervisor::with_reaper`](crate::Supervisor::with_reaper)): `robota-reaper`, or any
-//! program that does nothing but [`serve`]. Each command then runs below a process that is a
-//! *child subreaper*: whoever forks twice or calls `setsid` stays below it. When a call's time
-//! is up, when it is cancelled, and when we are gone (SIGKILL included), everything below is
-//! ended. If we are gone, how the command ended is written to a file: [`collect`] reads it when
-//! the session is opened again.
+//! On Linux a [`Supervisor`](crate::Supervisor) can start a reaper program with its first child
+//! ([`Supervisor::with_reaper`](crate::Supervisor::with_reaper)): `robota-reaper`, or any
+//! program that only calls [`serve`]. The reaper forks one *monitor* process for each command. The
+//! monitor is a *child subreaper*: a process that forks twice or calls `setsid` stays its
+//! descendant. When a call times out or is cancelled, and when this process dies (also by SIGKILL),
+//! the monitor ends all its descendants. If this process died, the monitor writes the exit status
+//! of the command to a record file; [`read_records`] reads these files when the session is resumed.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,31 +16,31 @@ use std::path::{Path, PathBuf};
 use robota_core::process::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
-/// The program that is the reaper, and where it writes down what we did not live to see.
+/// The reaper program, and where its monitors write records after a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
-    /// The program.
+    /// The executable.
     pub path: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// The folder for records; without one nothing is written down.
+    /// The folder for records; without one no records are written.
     pub records: Option<PathBuf>,
 }
 
 impl ReaperProgram {
-    /// A program without arguments, and no records.
+    /// Creates a reaper program without arguments and without records.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), args: Vec::new(), records: None }
     }
 
-    /// The same with these arguments.
+    /// Sets the arguments.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same with a folder for records. It is made when there is something to write.
+    /// Sets the folder for records. It is created with the first record.
     #[must_use]
     pub fn records(mut self, dir: impl Into<PathBuf>) -> Self {
         self.records = Some(dir.into());
@@ -47,36 +48,36 @@ impl ReaperProgram {
     }
 }
 
-/// How a command ended whose end we did not live to see.
+/// How a command ended that was running when this process crashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedExit {
-    /// With this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
 }
 
-/// A command that was running when we died.
+/// A command that was running when the supervisor's process crashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReaperRecord {
-    /// Whose call it was.
+    /// The id of the tool call that started it.
     pub call: String,
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
-    /// When that started, in the system's ticks since boot.
+    /// When the process started, in clock ticks since boot.
     pub start_time: u64,
-    /// Which boot that was.
+    /// The kernel's id of the boot in which it ran.
     pub boot_id: String,
-    /// How it ended; absent while it is being ended, or lives on.
+    /// How it ended; absent while it is being ended, or while it keeps running in the background.
     pub exit: Option<RecordedExit>,
-    /// Whether it was ended because we were gone. A command that had ended before, or was meant
-    /// to live on, ended by itself.
+    /// Whether the monitor ended it because of the crash. False for a command that had already
+    /// ended, or that was started to survive a crash.
     pub ended: bool,
 }
 
 impl ReaperRecord {
-    /// The process it is about.
+    /// Returns the identity of the process.
     #[must_use]
     pub fn process(&self) -> ProcessIdentity {
         ProcessIdentity {
@@ -90,7 +91,7 @@ impl ReaperRecord {
         dir.join(format!("{}-{}.json", self.pid, self.start_time))
     }
 
-    /// Writes it: whole, or not at all.
+    /// Writes the record atomically.
     #[cfg(target_os = "linux")]
     pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
         use std::io::Write as _;
@@ -102,12 +103,12 @@ impl ReaperRecord {
     }
 }
 
-/// Reads what was written down in a folder, oldest process first. What cannot be read is left
-/// out; a folder that is not there holds nothing.
+/// Reads the records in a folder, oldest process first. Files that cannot be read are ignored; a
+/// missing folder has no records.
 ///
 /// # Errors
-/// When the folder cannot be read.
-pub fn collect(dir: &Path) -> io::Result<Vec<ReaperRecord>> {
+/// If the folder cannot be read.
+pub fn read_records(dir: &Path) -> io::Result<Vec<ReaperRecord>> {
     let entries = match std::fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
@@ -121,26 +122,26 @@ pub fn collect(dir: &Path) -> io::Result<Vec<ReaperRecord>> {
     Ok(records)
 }
 
-/// Removes a record that is no longer needed.
+/// Deletes a record that is no longer needed.
 ///
 /// # Errors
-/// When it cannot be removed. One that is gone already is fine.
-pub fn forget(dir: &Path, record: &ReaperRecord) -> io::Result<()> {
+/// If it cannot be deleted. It is not an error if it does not exist.
+pub fn remove_record(dir: &Path, record: &ReaperRecord) -> io::Result<()> {
     match std::fs::remove_file(record.file(dir)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// Whether that very process runs: never another one with its number.
+/// Returns whether this process still runs. Another process that reuses its id does not count.
 #[must_use]
 pub fn is_alive(process: &ProcessIdentity) -> bool {
     #[cfg(target_os = "linux")]
     {
-        use crate::linux::table;
-        let now = i32::try_from(process.pid).ok().and_then(table::entry);
-        process.boot_id == table::boot_id()
-            && now.is_some_and(|now| now.start_time == process.start_time && !now.zombie)
+        use crate::linux::proc_table;
+        let entry = i32::try_from(process.pid).ok().and_then(proc_table::entry);
+        process.boot_id == proc_table::boot_id()
+            && entry.is_some_and(|entry| entry.start_time == process.start_time && !entry.zombie)
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -149,23 +150,23 @@ pub fn is_alive(process: &ProcessIdentity) -> bool {
     }
 }
 
-/// Ends a process that a dead run left, with everything below it. Returns whether there was
-/// anything to end. A number that was given to another process hits nobody.
+/// Kills a process that a crashed run left behind, and all its descendants. Returns whether it was
+/// running. Another process that reuses its id is not killed.
 #[must_use]
-pub fn end_left(process: &ProcessIdentity) -> bool {
+pub fn kill_leftover(process: &ProcessIdentity) -> bool {
     if !is_alive(process) {
         return false;
     }
     #[cfg(target_os = "linux")]
     {
-        use crate::linux::{table, tree};
+        use crate::linux::{proc_table, tree};
         use rustix::process::Signal;
         let Ok(pid) = i32::try_from(process.pid) else { return false };
-        let Some(entry) = table::entry(pid) else { return false };
+        let Some(entry) = proc_table::entry(pid) else { return false };
         if entry.start_time != process.start_time {
             return false;
         }
-        // Stopped, it starts nothing more while those below it are ended.
+        // While it is stopped it cannot start new processes, so all descendants are found.
         tree::signal(pid, entry, Signal::STOP);
         tree::kill(pid);
         tree::signal(pid, entry, Signal::KILL)
@@ -176,11 +177,11 @@ pub fn end_left(process: &ProcessIdentity) -> bool {
     }
 }
 
-/// What a reaper program does, and nothing else: it must have one thread, and its standard input
-/// is the stream it was started with. Returns when nobody is left to serve.
+/// Runs the reaper. The program must do nothing else and must have only one thread. Its standard
+/// input is the socket to the supervisor. Returns when the supervisor has closed the socket.
 ///
 /// # Errors
-/// If standard input is no such stream, or this is not Linux.
+/// If standard input is not such a socket, or the system is not Linux.
 pub fn serve() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

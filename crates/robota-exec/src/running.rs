@@ -1,4 +1,4 @@
-//! A program that runs beside us: its output so far, its input, its end.
+//! A program that runs in the background: its output so far, its input and its exit.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::log::Log;
 use crate::outcome::Outcome;
 use crate::spec::{CommandSpec, OutputSink};
 
-/// How much output is kept for those who come late.
-const KEPT: usize = 1024 * 1024;
+/// The last bytes of output that are kept for readers.
+const LOG_BYTES: usize = 1024 * 1024;
 
 /// A program that was started with [`Supervisor::start`](crate::Supervisor::start). Clones are
-/// handles to the same one; dropping the last ends it.
+/// handles to the same program; dropping the last handle ends it.
 #[derive(Debug, Clone)]
 pub struct Running {
     process: Option<ProcessIdentity>,
@@ -23,123 +23,130 @@ pub struct Running {
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     stop: CancellationToken,
     end: watch::Receiver<End>,
-    _stops_with_the_last: Arc<DropGuard>,
+    _stop_on_last_drop: Arc<DropGuard>,
 }
 
-/// How it ended; absent while it runs.
+/// The result of the program; `None` while it runs.
 type End = Option<Result<Outcome, String>>;
 
-/// What a program that runs beside us is connected with.
+/// The supervisor's side of the connection to a [`Running`] handle.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct BackgroundLink {
+    /// Receives the identity of the process when it has started.
     pub(crate) started: Option<oneshot::Sender<Option<ProcessIdentity>>>,
+    /// The bytes for its standard input.
     pub(crate) input: mpsc::UnboundedReceiver<Vec<u8>>,
 }
 
-impl Link {
-    /// Nothing.
+impl BackgroundLink {
+    /// Returns the link of a program that is run to its end, without a handle.
     pub(crate) fn none() -> Self {
         Self { started: None, input: mpsc::unbounded_channel().1 }
     }
 }
 
 impl Running {
-    /// Connects a program that is about to be started.
-    pub(crate) fn connect(spec: &mut CommandSpec, stop: CancellationToken) -> (Beginning, Link) {
-        let log = Arc::new(Log::new(KEPT));
-        let (tell, started) = oneshot::channel();
-        let (input, fed) = mpsc::unbounded_channel();
-        let (also, own) = (spec.sink.take(), log.clone());
+    /// Connects a program that is about to be started with its future handle.
+    pub(crate) fn connect(
+        spec: &mut CommandSpec,
+        stop: CancellationToken,
+    ) -> (PendingStart, BackgroundLink) {
+        let log = Arc::new(Log::new(LOG_BYTES));
+        let (started_sender, started) = oneshot::channel();
+        let (input, input_receiver) = mpsc::unbounded_channel();
+        let (given_sink, log_writer) = (spec.sink.take(), log.clone());
         spec.sink = Some(OutputSink::new(move |bytes| {
-            own.push(bytes);
-            if let Some(also) = &also {
-                also.show(bytes);
+            log_writer.push(bytes);
+            if let Some(given_sink) = &given_sink {
+                given_sink.write(bytes);
             }
         }));
-        let link = Link { started: Some(tell), input: fed };
-        (Beginning { log, input, stop, started }, link)
+        let link = BackgroundLink { started: Some(started_sender), input: input_receiver };
+        (PendingStart { log, input, stop, started }, link)
     }
 
-    /// Which process it is, where the system tells.
+    /// Returns the identity of the process; `None` if the system does not provide it.
     #[must_use]
     pub fn process(&self) -> Option<&ProcessIdentity> {
         self.process.as_ref()
     }
 
-    /// Its output so far.
+    /// Returns its output so far.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }
 
-    /// Gives it input, if it was started with [`Stdin::Open`](crate::Stdin::Open). Whether it
-    /// reads that is its own business.
+    /// Writes to its standard input, if it was started with [`Stdin::Open`](crate::Stdin::Open).
+    /// Does not wait until the program reads the bytes.
     pub fn write(&self, bytes: impl Into<Vec<u8>>) {
         if let Some(input) = &self.input {
-            // Who ended reads no more.
+            // Fails only if the program has ended.
             let _ = input.send(bytes.into());
         }
     }
 
-    /// Ends its input for this handle; when all handles have, it sees the end.
+    /// Closes the input for this handle. The program reads the end of file when all handles have
+    /// closed it.
     pub fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Tells it to end: TERM, then KILL. [`ended`](Self::ended) says when it has.
+    /// Ends the program: SIGTERM, then SIGKILL. Does not wait; [`ended`](Self::ended) does.
     pub fn kill(&self) {
         self.stop.cancel();
     }
 
-    /// How it ended; `None` while it runs.
+    /// Returns the result of the program; `None` while it runs.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<Outcome, String>> {
         self.end.borrow().clone()
     }
 
-    /// Waits for its end.
+    /// Waits until the program has ended.
     ///
     /// # Errors
-    /// If its end could not be observed, in words.
+    /// If its result is unknown; the error is a message.
     pub async fn ended(&self) -> Result<Outcome, String> {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await {
-            Ok(end) => end.clone().unwrap_or_else(|| Err(ExecError::Gone.to_string())),
-            Err(_) => Err(ExecError::Gone.to_string()),
+            Ok(end) => end.clone().unwrap_or_else(|| Err(ExecError::SupervisorFailed.to_string())),
+            Err(_) => Err(ExecError::SupervisorFailed.to_string()),
         }
     }
 }
 
-/// A program that is being started.
-pub(crate) struct Beginning {
+/// A program that is being started, before the handle to it exists.
+pub(crate) struct PendingStart {
     log: Arc<Log>,
     input: mpsc::UnboundedSender<Vec<u8>>,
     stop: CancellationToken,
     started: oneshot::Receiver<Option<ProcessIdentity>>,
 }
 
-impl Beginning {
-    pub(crate) async fn begin(
+impl PendingStart {
+    /// Waits until the program runs, and returns the handle to it.
+    pub(crate) async fn wait_until_started(
         self,
-        mut answer: oneshot::Receiver<Result<Outcome, ExecError>>,
+        mut result: oneshot::Receiver<Result<Outcome, ExecError>>,
     ) -> Result<Running, ExecError> {
-        // Ended with this future, should nobody wait for the start.
+        // If this future is dropped before the program runs, the program is ended.
         let guard = self.stop.clone().drop_guard();
         let Ok(process) = self.started.await else {
-            // It never ran, so the answer is why.
-            return match answer.await {
+            // It never ran, so the result has the reason.
+            return match result.await {
                 Ok(Err(error)) => Err(error),
                 Ok(Ok(_)) | Err(_) => Err(ExecError::ShutDown),
             };
         };
-        let (tell, end) = watch::channel(None);
+        let (end_sender, end) = watch::channel(None);
         tokio::spawn(async move {
-            let ended = match (&mut answer).await {
+            let ended = match (&mut result).await {
                 Ok(Ok(outcome)) => Ok(outcome),
                 Ok(Err(error)) => Err(error.to_string()),
-                Err(_) => Err(ExecError::Gone.to_string()),
+                Err(_) => Err(ExecError::SupervisorFailed.to_string()),
             };
-            let _ = tell.send(Some(ended));
+            let _ = end_sender.send(Some(ended));
         });
         Ok(Running {
             process,
@@ -147,7 +154,7 @@ impl Beginning {
             input: Some(self.input),
             stop: self.stop,
             end,
-            _stops_with_the_last: Arc::new(guard),
+            _stop_on_last_drop: Arc::new(guard),
         })
     }
 }

@@ -1,27 +1,27 @@
-//! Keeping programs from what they must not do.
+//! Restricts what programs can do.
 //!
-//! [`Confinement`] is a fence made ready for one or many commands
-//! ([`CommandSpec::confinement`](crate::CommandSpec)): on Linux a Landlock rule set and a filter
-//! of system calls, or bubblewrap where a path must be hidden that Landlock cannot hide. It says
-//! what it enforces and what it cannot; what it cannot enforce at all it refuses to promise.
+//! A [`Confinement`] is a [`Fence`] prepared for one or more commands
+//! ([`CommandSpec::confinement`](crate::CommandSpec)). On Linux it is a Landlock rule set and a
+//! seccomp filter, or bubblewrap if a path must be hidden that Landlock cannot hide. It reports what
+//! it enforces and what it cannot enforce. Creating it fails if nothing can be enforced.
 //!
 //! [`LocalSandbox`] and [`VfsSandbox`] are drivers of the [`Sandbox`] port: this machine, and a
-//! tree in memory.
+//! file tree in memory.
 
-#[cfg(target_os = "linux")]
-mod beneath;
 #[cfg(target_os = "linux")]
 mod bubblewrap;
 #[cfg(target_os = "linux")]
-mod filter;
+pub(crate) mod denials;
+#[cfg(target_os = "linux")]
+mod landlock_rules;
 mod local;
 #[cfg(target_os = "linux")]
-pub(crate) mod notify;
+mod open_dir_entry;
+mod poll_watch;
 mod probe;
 #[cfg(target_os = "linux")]
-mod rules;
+mod syscall_filter;
 mod vfs;
-mod watch;
 
 use std::ffi::OsString;
 #[cfg(unix)]
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 
 #[cfg(target_os = "linux")]
 use robota_core::paths::Paths as _;
-use robota_core::sandbox::{Boundaries, Fence, Level, SandboxError};
+use robota_core::sandbox::{Boundaries, Fence, SandboxError, SandboxLevel};
 #[cfg(target_os = "linux")]
 use rustix::process::DumpableBehavior;
 
@@ -42,28 +42,28 @@ pub use probe::{Support, probe};
 pub use robota_core::sandbox::Sandbox;
 pub use vfs::VfsSandbox;
 
-/// What a program is kept from, ready to be entered.
+/// The restrictions of a program, ready to be applied when it starts.
 #[derive(Debug)]
 pub struct Confinement {
-    /// What it enforces, and what not.
+    /// What is enforced, and what is not.
     boundaries: Boundaries,
     #[cfg(unix)]
     pub(crate) ruleset: Option<OwnedFd>,
     #[cfg(unix)]
-    pub(crate) filter: Vec<crate::launch::Instruction>,
-    /// A program that starts the program, and its arguments.
+    pub(crate) filter: Vec<crate::launch::BpfInstruction>,
+    /// A program that starts the confined program (bubblewrap), and its arguments.
     pub(crate) wrapper: Option<(PathBuf, Vec<OsString>)>,
 }
 
 impl Confinement {
-    /// Makes a fence ready with what this system supports. On Linux this process cannot be
-    /// looked into by others of its user any more, debuggers included.
+    /// Prepares the restrictions with the mechanisms that this system supports. On Linux other
+    /// processes of the same user, also debuggers, can no longer inspect this process afterwards.
     ///
     /// # Errors
-    /// If the system cannot keep it: nothing is promised that is not enforced. What is kept only
-    /// in part is in [`boundaries`](Self::boundaries).
+    /// If the system cannot enforce them. [`boundaries`](Self::boundaries) lists what is only
+    /// partly enforced.
     pub fn new(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
-        if fence.level == Level::Off {
+        if fence.level == SandboxLevel::Off {
             let boundaries = Boundaries { fence, means: Vec::new(), gaps: Vec::new() };
             return Ok(Self {
                 boundaries,
@@ -88,7 +88,7 @@ impl Confinement {
         }
     }
 
-    /// What is enforced, and what not.
+    /// Returns what is enforced, and what is not.
     #[must_use]
     pub fn boundaries(&self) -> &Boundaries {
         &self.boundaries
@@ -96,22 +96,22 @@ impl Confinement {
 
     #[cfg(target_os = "linux")]
     fn on_linux(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
-        let not_there = not_there(&fence);
+        let missing = missing_protected(&fence);
         let fence = canonical(fence)?;
-        let inside = |path: &PathBuf| {
-            fence.level == Level::WorkspaceWrite
+        let in_writable = |path: &PathBuf| {
+            fence.level == SandboxLevel::WorkspaceWrite
                 && fence.writable.iter().any(|root| path.starts_with(root))
         };
-        let unhidable: Vec<_> = fence.hidden.iter().filter(|path| inside(path)).collect();
-        let there = fence.protected.iter().filter(|path| path.exists());
-        let unprotected: Vec<_> = there.filter(|path| inside(path)).collect();
+        let unhidable: Vec<_> = fence.hidden.iter().filter(|path| in_writable(path)).collect();
+        let existing = fence.protected.iter().filter(|path| path.exists());
+        let unprotected: Vec<_> = existing.filter(|path| in_writable(path)).collect();
         let needs_wrapper =
             !unhidable.is_empty() || !unprotected.is_empty() || support.landlock == 0;
         if needs_wrapper && let Some(bubblewrap) = &support.bubblewrap {
             let wrapper = bubblewrap::arguments(&fence);
             let means = vec!["bubblewrap".to_owned()];
             let mut gaps = bubblewrap::gaps(&fence);
-            gaps.extend(not_there);
+            gaps.extend(missing);
             return Ok(Self {
                 boundaries: Boundaries { fence, means, gaps },
                 ruleset: None,
@@ -123,40 +123,40 @@ impl Confinement {
             return Err(SandboxError::Unsupported {
                 kind: "local",
                 what: "confine programs: the kernel has no Landlock (Linux 5.13, enabled at boot) \
-                       and bubblewrap is not installed or may not make user namespaces",
+                       and bubblewrap is not installed or may not create user namespaces",
             });
         }
         if !support.seccomp {
             return Err(SandboxError::Unsupported {
                 kind: "local",
-                what: "confine programs: the kernel filters no system calls (CONFIG_SECCOMP_FILTER)",
+                what: "confine programs: the kernel cannot filter system calls (CONFIG_SECCOMP_FILTER)",
             });
         }
-        // Neither Landlock nor the filter keeps a program from reading the environment of
-        // another of the same user, where keys may be; this does.
-        let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        let mut gaps = rules::gaps(&fence, support.landlock);
-        if hidden.is_err() {
+        // Neither Landlock nor the filter prevents a program from reading the environment of another
+        // process of the same user, which may contain keys. This prevents it for this process.
+        let not_dumpable = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        let mut gaps = landlock_rules::gaps(&fence, support.landlock);
+        if not_dumpable.is_err() {
             gaps.push("the environment of this process can be read".to_owned());
         }
         gaps.push("the environment of other processes of this user can be read".to_owned());
         gaps.extend(unhidable.iter().map(|path| {
             format!(
-                "{} lies where files may be changed, so it can be read: Landlock cannot hide it; \
-                 install bubblewrap",
+                "{} can be read, because it is in a writable folder and Landlock cannot hide it \
+                 there; install bubblewrap",
                 path.display()
             )
         }));
         gaps.extend(unprotected.iter().map(|path| {
             format!(
-                "{} lies where files may be changed, so it can be changed: Landlock cannot take \
-                 that back; install bubblewrap",
+                "{} can be changed, because it is in a writable folder and Landlock cannot protect \
+                 it there; install bubblewrap",
                 path.display()
             )
         }));
-        gaps.extend(not_there);
-        let ruleset = rules::build(&fence, support.landlock)?;
-        let filter = filter::build(fence.network)?;
+        gaps.extend(missing);
+        let ruleset = landlock_rules::build(&fence, support.landlock)?;
+        let filter = syscall_filter::build(fence.network)?;
         let means = vec![format!("landlock {}", support.landlock), "seccomp".to_owned()];
         Ok(Self {
             boundaries: Boundaries { fence, means, gaps },
@@ -167,13 +167,16 @@ impl Confinement {
     }
 }
 
-/// The fence in the names the kernel goes by. What must be hidden but is not there is nothing to
-/// hide; a root that is not there cannot be written.
+/// Makes all paths of the fence canonical, as the kernel sees them. Hidden and shown paths that do
+/// not exist are dropped.
+///
+/// # Errors
+/// If a writable folder does not exist.
 #[cfg(target_os = "linux")]
 fn canonical(mut fence: Fence) -> Result<Fence, SandboxError> {
     for root in &mut fence.writable {
         *root = root.canonicalize().map_err(|error| SandboxError::Failed {
-            action: "fence in",
+            action: "allow writing to",
             path: root.clone(),
             message: error.to_string(),
         })?;
@@ -182,15 +185,16 @@ fn canonical(mut fence: Fence) -> Result<Fence, SandboxError> {
         *paths = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     }
     for path in &mut fence.protected {
-        // Tools of ours do not make it either where it is not there.
+        // A protected path that does not exist is kept: built-in tools must not create it either.
         *path = OsPaths.canonical(path).unwrap_or_else(|| path.clone());
     }
     Ok(fence)
 }
 
-/// What is to be kept from change and is not there: whoever may write to its folder can make it.
+/// Returns a gap for each protected path that does not exist: a command that may write to its folder
+/// can create it.
 #[cfg(target_os = "linux")]
-fn not_there(fence: &Fence) -> Vec<String> {
+fn missing_protected(fence: &Fence) -> Vec<String> {
     let missing = fence.protected.iter().filter(|path| path.canonicalize().is_err());
-    missing.map(|path| format!("{} is not there, so it can be made", path.display())).collect()
+    missing.map(|path| format!("{} does not exist, so it can be created", path.display())).collect()
 }

@@ -1,5 +1,5 @@
-//! Command lines, run by bash and nothing else: it is the shell whose grammar the permission
-//! rules parse.
+//! Command lines. They are always run by bash, because the permission rules parse the grammar of
+//! bash.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::env::{Environment, is_program};
 use crate::error::ExecError;
 use crate::spec::CommandSpec;
 
-/// Where bash is looked for when the environment's `PATH` does not lead to it.
+/// Where bash is searched if it is not in the environment's `PATH`.
 const USUAL_PLACES: [&str; 4] =
     ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash"];
 
@@ -21,23 +21,23 @@ pub struct ShellCommand {
 }
 
 impl ShellCommand {
-    /// A command line to run in a directory, with an empty environment.
+    /// Creates a command line that runs in a directory, with an empty environment.
     pub fn new(command: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         Self { command: command.into(), cwd: cwd.into(), env: Environment::new() }
     }
 
-    /// The same with this environment.
+    /// Sets the environment.
     #[must_use]
     pub fn env(mut self, env: Environment) -> Self {
         self.env = env;
         self
     }
 
-    /// The program to start: `bash --noprofile --norc -c COMMAND`, with nothing in the
-    /// environment that could make bash run something else first.
+    /// Returns the program to start: `bash --noprofile --norc -c COMMAND`. Variables that could make
+    /// bash run other code first are removed from the environment.
     ///
     /// # Errors
-    /// If there is no bash.
+    /// If bash is not found.
     pub fn into_spec(self) -> Result<CommandSpec, ExecError> {
         self.spec_with(&USUAL_PLACES)
     }

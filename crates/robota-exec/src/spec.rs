@@ -1,4 +1,4 @@
-//! What to start, and within which bounds.
+//! The description of a program to start, with its limits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use crate::capture::{Limits, Spill};
 use crate::env::Environment;
 use crate::sandbox::Confinement;
 
-/// What a child reads.
+/// The standard input of a child.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Stdin {
-    /// Nothing: the end of file at once.
+    /// Nothing: it reads the end of file immediately.
     #[default]
     Closed,
     /// These bytes, then the end of file.
     Bytes(Vec<u8>),
-    /// What [`Running::write`](crate::Running::write) gives it. A command that is run to its end
-    /// reads nothing.
+    /// The bytes that [`Running::write`](crate::Running::write) sends. A command that is run with
+    /// [`Supervisor::run`](crate::Supervisor::run) reads nothing.
     Open,
 }
 
-/// How large a program believes its terminal is.
+/// The size of the terminal of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalSize {
     /// Lines.
@@ -41,19 +41,19 @@ impl Default for TerminalSize {
     }
 }
 
-/// Is shown output as it comes: both streams, every byte.
+/// Receives the output of both streams while the program runs.
 #[derive(Clone)]
-pub struct OutputSink(Arc<Show>);
+pub struct OutputSink(Arc<Write>);
 
-type Show = dyn Fn(&[u8]) + Send + Sync;
+type Write = dyn Fn(&[u8]) + Send + Sync;
 
 impl OutputSink {
-    /// Hands output to `sink`, which must not block.
+    /// Creates a sink that calls `sink` with each piece of output. `sink` must not block.
     pub fn new(sink: impl Fn(&[u8]) + Send + Sync + 'static) -> Self {
         Self(Arc::new(sink))
     }
 
-    pub(crate) fn show(&self, bytes: &[u8]) {
+    pub(crate) fn write(&self, bytes: &[u8]) {
         (self.0)(bytes);
     }
 }
@@ -67,62 +67,63 @@ impl std::fmt::Debug for OutputSink {
 /// How a child's two streams are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Streams {
-    /// Each on its own pipe. Which line came first across the two is not known.
+    /// Each on its own pipe. The order of lines between the two streams is unknown.
     #[default]
     Split,
     /// Both on one pipe, in the order the child wrote them; all of it is `stdout`.
     Merged,
 }
 
-/// A program to start. Every field has a plain default but the program and its directory.
+/// A program to start. [`new`](Self::new) sets a default for every field except the program and its
+/// working directory.
 #[derive(Debug, Clone)]
 pub struct CommandSpec {
-    /// An absolute path, a path relative to `cwd` (with a slash), or a name looked up in the
-    /// `PATH` of `env`.
+    /// The program: an absolute path, a path relative to `cwd` (with a slash), or a name that is
+    /// looked up in the `PATH` of `env`.
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// The directory it starts in.
+    /// Its working directory.
     pub cwd: PathBuf,
     /// Its whole environment.
     pub env: Environment,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: Stdin,
-    /// How its output is read.
+    /// Whether standard output and standard error are captured separately.
     pub streams: Streams,
-    /// How much of each stream is kept.
+    /// How much of each stream is kept in memory.
     pub limits: Limits,
-    /// When it is ended; never, if absent.
+    /// The time after which it is ended. `None`: no time limit.
     pub timeout: Option<Duration>,
-    /// The time between TERM and KILL.
+    /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
-    /// How long output is awaited from processes that outlive the child: once before the rest
-    /// of its group is ended, once after. What was already written is read in any case.
+    /// How long the supervisor waits for output of processes that outlive the child: once before it
+    /// ends the rest of the group, and once after. Output that was already written is always read.
     pub drain: Duration,
-    /// Whose call it is; what is written down about it when we die says so.
+    /// The id of the tool call, for the record that a reaper writes after a crash.
     pub call: Option<String>,
-    /// Is told which process it is, before anything is known of its end.
+    /// Receives the identity of the process as soon as it has started.
     pub watch: ProcessWatch,
-    /// Whether it goes on when we die (with a reaper only). Give it an `output` then: pipes to
-    /// a process that is gone break.
-    pub lives_on: bool,
-    /// A file that gets all output instead of us.
-    pub output: Option<PathBuf>,
-    /// A terminal of its own: all streams are that terminal.
+    /// Whether it keeps running if this process dies. Works only with a reaper. Set `output_file` too:
+    /// otherwise its output pipes break when this process dies.
+    pub survives_crash: bool,
+    /// A file to which all output is appended instead of being captured.
+    pub output_file: Option<PathBuf>,
+    /// The size of a new terminal that replaces all three streams. `None`: no terminal.
     pub terminal: Option<TerminalSize>,
-    /// Where output goes that is more than `limits`.
+    /// Where the whole stream is written if it exceeds `limits`.
     pub spill: Option<Spill>,
-    /// Output is text without these secrets, before anybody else sees it; without this it is
-    /// the bytes that were written.
-    pub clean: Option<Redactor>,
-    /// Is shown output as it comes.
+    /// Converts the output to text and removes these secrets before it is kept or passed on.
+    /// Without it the output is the original bytes.
+    pub redactor: Option<Redactor>,
+    /// Receives output while the program runs.
     pub sink: Option<OutputSink>,
-    /// What it is kept from.
+    /// The sandbox in which it runs.
     pub confinement: Option<Arc<Confinement>>,
 }
 
 impl CommandSpec {
-    /// A program in a directory: no arguments, an empty environment, closed input, no time
+    /// Creates a program with a working directory, without arguments, environment, input and time
     /// limit.
     pub fn new(program: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         Self {
@@ -138,73 +139,73 @@ impl CommandSpec {
             drain: Duration::from_millis(250),
             call: None,
             watch: ProcessWatch::none(),
-            lives_on: false,
-            output: None,
+            survives_crash: false,
+            output_file: None,
             terminal: None,
             spill: None,
-            clean: None,
+            redactor: None,
             sink: None,
             confinement: None,
         }
     }
 
-    /// The same with these arguments after those it has.
+    /// Appends arguments.
     #[must_use]
     pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(Into::into));
         self
     }
 
-    /// The same with this environment.
+    /// Sets the whole environment.
     #[must_use]
     pub fn env(mut self, env: Environment) -> Self {
         self.env = env;
         self
     }
 
-    /// The same with this input.
+    /// Sets the bytes of the standard input.
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.stdin = Stdin::Bytes(bytes.into());
         self
     }
 
-    /// The same with this way to read the output.
+    /// Sets whether the two streams are captured separately.
     #[must_use]
     pub fn streams(mut self, streams: Streams) -> Self {
         self.streams = streams;
         self
     }
 
-    /// The same with these limits on each stream.
+    /// Sets the limits of each stream.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same with a time limit.
+    /// Sets the time limit.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// The same with this time between TERM and KILL.
+    /// Sets the time between SIGTERM and SIGKILL.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// The same with this time for output of processes that outlive the child.
+    /// Sets how long the supervisor waits for output of processes that outlive the child.
     #[must_use]
     pub fn drain(mut self, drain: Duration) -> Self {
         self.drain = drain;
         self
     }
 
-    /// The same for that call.
+    /// Sets the tool call that starts the program, and the watch that receives its process.
     #[must_use]
     pub fn call(mut self, call: impl Into<String>, watch: ProcessWatch) -> Self {
         self.call = Some(call.into());
@@ -212,28 +213,28 @@ impl CommandSpec {
         self
     }
 
-    /// The same with a place for output that is more than its limits.
+    /// Sets where a stream that exceeds its limits is written.
     #[must_use]
     pub fn spill(mut self, spill: Spill) -> Self {
         self.spill = Some(spill);
         self
     }
 
-    /// The same with output as text without these secrets.
+    /// Converts the output to text without these secrets.
     #[must_use]
-    pub fn clean(mut self, redactor: Redactor) -> Self {
-        self.clean = Some(redactor);
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
         self
     }
 
-    /// The same with a terminal.
+    /// Runs the program in a new terminal of this size.
     #[must_use]
     pub fn terminal(mut self, size: TerminalSize) -> Self {
         self.terminal = Some(size);
         self
     }
 
-    /// The same, shown as it comes.
+    /// Sets the sink that receives output while the program runs.
     #[must_use]
     pub fn sink(mut self, sink: OutputSink) -> Self {
         self.sink = Some(sink);

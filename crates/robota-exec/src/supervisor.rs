@@ -1,9 +1,9 @@
-//! The handle, and the one thread behind it that starts and watches every child.
+//! The supervisor handle, and the one thread behind it that starts and watches every child.
 //!
-//! One thread, because Linux binds the parent-death signal to the *thread* that spawned: a
-//! child of a worker thread would die with that worker. It has a runtime of its own, so that
-//! children are ended on time whatever the caller's runtime does, and so that a test which
-//! pauses time does not end real processes early.
+//! All children are started from one thread, because Linux binds the parent-death signal to the
+//! *thread* that spawned the child: a child of a worker thread would be killed when that worker
+//! ends. The thread has its own runtime, so that children are ended on time even if the caller's
+//! runtime is blocked, and so that a test with paused time does not end real processes early.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,12 +14,12 @@ use tokio_util::sync::CancellationToken;
 use crate::error::ExecError;
 use crate::outcome::Outcome;
 use crate::reaper::ReaperProgram;
-use crate::running::{Link, Running};
+use crate::running::{BackgroundLink, Running};
 use crate::spec::CommandSpec;
 
-/// Owns every child. Clones share one thread, which starts with the first child.
+/// Owns all child processes. Clones share one thread, which starts with the first child.
 ///
-/// When the last handle is gone, the thread ends after its last child.
+/// When the last handle is dropped, the thread ends after its last child.
 #[derive(Debug, Clone, Default)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -30,7 +30,7 @@ struct Shared {
     state: Mutex<State>,
     closing: CancellationToken,
     closed: CancellationToken,
-    reaper: Option<Arc<Client>>,
+    reaper: Option<Arc<ReaperClient>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,64 +45,65 @@ enum State {
 struct Job {
     spec: CommandSpec,
     stop: CancellationToken,
-    link: Link,
+    link: BackgroundLink,
     reply: oneshot::Sender<Result<Outcome, ExecError>>,
 }
 
 impl Supervisor {
-    /// A supervisor without children; it costs nothing yet.
+    /// Creates a supervisor. Its thread starts with the first child.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A supervisor whose children run below a reaper, so that none of their descendants outlives
-    /// its call, or us. The reaper starts with the first child. Linux only; elsewhere nothing
-    /// can be started then.
+    /// Creates a supervisor whose children are monitored by a reaper, so that none of their
+    /// descendants outlives the call or this process. The reaper starts with the first child. Works
+    /// only on Linux; on other systems every start fails.
     #[must_use]
     pub fn with_reaper(reaper: ReaperProgram) -> Self {
-        let reaper = Some(Arc::new(Client::new(reaper)));
+        let reaper = Some(Arc::new(ReaperClient::new(reaper)));
         Self { shared: Arc::new(Shared { reaper, ..Shared::default() }) }
     }
 
-    /// Runs a program to its end and returns what is known about it. A program that fails is
-    /// an `Ok`: the error is for what could not be run.
+    /// Runs a program to its end and returns its outcome. A program that exits with an error code is
+    /// an `Ok`.
     ///
     /// Cancelling the token ends the program and its group, then returns; dropping the future
-    /// ends them too. With a token that is cancelled already, nothing is started.
+    /// ends them too. If the token is already cancelled, nothing is started.
     ///
     /// # Errors
-    /// If the program cannot be started or its end cannot be observed.
+    /// If the program cannot be started or its exit status is unknown.
     pub async fn run(
         &self,
         spec: CommandSpec,
         cancel: &CancellationToken,
     ) -> Result<Outcome, ExecError> {
         let stop = cancel.child_token();
-        let _stops_with_this_future = stop.clone().drop_guard();
-        let (reply, answer) = oneshot::channel();
-        self.submit(Job { spec, stop, link: Link::none(), reply })?;
-        match answer.await {
+        let _stop_on_drop = stop.clone().drop_guard();
+        let (reply, result) = oneshot::channel();
+        self.submit(Job { spec, stop, link: BackgroundLink::none(), reply })?;
+        match result.await {
             Ok(result) => result,
             Err(_) if self.shared.closing.is_cancelled() => Err(ExecError::ShutDown),
-            Err(_) => Err(ExecError::Gone),
+            Err(_) => Err(ExecError::SupervisorFailed),
         }
     }
 
-    /// Starts a program and returns as soon as it runs. It ends when it wants, when it is told
-    /// to, when the last handle to it is dropped, and with us.
+    /// Starts a program and returns as soon as it runs. The supervisor ends it when
+    /// [`Running::kill`] is called, when the last handle to it is dropped, and when this process
+    /// ends.
     ///
     /// # Errors
     /// If it cannot be started.
     pub async fn start(&self, mut spec: CommandSpec) -> Result<Running, ExecError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         let stop = CancellationToken::new();
-        let (running, link) = Running::connect(&mut spec, stop.clone());
+        let (pending, link) = Running::connect(&mut spec, stop.clone());
         self.submit(Job { spec, stop, link, reply })?;
-        running.begin(answer).await
+        pending.wait_until_started(result).await
     }
 
-    /// Ends every child, and returns when they are gone. Nothing can be started afterwards.
+    /// Ends every child, and returns when all have ended. Nothing can be started afterwards.
     pub async fn shutdown(&self) {
         let state = std::mem::replace(&mut *self.state(), State::Closed);
         self.shared.closing.cancel();
@@ -118,7 +119,7 @@ impl Supervisor {
             *state = State::Running(self.start_thread()?);
         }
         match &*state {
-            State::Running(jobs) => jobs.send(job).map_err(|_| ExecError::Gone),
+            State::Running(jobs) => jobs.send(job).map_err(|_| ExecError::SupervisorFailed),
             State::Idle | State::Closed => Err(ExecError::ShutDown),
         }
     }
@@ -139,7 +140,8 @@ impl Supervisor {
             .spawn(move || {
                 let _closed = closed;
                 runtime.block_on(serve(queue, closing, reaper));
-                // A waiter may hang on a process that not even KILL can end.
+                // A blocking wait may never return: SIGKILL does not end a process that sleeps
+                // uninterruptibly in the kernel.
                 runtime.shutdown_background();
             })
             .map_err(ExecError::Supervisor)?;
@@ -154,7 +156,7 @@ impl Supervisor {
 async fn serve(
     mut queue: mpsc::UnboundedReceiver<Job>,
     closing: CancellationToken,
-    reaper: Option<Arc<Client>>,
+    reaper: Option<Arc<ReaperClient>>,
 ) {
     let mut running = JoinSet::new();
     loop {
@@ -170,40 +172,40 @@ async fn serve(
             },
         }
     }
-    // Jobs still queued are dropped with the queue; their callers see that we are closing.
+    // Queued jobs are dropped with the queue; their callers return `ExecError::ShutDown`.
     drop(queue);
     while running.join_next().await.is_some() {}
 }
 
-async fn serve_one(job: Job, closing: CancellationToken, reaper: Option<Arc<Client>>) {
+async fn serve_one(job: Job, closing: CancellationToken, reaper: Option<Arc<ReaperClient>>) {
     let Job { spec, stop, link, reply } = job;
     let result = if stop.is_cancelled() || closing.is_cancelled() {
         Ok(Outcome::not_started())
     } else {
-        let unwanted = async {
+        let cancelled = async {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = closing.cancelled() => {}
             }
         };
-        supervise(spec, reaper, unwanted, link).await
+        supervise(spec, reaper, cancelled, link).await
     };
-    // A caller that has gone away wants no answer.
+    // Fails only if the caller no longer waits.
     let _ = reply.send(result);
 }
 
 #[cfg(unix)]
-use crate::unix::{Client, supervise};
+use crate::unix::{ReaperClient, supervise};
 
 #[cfg(not(unix))]
-use crate::no_reaper::Client;
+use crate::reaper_stub::ReaperClient;
 
 #[cfg(not(unix))]
 async fn supervise(
     _spec: CommandSpec,
-    _reaper: Option<Arc<Client>>,
-    _unwanted: impl Future<Output = ()>,
-    _link: Link,
+    _reaper: Option<Arc<ReaperClient>>,
+    _cancelled: impl Future<Output = ()>,
+    _link: BackgroundLink,
 ) -> Result<Outcome, ExecError> {
     Err(ExecError::Unsupported)
 }

@@ -1,7 +1,7 @@
-//! One child from start to end, on systems with process groups.
+//! Supervises one child from start to end, on systems with process groups.
 
-mod direct;
-mod group;
+mod direct_group;
+mod process_group;
 mod pump;
 mod terminal;
 
@@ -15,48 +15,48 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::capture::HeadTail;
-use crate::clean::Clean;
 use crate::error::ExecError;
 use crate::outcome::{Exit, Outcome};
-use crate::running::Link;
+use crate::redacting_decoder::RedactingDecoder;
+use crate::running::BackgroundLink;
 use crate::spec::{CommandSpec, Stdin};
-pub(crate) use group::Client;
-use group::Group;
+use process_group::ProcessGroup;
+pub(crate) use process_group::ReaperClient;
 use pump::Pump;
 
-/// How long a process that was sent KILL may take to die. Longer happens only to one that
-/// sleeps in the kernel (a dead network disk); the call must not hang with it.
+/// How long the supervisor waits for a process to die after SIGKILL. Only a process that sleeps in
+/// the kernel (a network disk that does not answer) takes longer; the call must not wait for it.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// Starts the program, reads its output, and returns when neither it nor anything it started is
-/// left (without a reaper: nor anything of its group).
+/// Starts the program, reads its output, and returns when the program and all its descendants have
+/// ended (without a reaper: all processes of its group).
 pub(crate) async fn supervise(
     spec: CommandSpec,
-    reaper: Option<Arc<Client>>,
-    unwanted: impl Future<Output = ()>,
-    link: Link,
+    reaper: Option<Arc<ReaperClient>>,
+    cancelled: impl Future<Output = ()>,
+    link: BackgroundLink,
 ) -> Result<Outcome, ExecError> {
     let started = Instant::now();
-    let (mut group, pipes) = Group::spawn(&spec, reaper.as_ref()).await?;
+    let (mut group, pipes) = ProcessGroup::spawn(&spec, reaper.as_ref()).await?;
     let process = group.identity().cloned();
     if let Some(process) = &process {
         spec.watch.started(process.clone());
     }
-    if let Some(tell) = link.started {
-        // Who asked may have gone away.
-        let _ = tell.send(process.clone());
+    if let Some(started) = link.started {
+        // Fails only if the caller no longer waits.
+        let _ = started.send(process.clone());
     }
     #[cfg(target_os = "linux")]
-    let denials = crate::sandbox::notify::Denials::listen(pipes.notices.as_ref());
+    let denials = crate::sandbox::denials::Denials::listen(pipes.denials.as_ref());
     let spill = spec.spill.clone();
     let pump = |pipe, spill| {
-        let clean = spec.clean.as_ref().map(Clean::new);
-        Pump::new(pipe, HeadTail::new(spec.limits, spill), clean, spec.sink.clone())
+        let decoder = spec.redactor.as_ref().map(RedactingDecoder::new);
+        Pump::new(pipe, HeadTail::new(spec.limits, spill), decoder, spec.sink.clone())
     };
     let mut stdout = pump(pipes.stdout, spill.clone());
     let mut stderr = pump(pipes.stderr, spill);
 
-    // Not awaited: a child need not read what it is given. Ends with this set.
+    // Not awaited, because a child may never read its input. Dropping the set ends the task.
     let mut feeder = JoinSet::new();
     match (pipes.stdin, spec.stdin) {
         (Some(mut pipe), Stdin::Bytes(bytes)) => {
@@ -74,38 +74,38 @@ pub(crate) async fn supervise(
         (None, _) | (Some(_), Stdin::Closed) => {}
     }
 
-    let ended_by_us = {
+    let ended_by_supervisor = {
         let mut pumps = pin!(async { tokio::join!(stdout.run(), stderr.run()) });
         let mut leader = group.leader_exited();
-        let mut unwanted = pin!(unwanted);
+        let mut cancelled = pin!(cancelled);
         let mut deadline = pin!(sleep_or_never(spec.timeout));
         let (mut exited, mut drained) = (false, false);
 
-        let ended_by_us = loop {
+        let ended_by_supervisor = loop {
             tokio::select! {
                 biased;
                 () = &mut leader => { exited = true; break None }
-                () = &mut unwanted => break Some(Exit::Cancelled),
+                () = &mut cancelled => break Some(Exit::Cancelled),
                 () = &mut deadline => break Some(Exit::TimedOut),
                 _ = &mut pumps, if !drained => drained = true,
             }
         };
 
-        // The polite part. Who was asked to end has `grace` for it, the whole group; who was
-        // merely left behind (`cmd > >(tee log)`) has `drain` to finish what it writes.
-        let patience = if ended_by_us.is_some() {
-            group.ask();
+        // After SIGTERM the whole group has `grace` to end. If the leader ended by itself, processes
+        // that it left behind (`cmd > >(tee log)`) have `drain` to finish their output.
+        let wait = if ended_by_supervisor.is_some() {
+            group.terminate();
             spec.grace
         } else {
             spec.drain
         };
-        let mut patience = pin!(sleep(patience));
+        let mut wait = pin!(sleep(wait));
         while !(exited && drained) {
             tokio::select! {
                 biased;
                 () = &mut leader, if !exited => exited = true,
                 _ = &mut pumps, if !drained => drained = true,
-                () = &mut patience => break,
+                () = &mut wait => break,
             }
         }
 
@@ -113,21 +113,22 @@ pub(crate) async fn supervise(
         if !exited {
             exited = timeout(KILL_WAIT, &mut leader).await.is_ok();
         }
-        // What only a nanny can know: nobody got away.
+        // With a reaper: waits until the monitor reports that no descendant is left.
         let _ = timeout(KILL_WAIT, group.cleared()).await;
         if exited && !drained {
             let _ = timeout(spec.drain, &mut pumps).await;
         }
-        ended_by_us
+        ended_by_supervisor
     };
 
-    // What the child wrote before it ended lies in the pipe, whoever else holds the pipe open.
-    stdout.take_what_is_there();
-    stderr.take_what_is_there();
+    // Output that the child wrote before it ended may still be in the pipe, also if another process
+    // holds the pipe open.
+    stdout.drain_available();
+    stderr.drain_available();
     let left_open = stdout.is_open() || stderr.is_open();
 
-    let exit = match ended_by_us {
-        // How it died is our own doing.
+    let exit = match ended_by_supervisor {
+        // Its exit status only shows the signals that the supervisor sent.
         Some(exit) => {
             group.try_reap();
             exit

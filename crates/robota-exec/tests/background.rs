@@ -1,4 +1,4 @@
-//! Programs that run beside us, with and without a reaper.
+//! Programs that run in the background, with and without a reaper.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(unix)]
 
@@ -27,38 +27,38 @@ fn bash(command: &str) -> CommandSpec {
     spec.streams(Streams::Merged).grace(HOUR).drain(HOUR)
 }
 
-/// What it says from that place on, once it has said anything.
-async fn next(running: &Running, place: &mut u64) -> String {
-    running.log().past(*place).await;
-    let chunk = running.log().read(*place, 1 << 20);
+/// Waits for output after that offset and returns it.
+async fn next_output(running: &Running, offset: &mut u64) -> String {
+    running.log().wait_past(*offset).await;
+    let chunk = running.log().read(*offset, 1 << 20);
     assert_eq!(chunk.skipped, 0);
-    *place = chunk.next;
+    *offset = chunk.next;
     String::from_utf8(chunk.bytes).unwrap()
 }
 
 #[tokio::test]
-async fn tool_03_logs_come_bit_by_bit_and_input_goes_in() {
+async fn tool_03_output_is_read_while_it_runs_and_input_can_be_written() {
     for supervisor in supervisors() {
         let mut spec = bash("echo ready; while read -r line; do echo \"got $line\"; done; exit 3");
         spec.stdin = Stdin::Open;
         let mut running = supervisor.start(spec).await.unwrap();
-        let mut place = 0;
-        assert_eq!(next(&running, &mut place).await, "ready\n");
+        let mut offset = 0;
+        assert_eq!(next_output(&running, &mut offset).await, "ready\n");
         assert_eq!(running.outcome(), None);
         running.write("one\n");
-        assert_eq!(next(&running, &mut place).await, "got one\n");
+        assert_eq!(next_output(&running, &mut offset).await, "got one\n");
         running.write("two\n");
-        assert_eq!(next(&running, &mut place).await, "got two\n");
+        assert_eq!(next_output(&running, &mut offset).await, "got two\n");
         running.close_input();
         let outcome = running.ended().await.unwrap();
         assert_eq!((outcome.exit, outcome.stdout.text().len()), (Exit::Code(3), 22));
         assert_eq!(running.outcome(), Some(Ok(outcome)));
-        assert_eq!(running.log().read(place, 10).bytes, b"");
+        assert_eq!(running.log().read(offset, 10).bytes, b"");
     }
 }
 
 #[tokio::test]
-async fn tool_03_kill_ends_it_and_what_it_said_stays() {
+async fn tool_03_kill_ends_the_program_and_keeps_its_output() {
     for supervisor in supervisors() {
         let running = supervisor
             .start(bash(
@@ -66,24 +66,24 @@ async fn tool_03_kill_ends_it_and_what_it_said_stays() {
             ))
             .await
             .unwrap();
-        let mut place = 0;
-        assert_eq!(next(&running, &mut place).await, "up\n");
+        let mut offset = 0;
+        assert_eq!(next_output(&running, &mut offset).await, "up\n");
         running.kill();
         assert_eq!(running.ended().await.unwrap().exit, Exit::Cancelled);
-        assert_eq!(next(&running, &mut place).await, "bye\n");
+        assert_eq!(next_output(&running, &mut offset).await, "bye\n");
     }
 }
 
 #[tokio::test]
-async fn the_last_handle_takes_it_along() {
+async fn dropping_the_last_handle_ends_the_program() {
     for supervisor in supervisors() {
         let running = supervisor.start(bash("echo up; sleep 3600")).await.unwrap();
-        let mut place = 0;
-        next(&running, &mut place).await;
+        let mut offset = 0;
+        next_output(&running, &mut offset).await;
         let (mut end, other) = (running.clone(), running);
         drop(other);
         assert_eq!(end.outcome(), None, "another handle is left");
-        // A second program, to see through its own eyes that the first is gone.
+        // A second program waits until the process of the first no longer exists.
         let pid = end.process().map_or(0, |process| process.pid);
         end.close_input();
         drop(end);
@@ -97,19 +97,19 @@ async fn the_last_handle_takes_it_along() {
 }
 
 #[tokio::test]
-async fn shutdown_ends_what_runs_beside_us() {
+async fn shutdown_ends_background_programs() {
     for supervisor in supervisors() {
         let running = supervisor.start(bash("echo up; sleep 3600")).await.unwrap();
-        next(&running, &mut 0).await;
+        next_output(&running, &mut 0).await;
         supervisor.shutdown().await;
         assert_eq!(running.ended().await.unwrap().exit, Exit::Cancelled);
-        let refused = supervisor.start(bash("true")).await;
-        assert!(matches!(refused, Err(ExecError::ShutDown)));
+        let result = supervisor.start(bash("true")).await;
+        assert!(matches!(result, Err(ExecError::ShutDown)));
     }
 }
 
 #[tokio::test]
-async fn what_cannot_start_says_so_at_once() {
+async fn a_failed_start_is_reported_by_start() {
     for supervisor in supervisors() {
         let error = supervisor.start(CommandSpec::new("no-such-program", "/")).await.unwrap_err();
         assert!(matches!(error, ExecError::ProgramMissing { .. }), "{error}");
@@ -119,7 +119,7 @@ async fn what_cannot_start_says_so_at_once() {
 }
 
 #[tokio::test]
-async fn a_terminal_on_request() {
+async fn a_program_can_have_a_terminal() {
     for supervisor in supervisors() {
         let spec =
             bash("test -t 0 && test -t 1 && test -t 2 && stty size; : < /dev/tty && echo own")
@@ -132,20 +132,20 @@ async fn a_terminal_on_request() {
         spec.stdin = Stdin::Open;
         spec.terminal = Some(TerminalSize::default());
         let running = supervisor.start(spec).await.unwrap();
-        let mut place = 0;
-        assert_eq!(next(&running, &mut place).await, "ready\r\n");
+        let mut offset = 0;
+        assert_eq!(next_output(&running, &mut offset).await, "ready\r\n");
         running.write("hello\n");
         assert_eq!(running.ended().await.unwrap().exit, Exit::Code(0));
-        assert_eq!(next(&running, &mut place).await, "got hello\r\n");
+        assert_eq!(next_output(&running, &mut offset).await, "got hello\r\n");
         // Ctrl-C is a byte.
         let mut spec = bash("trap 'echo caught; exit 2' INT; echo up; while :; do read -r _; done");
         spec.stdin = Stdin::Open;
         spec.terminal = Some(TerminalSize::default());
         let running = supervisor.start(spec).await.unwrap();
-        let mut place = 0;
-        assert_eq!(next(&running, &mut place).await, "up\r\n");
+        let mut offset = 0;
+        assert_eq!(next_output(&running, &mut offset).await, "up\r\n");
         running.write("\x03");
         assert_eq!(running.ended().await.unwrap().exit, Exit::Code(2));
-        assert!(running.log().end() > place);
+        assert!(running.log().end() > offset);
     }
 }

@@ -1,5 +1,5 @@
-//! Hooks that are real commands, through the real runner and driver. Limits that must not strike
-//! are an hour, limits that must strike are a moment; nothing waits for time.
+//! Command hooks, run by the real runner and driver. Timeouts that must not expire are an hour,
+//! timeouts that must expire are a millisecond, so no test waits.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(unix)]
 
@@ -26,7 +26,7 @@ fn groups(groups: Value) -> Vec<HookGroup> {
     serde_json::from_value(groups).unwrap()
 }
 
-/// One group without a matcher, of hooks that are these commands, with an hour each.
+/// One group without a matcher, with a hook for each command and a timeout of an hour.
 fn each(commands: &[&str]) -> Vec<HookGroup> {
     let hooks: Vec<_> = commands
         .iter()
@@ -54,7 +54,7 @@ fn shell() -> FnTool {
 }
 
 #[tokio::test]
-async fn core_22_a_hook_that_denies_keeps_a_tool_from_running() {
+async fn core_22_a_hook_can_deny_a_tool_call() {
     let dir = temp();
     let check = r#"grep -q '"command":"rm"' && echo "no rm here" >&2 && exit 2; exit 0"#;
     let hooks = groups(json!([{
@@ -74,7 +74,7 @@ async fn core_22_a_hook_that_denies_keeps_a_tool_from_running() {
 }
 
 #[tokio::test]
-async fn core_22_arguments_a_hook_changed_are_judged_again() {
+async fn core_22_arguments_changed_by_a_hook_are_judged_again() {
     let dir = temp();
     let change = r#"echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls"}}}'"#;
     let gate = RecordingGate::new(ScriptedGate::new(Verdict::Allow));
@@ -87,13 +87,13 @@ async fn core_22_arguments_a_hook_changed_are_judged_again() {
         .await;
     assert_eq!(ran.text, "Done.");
     let judged: Vec<_> =
-        gate.judged().into_iter().map(|(call, _)| call.input.json().unwrap().clone()).collect();
+        gate.judgements().into_iter().map(|(call, _)| call.input.json().unwrap().clone()).collect();
     assert_eq!(judged, [json!({"command": "rm"}), json!({"command": "ls"})]);
     assert_eq!(tool.inputs(), [json!({"command": "ls"})]);
 }
 
 #[tokio::test]
-async fn core_22_an_input_is_blocked_with_the_words_of_the_hook() {
+async fn core_22_a_blocked_input_shows_the_message_of_the_hook() {
     let dir = temp();
     let hooks = runner(dir.path())
         .groups(HookEvent::UserPromptSubmit, each(&["echo fine", "echo 'not today' >&2; exit 2"]));
@@ -104,7 +104,7 @@ async fn core_22_an_input_is_blocked_with_the_words_of_the_hook() {
 }
 
 #[tokio::test]
-async fn sess_15_what_a_prompt_hook_prints_joins_the_prompt() {
+async fn sess_15_the_output_of_a_prompt_hook_is_added_to_the_prompt() {
     let dir = temp();
     let hooks = runner(dir.path())
         .groups(HookEvent::UserPromptSubmit, each(&["echo It is Monday.", "echo It rains."]));
@@ -115,7 +115,7 @@ async fn sess_15_what_a_prompt_hook_prints_joins_the_prompt() {
 }
 
 #[tokio::test]
-async fn sess_15_a_stop_hook_keeps_a_turn_going_once() {
+async fn sess_15_a_stop_hook_can_continue_a_turn_once() {
     let dir = temp();
     let stop = r#"grep -q '"stop_hook_active":true' || echo '{"decision": "block", "reason": "Run the tests."}'"#;
     let hooks = runner(dir.path()).groups(HookEvent::Stop, each(&[stop]));
@@ -133,7 +133,7 @@ async fn sess_15_a_stop_hook_keeps_a_turn_going_once() {
 }
 
 #[tokio::test]
-async fn core_22_a_post_tool_hook_withholds_or_adds() {
+async fn core_22_a_post_tool_hook_can_withhold_the_result_or_add_context() {
     let dir = temp();
     let run = |command: &str| {
         Run::script(ONE_CALL)
@@ -151,8 +151,8 @@ async fn core_22_a_post_tool_hook_withholds_or_adds() {
     assert_eq!(results[0].content.len(), 2, "{results:?}");
 }
 
-/// What a PreToolUse hook comes to that is this command.
-async fn pre(dir: &Path, hook: Value) -> EventDecision {
+/// Returns the decision of a PreToolUse hook.
+async fn pre_tool_use(dir: &Path, hook: Value) -> EventDecision {
     let data = HookData::PreToolUse {
         tool_name: "shell".to_owned(),
         tool_input: json!({"command": "rm"}),
@@ -162,15 +162,15 @@ async fn pre(dir: &Path, hook: Value) -> EventDecision {
     runner(dir).groups(HookEvent::PreToolUse, hooks).run_event(data).await.decision
 }
 
-async fn refusal(dir: &Path, hook: Value) -> String {
-    match pre(dir, hook.clone()).await {
+async fn block_reason(dir: &Path, hook: Value) -> String {
+    match pre_tool_use(dir, hook.clone()).await {
         EventDecision::Block { reason } => reason,
         decision @ EventDecision::Continue { .. } => panic!("{hook}: {decision:?}"),
     }
 }
 
 #[tokio::test]
-async fn core_22_a_hook_that_does_not_do_its_work_blocks() {
+async fn core_22_a_hook_that_fails_blocks_the_call() {
     let dir = temp();
     let command = |text: &str| json!({"type": "command", "command": text, "timeout": 3600});
     let flood = "printf '{'; head -c 3000000 /dev/zero | tr '\\0' ' '; printf '}'";
@@ -184,40 +184,43 @@ async fn core_22_a_hook_that_does_not_do_its_work_blocks() {
         ("printf '{\"reason\": \"\\377\"}'", "cannot be read"),
         (flood, "longer than"),
     ] {
-        let reason = refusal(dir.path(), command(text)).await;
+        let reason = block_reason(dir.path(), command(text)).await;
         assert!(reason.contains(why), "{text}: {reason}");
     }
     let missing = json!({"type": "command", "command": "no-such-program", "args": ["x"]});
-    assert!(refusal(dir.path(), missing).await.contains("cannot find the program"));
+    assert!(block_reason(dir.path(), missing).await.contains("cannot find the program"));
     let shell = json!({"type": "command", "command": "x", "shell": "powershell"});
-    assert!(refusal(dir.path(), shell).await.contains("only bash"));
-    assert!(matches!(pre(dir.path(), command("exit 1")).await, EventDecision::Continue { .. }));
+    assert!(block_reason(dir.path(), shell).await.contains("only bash"));
+    assert!(matches!(
+        pre_tool_use(dir.path(), command("exit 1")).await,
+        EventDecision::Continue { .. }
+    ));
 }
 
 #[tokio::test]
-async fn core_22_a_hook_whose_time_is_up_is_ended_and_blocks() {
+async fn core_22_a_hook_that_times_out_is_ended_and_blocks() {
     let dir = temp();
-    // It would wait for ever, and so would its child.
+    // Neither the command nor its child would ever end.
     let command = "cat /dev/zero | tail -c 1";
     let hook = json!({"type": "command", "command": command, "timeout": 0.001});
-    assert!(refusal(dir.path(), hook).await.contains("its time was up"));
+    assert!(block_reason(dir.path(), hook).await.contains("its time was up"));
 }
 
 #[tokio::test]
-async fn core_22_a_hook_is_told_what_happened_and_where() {
+async fn core_22_a_hook_receives_the_event_and_the_environment() {
     let dir = temp();
     let root = dir.path().canonicalize().unwrap();
-    let line = r#"cat > told; pwd > place; printf '%s %s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_SESSION_ID" > who"#;
+    let line = r#"cat > payload; pwd > cwd; printf '%s %s' "$CLAUDE_PROJECT_DIR" "$CLAUDE_SESSION_ID" > variables"#;
     let start = HookData::SessionStart { source: SessionSource::Resume, model: None };
     let report =
         runner(&root).groups(HookEvent::SessionStart, each(&[line])).run_event(start).await;
     assert_eq!(report.notices, []);
     let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
-    let told: Value = serde_json::from_str(&read("told")).unwrap();
-    assert_eq!(told["hook_event_name"], "SessionStart");
-    assert_eq!((&told["source"], &told["session_id"]), (&json!("resume"), &json!("s-1")));
-    assert_eq!(read("place").trim_end(), root.display().to_string());
-    assert_eq!(read("who"), format!("{} s-1", root.display()));
+    let payload: Value = serde_json::from_str(&read("payload")).unwrap();
+    assert_eq!(payload["hook_event_name"], "SessionStart");
+    assert_eq!((&payload["source"], &payload["session_id"]), (&json!("resume"), &json!("s-1")));
+    assert_eq!(read("cwd").trim_end(), root.display().to_string());
+    assert_eq!(read("variables"), format!("{} s-1", root.display()));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The reaper with real processes: whatever a command hides, it ends with its call and with us.
-//! A named pipe says who lives: its end comes when the last writer is dead.
+//! The reaper with real processes: all descendants of a command end with its call, and with the
+//! supervisor's process. A named pipe shows when they have: it ends when its last writer is dead.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
@@ -18,9 +18,9 @@ use tokio_util::sync::CancellationToken;
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// Starts three processes that hold `pipe`: one in a session of its own, one that forked twice,
-/// one that did both and shed its environment. Each says so before the command goes on.
-const HIDERS: &str = "mkfifo ready; exec 8<> ready
+/// Starts three processes that hold `pipe`: one in its own session, one that forked twice, and one
+/// that did both and cleared its environment. The command continues when all three run.
+const ESCAPERS: &str = "mkfifo ready; exec 8<> ready
     setsid bash -c 'exec 9> pipe; echo >&8; exec sleep 3600' > /dev/null 2>&1 < /dev/null &
     (bash -c 'exec 9> pipe; echo >&8; exec sleep 3600' > /dev/null 2>&1 &)
     (env -i setsid -f bash -c 'trap \"\" TERM; exec 9> pipe; echo >&8; sleep 3600; sleep 3600' \
@@ -49,6 +49,7 @@ async fn run(spec: CommandSpec) -> Outcome {
     supervisor().run(spec, &CancellationToken::new()).await.unwrap()
 }
 
+/// A folder with a named pipe.
 struct Place {
     dir: tempfile::TempDir,
 }
@@ -64,7 +65,7 @@ impl Place {
         bash(command, self.dir.path())
     }
 
-    /// The first line written into the pipe, and the pipe.
+    /// Returns the first line written into the pipe, and the pipe.
     async fn first_line(&self) -> (String, BufReader<std::fs::File>) {
         let path = self.dir.path().join("pipe");
         tokio::task::spawn_blocking(move || {
@@ -78,8 +79,8 @@ impl Place {
     }
 }
 
-/// Returns when every writer is dead.
-async fn nobody_left(mut pipe: BufReader<std::fs::File>) {
+/// Waits until all writers are dead.
+async fn all_writers_ended(mut pipe: BufReader<std::fs::File>) {
     let read = tokio::task::spawn_blocking(move || {
         let mut rest = String::new();
         pipe.read_to_string(&mut rest).unwrap();
@@ -89,7 +90,7 @@ async fn nobody_left(mut pipe: BufReader<std::fs::File>) {
 }
 
 #[tokio::test]
-async fn a_command_runs_below_the_reaper_as_it_would_without() {
+async fn a_command_behaves_the_same_with_a_reaper() {
     let place = Place::new().await;
     let outcome = run(place.bash("echo out; echo err >&2; exit 3")).await;
     assert_eq!((outcome.exit, outcome.stdout.text()), (Exit::Code(3), "out\n".to_owned()));
@@ -100,7 +101,7 @@ async fn a_command_runs_below_the_reaper_as_it_would_without() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn a_failed_start_reports_the_reason() {
     let supervisor = supervisor();
     let token = CancellationToken::new();
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +115,7 @@ async fn what_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn without_its_reaper_nothing_is_started() {
+async fn if_the_reaper_cannot_start_no_command_starts() {
     let supervisor = Supervisor::with_reaper(ReaperProgram::new("/no/such/reaper"));
     let dir = tempfile::tempdir().unwrap();
     let error = supervisor
@@ -126,51 +127,51 @@ async fn without_its_reaper_nothing_is_started() {
 }
 
 #[tokio::test]
-async fn at_the_end_of_a_call_nobody_has_got_away() {
+async fn at_the_end_of_a_call_all_descendants_have_ended() {
     let place = Place::new().await;
     let (outcome, (line, pipe)) =
-        tokio::join!(run(place.bash(&format!("{HIDERS}; exit 5"))), place.first_line());
+        tokio::join!(run(place.bash(&format!("{ESCAPERS}; exit 5"))), place.first_line());
     assert_eq!((outcome.exit, line.as_str()), (Exit::Code(5), "up\n"));
     assert!(!outcome.left_open);
-    nobody_left(pipe).await;
+    all_writers_ended(pipe).await;
 }
 
 #[tokio::test]
-async fn cancelling_ends_who_hid() {
+async fn cancelling_ends_escaped_processes() {
     let place = Place::new().await;
     let cancel = CancellationToken::new();
     let supervisor = supervisor();
-    let spec = place.bash(&format!("{HIDERS}; sleep 3600"));
+    let spec = place.bash(&format!("{ESCAPERS}; sleep 3600"));
     let (outcome, pipe) = tokio::join!(supervisor.run(spec, &cancel), async {
         let (_, pipe) = place.first_line().await;
         cancel.cancel();
         pipe
     });
     assert_eq!(outcome.unwrap().exit, Exit::Cancelled);
-    nobody_left(pipe).await;
+    all_writers_ended(pipe).await;
 }
 
 #[tokio::test]
-async fn time_up_ends_who_hid() {
+async fn a_timeout_ends_escaped_processes() {
     use std::os::unix::fs::OpenOptionsExt as _;
     let place = Place::new().await;
     let path = place.dir.path().join("pipe");
     let mut options = std::fs::OpenOptions::new();
-    // Such a reader never waits: with nobody left it reads the end, with somebody it fails.
+    // A nonblocking reader reads the end if no writer is left, and fails otherwise.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
     let mut pipe = options.read(true).custom_flags(nonblocking).open(path).unwrap();
-    let spec = place.bash(&format!("{HIDERS}; sleep 3600")).timeout(Duration::from_secs(2));
+    let spec = place.bash(&format!("{ESCAPERS}; sleep 3600")).timeout(Duration::from_secs(2));
     assert_eq!(run(spec).await.exit, Exit::TimedOut);
-    let mut said = String::new();
-    pipe.read_to_string(&mut said).unwrap();
-    assert_eq!(said, "up\n");
+    let mut text = String::new();
+    pipe.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "up\n");
 }
 
 #[tokio::test]
-async fn shutdown_ends_who_hid() {
+async fn shutdown_ends_escaped_processes() {
     let place = Place::new().await;
     let supervisor = supervisor();
-    let spec = place.bash(&format!("{HIDERS}; sleep 3600"));
+    let spec = place.bash(&format!("{ESCAPERS}; sleep 3600"));
     let token = CancellationToken::new();
     let (outcome, pipe) = tokio::join!(supervisor.run(spec, &token), async {
         let (_, pipe) = place.first_line().await;
@@ -178,43 +179,43 @@ async fn shutdown_ends_who_hid() {
         pipe
     });
     assert_eq!(outcome.unwrap().exit, Exit::Cancelled);
-    nobody_left(pipe).await;
+    all_writers_ended(pipe).await;
 }
 
 #[tokio::test]
-async fn two_calls_at_once_end_each_its_own() {
+async fn cancelling_a_call_does_not_affect_a_concurrent_one() {
     let (one, other) = (Place::new().await, Place::new().await);
     let supervisor = supervisor();
     let cancel = CancellationToken::new();
     let token = CancellationToken::new();
-    let long = supervisor.run(one.bash(&format!("{HIDERS}; read -r _ < go; echo on")), &token);
+    let long = supervisor.run(one.bash(&format!("{ESCAPERS}; read -r _ < go; echo on")), &token);
     assert!(run(one.bash("mkfifo go")).await.exit.is_success());
     let (kept, ()) = tokio::join!(long, async {
         let (_, kept) = one.first_line().await;
-        let spec = other.bash(&format!("{HIDERS}; sleep 3600"));
+        let spec = other.bash(&format!("{ESCAPERS}; sleep 3600"));
         let (ended, pipe) = tokio::join!(supervisor.run(spec, &cancel), async {
             let (_, pipe) = other.first_line().await;
             cancel.cancel();
             pipe
         });
         assert_eq!(ended.unwrap().exit, Exit::Cancelled);
-        nobody_left(pipe).await;
-        // The first call and those it hid were not touched: it still goes on when told to.
+        all_writers_ended(pipe).await;
+        // The first call and its processes still run: it continues when `go` is written.
         assert!(run(one.bash("echo > go")).await.exit.is_success());
-        nobody_left(kept).await;
+        all_writers_ended(kept).await;
     });
     let kept = kept.unwrap();
     assert_eq!((kept.exit, kept.stdout.text()), (Exit::Code(0), "on\n".to_owned()));
 }
 
 #[tokio::test]
-async fn who_is_told_of_a_process_is_told_before_its_end() {
+async fn a_process_is_reported_while_it_runs() {
     let place = Place::new().await;
-    let (tell, told) = mpsc::channel();
+    let (sender, processes) = mpsc::channel();
     let watch = ProcessWatch::new(move |process: ProcessIdentity, background: bool| {
         assert!(!background);
         assert!(reaper::is_alive(&process));
-        tell.send(process).unwrap();
+        sender.send(process).unwrap();
     });
     let (outcome, (line, _)) = tokio::join!(
         run(place.bash("exec 9> pipe; echo $$ >&9; read -r _ < go").call("c1", watch)),
@@ -225,11 +226,11 @@ async fn who_is_told_of_a_process_is_told_before_its_end() {
             line
         }
     );
-    let process = told.recv().unwrap();
+    let process = processes.recv().unwrap();
     assert_eq!(process.pid.to_string(), line.trim());
     assert_eq!(outcome.process, Some(process.clone()));
     assert!(!reaper::is_alive(&process));
-    assert!(!reaper::end_left(&process), "its number belongs to nobody or to a stranger");
+    assert!(!reaper::kill_leftover(&process), "its id is unused or belongs to another process");
 }
 
 #[tokio::test]
@@ -237,8 +238,8 @@ async fn a_reaper_that_was_killed_is_replaced() {
     let place = Place::new().await;
     let supervisor = supervisor();
     let token = CancellationToken::new();
-    // The parent of the command is its nanny; the nanny's is the reaper.
-    let find = "read -r _ _ _ nanny _ < /proc/$PPID/stat; echo $nanny";
+    // The parent of the command is its monitor; the parent of the monitor is the reaper.
+    let find = "read -r _ _ _ reaper _ < /proc/$PPID/stat; echo $reaper";
     let outcome = supervisor.run(place.bash(find), &token).await.unwrap();
     let pid = outcome.stdout.text();
     assert!(run(place.bash(&format!("kill -KILL {pid}"))).await.exit.is_success());
@@ -247,9 +248,9 @@ async fn a_reaper_that_was_killed_is_replaced() {
     }
 }
 
-/// Two thousand processes at once, half of them in hiding.
+/// Two thousand processes at once; half of them have left their parent.
 #[tokio::test]
-async fn a_storm_of_forks_is_over_when_its_call_is() {
+async fn two_thousand_processes_end_with_their_call() {
     let place = Place::new().await;
     let command = "exec 9> pipe
         for ((i = 0; i < 1000; i++)); do sleep 3600 & (sleep 3600 &) done > /dev/null 2>&1
@@ -263,19 +264,19 @@ async fn a_storm_of_forks_is_over_when_its_call_is() {
         pipe
     });
     assert_eq!(outcome.unwrap().exit, Exit::Cancelled);
-    nobody_left(pipe).await;
+    all_writers_ended(pipe).await;
     assert!(run(place.bash("true")).await.exit.is_success());
 }
 
-/// Runs a copy of this test program that runs `command` and is killed once that has written its
-/// first line; returns the pipe.
-async fn killed(place: &Place, helper: &str, command: &str) -> BufReader<std::fs::File> {
+/// Starts a copy of this test program that runs `command`, and kills the copy when the command has
+/// written its first line. Returns the pipe.
+async fn run_and_kill(place: &Place, helper: &str, command: &str) -> BufReader<std::fs::File> {
     std::fs::write(place.dir.path().join("command"), command).unwrap();
     let copy = CommandSpec::new(std::env::current_exe().unwrap(), place.dir.path())
         .args(["--exact", helper, "--ignored"])
         .grace(HOUR)
         .drain(HOUR);
-    // Not below a reaper: that would end what this is about.
+    // Not below a reaper: it would end the processes that this test is about.
     let plain = Supervisor::new();
     let token = CancellationToken::new();
     let (outcome, pipe) = tokio::join!(plain.run(copy, &token), async {
@@ -289,15 +290,15 @@ async fn killed(place: &Place, helper: &str, command: &str) -> BufReader<std::fs
     pipe
 }
 
-async fn helper(lives_on: bool) {
+async fn helper(survives_crash: bool) {
     let Ok(command) = std::fs::read_to_string("command") else { return };
     std::fs::write("pid", std::process::id().to_string()).unwrap();
     let here = std::fs::canonicalize(".").unwrap();
     let supervisor = Supervisor::with_reaper(program().records(here.join("records")));
     let mut spec = bash(&command, &here).call("call-7", ProcessWatch::none());
-    spec.lives_on = lives_on;
-    if lives_on {
-        spec.output = Some(here.join("output"));
+    spec.survives_crash = survives_crash;
+    if survives_crash {
+        spec.output_file = Some(here.join("output"));
     }
     supervisor.run(spec.timeout(HOUR), &CancellationToken::new()).await.unwrap();
 }
@@ -314,11 +315,12 @@ async fn helper_that_is_killed_with_background() {
     helper(true).await;
 }
 
-/// The nanny writes its record twice: at our death and at the end.
-async fn record(place: &Place) -> reaper::ReaperRecord {
+/// Waits for the final record. The monitor writes its record twice: when the supervisor's process
+/// has died, and when the command has ended.
+async fn final_record(place: &Place) -> reaper::ReaperRecord {
     let dir = place.dir.path().join("records");
     loop {
-        let records = reaper::collect(&dir).unwrap();
+        let records = reaper::read_records(&dir).unwrap();
         assert!(records.len() < 2);
         match records.into_iter().next() {
             Some(record) if record.exit.is_some() => return record,
@@ -328,49 +330,49 @@ async fn record(place: &Place) -> reaper::ReaperRecord {
 }
 
 #[tokio::test]
-async fn when_we_are_killed_nobody_is_left_and_the_end_is_known() {
+async fn after_a_kill_all_processes_end_and_the_exit_is_recorded() {
     let place = Place::new().await;
-    let command = format!("trap 'exit 42' TERM; {HIDERS}; while :; do sleep 3600 & wait; done");
-    let pipe = killed(&place, "helper_that_is_killed", &command).await;
-    nobody_left(pipe).await;
-    let record = record(&place).await;
+    let command = format!("trap 'exit 42' TERM; {ESCAPERS}; while :; do sleep 3600 & wait; done");
+    let pipe = run_and_kill(&place, "helper_that_is_killed", &command).await;
+    all_writers_ended(pipe).await;
+    let record = final_record(&place).await;
     assert_eq!((record.call.as_str(), record.ended), ("call-7", true));
-    // Its grace is a moment: it took it, or was ended.
+    // The grace is one millisecond: it exited in time, or was killed.
     let exits = [RecordedExit::Code(42), RecordedExit::Signal(9)];
     assert!(exits.contains(&record.exit.unwrap()), "{record:?}");
     assert!(!reaper::is_alive(&record.process()));
     let dir = place.dir.path().join("records");
-    reaper::forget(&dir, &record).unwrap();
-    assert_eq!(reaper::collect(&dir).unwrap(), []);
+    reaper::remove_record(&dir, &record).unwrap();
+    assert_eq!(reaper::read_records(&dir).unwrap(), []);
 }
 
 #[tokio::test]
-async fn background_lives_on_and_its_exit_code_is_known() {
+async fn a_background_command_survives_a_kill_and_its_exit_is_recorded() {
     let place = Place::new().await;
     assert!(run(place.bash("mkfifo go")).await.exit.is_success());
     let command = "exec 9> pipe; echo up >&9; read -r _ < go; echo went on; exit 6";
-    let pipe = killed(&place, "helper_that_is_killed_with_background", command).await;
+    let pipe = run_and_kill(&place, "helper_that_is_killed_with_background", command).await;
     assert!(run(place.bash("echo > go")).await.exit.is_success());
-    nobody_left(pipe).await;
-    let record = record(&place).await;
+    all_writers_ended(pipe).await;
+    let record = final_record(&place).await;
     assert_eq!((record.exit, record.ended), (Some(RecordedExit::Code(6)), false));
     let output = std::fs::read_to_string(place.dir.path().join("output")).unwrap();
     assert_eq!(output, "went on\n");
 }
 
-/// What a dead run left, found by what its journal knows.
+/// A process that a killed run left is found by the identity that the journal has.
 #[tokio::test]
-async fn what_a_dead_run_left_is_ended_by_its_identity() {
+async fn a_leftover_process_is_killed_by_its_identity() {
     let place = Place::new().await;
     assert!(run(place.bash("mkfifo go")).await.exit.is_success());
     let command = "exec 9> pipe; (setsid sleep 3600 &); sleep 3600 & echo up >&9; read -r _ < go";
-    let pipe = killed(&place, "helper_that_is_killed_with_background", command).await;
-    let first = reaper::collect(&place.dir.path().join("records")).unwrap();
-    // Known from the journal in earnest; here from the record of our death, once it is written.
+    let pipe = run_and_kill(&place, "helper_that_is_killed_with_background", command).await;
+    let first = reaper::read_records(&place.dir.path().join("records")).unwrap();
+    // In the program the journal has the identity; here it is taken from the record.
     let process = match first.first() {
         Some(record) => record.process(),
         None => loop {
-            let records = reaper::collect(&place.dir.path().join("records")).unwrap();
+            let records = reaper::read_records(&place.dir.path().join("records")).unwrap();
             if let Some(record) = records.first() {
                 break record.process();
             }
@@ -378,10 +380,10 @@ async fn what_a_dead_run_left_is_ended_by_its_identity() {
         },
     };
     let other = ProcessIdentity { start_time: process.start_time + 1, ..process.clone() };
-    assert!(!reaper::end_left(&other));
+    assert!(!reaper::kill_leftover(&other));
     let other = ProcessIdentity { boot_id: "another".to_owned(), ..process.clone() };
-    assert!(!reaper::end_left(&other));
+    assert!(!reaper::kill_leftover(&other));
     assert!(reaper::is_alive(&process));
-    assert!(reaper::end_left(&process));
-    nobody_left(pipe).await;
+    assert!(reaper::kill_leftover(&process));
+    all_writers_ended(pipe).await;
 }

@@ -1,20 +1,20 @@
-//! Sandboxes: one suite for every driver, and real attempts to get out of the local one.
+//! Sandboxes: one test suite for every driver, and real attempts to escape from the local one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 
-use robota_core::sandbox::{Exec, ExecEnd, Fence, Level, SandboxError};
+use robota_core::sandbox::{Exec, ExecEnd, Fence, SandboxError, SandboxLevel};
 use robota_exec::sandbox::{LocalSandbox, Sandbox, Support, VfsSandbox, probe};
 use robota_exec::{Environment, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 fn environment() -> Environment {
-    #[expect(clippy::disallowed_methods, reason = "bubblewrap lies where the tester has it")]
+    #[expect(clippy::disallowed_methods, reason = "bubblewrap is searched in the tester's PATH")]
     let path = std::env::var_os("PATH").unwrap_or_default();
     Environment::new().with("PATH", path)
 }
 
-fn fence(level: Level, root: &Path) -> Fence {
+fn fence(level: SandboxLevel, root: &Path) -> Fence {
     Fence {
         level,
         writable: vec![root.to_owned()],
@@ -25,7 +25,7 @@ fn fence(level: Level, root: &Path) -> Fence {
     }
 }
 
-/// What every driver must do.
+/// Tests what every driver must do.
 async fn suite(sandbox: &dyn Sandbox, root: &Path) {
     let file = root.join("a/b/file");
     assert!(matches!(sandbox.read(&file).await, Err(SandboxError::Missing { .. })));
@@ -44,7 +44,7 @@ async fn suite(sandbox: &dyn Sandbox, root: &Path) {
     sandbox.remove(&file).await.unwrap();
     assert_eq!(changes.recv().await.unwrap(), file);
     assert!(matches!(sandbox.remove(&file).await, Err(SandboxError::Missing { .. })));
-    let outside = sandbox.write(Path::new("/outside-of-it"), b"x").await;
+    let outside = sandbox.write(Path::new("/outside-of-the-workspace"), b"x").await;
     assert!(matches!(outside, Err(SandboxError::Denied { action: "write", .. })), "{outside:?}");
     let hidden = sandbox.read(&root.join("hidden/key")).await;
     assert!(matches!(hidden, Err(SandboxError::Denied { action: "read", .. })), "{hidden:?}");
@@ -54,24 +54,25 @@ async fn suite(sandbox: &dyn Sandbox, root: &Path) {
 #[tokio::test]
 async fn kode_13_the_vfs_driver_passes_the_suite() {
     let root = PathBuf::from("/place");
-    let fence = Fence { hidden: vec![root.join("hidden")], ..fence(Level::WorkspaceWrite, &root) };
+    let fence =
+        Fence { hidden: vec![root.join("hidden")], ..fence(SandboxLevel::WorkspaceWrite, &root) };
     let sandbox = VfsSandbox::with(fence).file("/place/hidden/key", "k");
     let exec = Exec { command: "true".into(), cwd: root.clone(), stdin: Vec::new(), timeout: None };
-    let refused = sandbox.exec(exec, &CancellationToken::new()).await;
-    assert!(matches!(refused, Err(SandboxError::Unsupported { kind: "vfs", .. })));
+    let result = sandbox.exec(exec, &CancellationToken::new()).await;
+    assert!(matches!(result, Err(SandboxError::Unsupported { kind: "vfs", .. })));
     suite(&sandbox, &root).await;
-    assert!(sandbox.read(&root).await.is_err(), "it is disposed of");
+    assert!(sandbox.read(&root).await.is_err(), "the sandbox was disposed");
 }
 
 #[tokio::test]
-async fn kode_13_a_vfs_that_is_read_only_is() {
-    let sandbox = VfsSandbox::with(fence(Level::ReadOnly, Path::new("/"))).file("/f", "x");
+async fn kode_13_a_read_only_vfs_denies_writing() {
+    let sandbox = VfsSandbox::with(fence(SandboxLevel::ReadOnly, Path::new("/"))).file("/f", "x");
     assert_eq!(sandbox.read(Path::new("/f")).await.unwrap(), b"x");
     assert!(matches!(
         sandbox.write(Path::new("/f"), b"y").await,
-        Err(SandboxError::Denied { level: Level::ReadOnly, .. })
+        Err(SandboxError::Denied { level: SandboxLevel::ReadOnly, .. })
     ));
-    assert!(sandbox.read(Path::new("/../f")).await.is_err(), "there is nothing above the root");
+    assert!(sandbox.read(Path::new("/../f")).await.is_err(), "the path leaves the root");
 }
 
 #[cfg(target_os = "linux")]
@@ -82,7 +83,7 @@ mod linux {
 
     use super::*;
 
-    /// A workspace, and beside it what must not be reached.
+    /// A workspace, and next to it a folder that must not be changed.
     struct Place {
         _dir: tempfile::TempDir,
         root: PathBuf,
@@ -100,14 +101,14 @@ mod linux {
             Self { _dir: dir, root, outside }
         }
 
-        /// Nothing outside was changed.
-        fn untouched(&self) {
+        /// Asserts that nothing outside the workspace was changed.
+        fn assert_untouched(&self) {
             assert_eq!(std::fs::read_to_string(self.outside.join("file")).unwrap(), "untouched");
             assert_eq!(self.outside.read_dir().unwrap().count(), 1);
         }
     }
 
-    /// What there is, or why a test is left out.
+    /// Returns the supported mechanisms without bubblewrap; `None` if the test must be skipped.
     async fn support() -> Option<Support> {
         let mut support = probe(&environment()).await;
         support.bubblewrap = None;
@@ -129,10 +130,10 @@ mod linux {
             stdin: Vec::new(),
             timeout: None,
         };
-        let done = sandbox.exec(exec, &CancellationToken::new()).await.unwrap();
-        let ExecEnd::Code(code) = done.end else { panic!("{done:?}") };
+        let result = sandbox.exec(exec, &CancellationToken::new()).await.unwrap();
+        let ExecEnd::Code(code) = result.end else { panic!("{result:?}") };
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        (code, text(done.stdout), text(done.stderr))
+        (code, text(result.stdout), text(result.stderr))
     }
 
     #[tokio::test]
@@ -142,17 +143,17 @@ mod linux {
         std::fs::create_dir(place.root.join("hidden")).unwrap();
         std::fs::write(place.root.join("hidden/key"), "k").unwrap();
         let hidden = vec![place.root.join("hidden")];
-        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let fence = Fence { hidden, ..fence(SandboxLevel::WorkspaceWrite, &place.root) };
         let sandbox = local(fence, &support);
         assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("bubblewrap")));
         suite(&sandbox, &place.root).await;
     }
 
     #[tokio::test]
-    async fn honest_work_is_not_hindered() {
+    async fn ordinary_commands_work_in_the_workspace() {
         let Some(support) = support().await else { return };
         let place = Place::new();
-        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let sandbox = local(fence(SandboxLevel::WorkspaceWrite, &place.root), &support);
         let work = "mkdir -p d/e && echo hi > d/e/f && mv d/e/f d/g && ln d/g d/h && ln -s g d/s \
             && cat d/s | tr a-z A-Z && rm d/h && echo x > /dev/null && (sleep 0 & wait) \
             && cat /etc/hostname > /dev/null && echo $((1+1)) | cat && test ! -e d/e/f";
@@ -160,11 +161,11 @@ mod linux {
         assert_eq!((code, out.as_str()), (0, "HI\n2\n"), "{err}");
     }
 
-    /// Each line is one attempt; each must fail and leave nothing.
+    /// Each line is one attempt. Each must fail and change nothing.
     #[tokio::test]
     async fn nothing_outside_can_be_written() {
         let Some(support) = support().await else { return };
-        for level in [Level::WorkspaceWrite, Level::ReadOnly] {
+        for level in [SandboxLevel::WorkspaceWrite, SandboxLevel::ReadOnly] {
             let place = Place::new();
             let sandbox = local(fence(level, &place.root), &support);
             symlink(&place.outside, place.root.join("link")).unwrap();
@@ -198,9 +199,9 @@ mod linux {
             for attempt in attempts {
                 let (code, out, err) = run(&sandbox, &place.root, &attempt).await;
                 assert_ne!(code, 0, "{level:?}: {attempt}: {out} {err}");
-                place.untouched();
+                place.assert_untouched();
             }
-            if level == Level::ReadOnly {
+            if level == SandboxLevel::ReadOnly {
                 let (code, ..) = run(&sandbox, &place.root, "echo x > inside").await;
                 assert_ne!(code, 0);
                 assert!(!place.root.join("inside").exists());
@@ -208,23 +209,23 @@ mod linux {
         }
     }
 
-    /// A link that changes while it is followed: whoever wins, nothing outside is written.
+    /// A link changes while it is followed. Nothing outside may be written, whatever the timing.
     #[tokio::test]
-    async fn racing_links_lead_nowhere() {
+    async fn a_link_that_changes_during_a_write_does_not_lead_outside() {
         let Some(support) = support().await else { return };
         let place = Place::new();
-        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let sandbox = local(fence(SandboxLevel::WorkspaceWrite, &place.root), &support);
         let race = "mkdir in
             (for ((i = 0; i < 300; i++)); do ln -sfn ../outside spin; ln -sfn in spin; done) &
             for ((i = 0; i < 300; i++)); do
                 echo x > spin/file; ln ../outside/file in/hard; echo x > in/hard; rm -f in/hard
             done 2> /dev/null; wait";
         run(&sandbox, &place.root, race).await;
-        place.untouched();
-        // The same against what we write ourselves.
+        place.assert_untouched();
+        // The same for files that the driver writes.
         let spin = place.root.join("spin2");
         std::fs::create_dir(place.root.join("in2")).unwrap();
-        // There from the start: else the first write would make a folder of that name.
+        // Created before the threads start: otherwise the first write would create a folder here.
         symlink("in2", &spin).unwrap();
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -249,11 +250,11 @@ mod linux {
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);
             });
         });
-        place.untouched();
+        place.assert_untouched();
     }
 
     #[tokio::test]
-    async fn a_secret_that_is_hidden_cannot_be_read() {
+    async fn hidden_files_cannot_be_read() {
         let Some(support) = support().await else { return };
         let place = Place::new();
         std::fs::create_dir(place.outside.join("keys")).unwrap();
@@ -261,7 +262,7 @@ mod linux {
         symlink(place.outside.join("keys"), place.root.join("link")).unwrap();
         symlink("keys", place.outside.join("beside")).unwrap();
         let hidden = vec![place.outside.join("keys")];
-        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let fence = Fence { hidden, ..fence(SandboxLevel::WorkspaceWrite, &place.root) };
         let sandbox = local(fence, &support);
         let o = place.outside.display();
         for attempt in [
@@ -279,39 +280,39 @@ mod linux {
             assert!(code != 0 && !out.contains("s3cret"), "{attempt}: {out}");
         }
         let (code, out, err) = run(&sandbox, &place.root, &format!("cat {o}/file")).await;
-        assert_eq!((code, out.as_str()), (0, "untouched"), "what lies beside it is seen: {err}");
+        assert_eq!((code, out.as_str()), (0, "untouched"), "files next to it can be read: {err}");
     }
 
     #[tokio::test]
-    async fn without_network_nobody_is_reached() {
+    async fn without_network_no_socket_can_be_used() {
         let Some(support) = support().await else { return };
         let place = Place::new();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
         let unix = place.root.join("socket");
-        let door = std::os::unix::net::UnixListener::bind(&unix).unwrap();
-        door.set_nonblocking(true).unwrap();
-        let off = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let unix_listener = std::os::unix::net::UnixListener::bind(&unix).unwrap();
+        unix_listener.set_nonblocking(true).unwrap();
+        let off = local(fence(SandboxLevel::WorkspaceWrite, &place.root), &support);
         let connect = format!("exec 9<> /dev/tcp/127.0.0.1/{port}");
         assert_ne!(run(&off, &place.root, &connect).await.0, 0);
         let udp = format!("echo x > /dev/udp/127.0.0.1/{port}");
         assert_ne!(run(&off, &place.root, &udp).await.0, 0);
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-        denials_are_told(&off, &place.root, &connect).await;
+        assert_denials_are_reported(&off, &place.root, &connect).await;
         for what in ["inet", "inet6", "unix", "netlink", "packet"] {
             assert_eq!(attempt(&off, &place.root, what).await, "EPERM", "{what}");
         }
         assert_eq!(attempt(&off, &place.root, "pair").await, "ok");
-        assert_eq!(door.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-        let fence = Fence { network: true, ..fence(Level::WorkspaceWrite, &place.root) };
+        assert_eq!(unix_listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let fence = Fence { network: true, ..fence(SandboxLevel::WorkspaceWrite, &place.root) };
         let on = local(fence, &support);
         assert_eq!(run(&on, &place.root, &connect).await.0, 0);
         assert!(listener.accept().is_ok());
     }
 
-    /// A refusal is seen, with who was refused; what merely fails is none.
-    async fn denials_are_told(sandbox: &LocalSandbox, cwd: &Path, connect: &str) {
+    /// Asserts that a denial is reported with the process, and that other failures are not.
+    async fn assert_denials_are_reported(sandbox: &LocalSandbox, cwd: &Path, connect: &str) {
         let denied = async |command: &str| {
             let exec = Exec {
                 command: command.to_owned(),
@@ -321,20 +322,22 @@ mod linux {
             };
             sandbox.exec(exec, &CancellationToken::new()).await.unwrap().denied
         };
-        let network = |found: &[robota_core::sandbox::Denial]| {
-            found.iter().any(|denial| denial.action == "network" && denial.subject == "bash")
+        let has_network = |denials: &[robota_core::sandbox::Denial]| {
+            denials.iter().any(|denial| denial.action == "network" && denial.subject == "bash")
         };
-        assert!(network(&denied(connect).await));
-        assert!(network(&denied(&format!("({connect}) 2> /dev/null; true")).await));
-        assert!(!network(&denied("echo permission denied: operation not permitted; exit 1").await));
+        assert!(has_network(&denied(connect).await));
+        assert!(has_network(&denied(&format!("({connect}) 2> /dev/null; true")).await));
+        assert!(!has_network(
+            &denied("echo permission denied: operation not permitted; exit 1").await
+        ));
     }
 
-    /// System calls that a shell cannot make, made by a copy of this program.
+    /// Tries system calls that a shell cannot make, in a copy of this program.
     #[tokio::test]
-    async fn other_processes_and_the_kernel_are_out_of_reach() {
+    async fn other_processes_and_the_kernel_cannot_be_accessed() {
         let Some(support) = support().await else { return };
         let place = Place::new();
-        let sandbox = local(fence(Level::WorkspaceWrite, &place.root), &support);
+        let sandbox = local(fence(SandboxLevel::WorkspaceWrite, &place.root), &support);
         for what in [
             "ptrace",
             "vm_read",
@@ -349,7 +352,7 @@ mod linux {
             assert_eq!(attempt(&sandbox, &place.root, what).await, "EPERM", "{what}");
         }
         assert_eq!(attempt(&sandbox, &place.root, "clone3").await, "ENOSYS");
-        // Our own memory, through the file system.
+        // The memory of the test process, through the file system.
         let pid = std::process::id();
         for command in [
             format!("exec 9< /proc/{pid}/mem"),
@@ -360,19 +363,19 @@ mod linux {
             "mount -t tmpfs none .".to_owned(),
         ] {
             let (code, out, _) = run(&sandbox, &place.root, &command).await;
-            // Some kernels show such files, with nothing in them.
+            // Some kernels allow opening such files, but they are empty.
             assert!(code != 0 || out.is_empty(), "{command}: {out}");
         }
         if support.landlock >= 6 {
             let (code, ..) = run(&sandbox, &place.root, &format!("kill -0 {pid}")).await;
-            assert_ne!(code, 0, "a signal to us");
+            assert_ne!(code, 0, "a signal to the test process");
         } else {
-            println!("SKIPPED in part: signals outside need Landlock 6 ({support:?})");
+            println!("SKIPPED in part: signals to other processes need Landlock 6 ({support:?})");
             assert!(sandbox.boundaries().gaps.iter().any(|gap| gap.contains("signals")));
         }
     }
 
-    /// One forbidden thing, by name: `ok`, or the error.
+    /// Tries one forbidden system call by name in the sandbox; returns `ok` or the error.
     async fn attempt(sandbox: &LocalSandbox, cwd: &Path, what: &str) -> String {
         let own = std::env::current_exe().unwrap();
         let command = format!(
@@ -386,12 +389,11 @@ mod linux {
     #[test]
     #[ignore = "started inside a sandbox"]
     fn helper_that_attempts() {
-        #[expect(clippy::disallowed_methods, reason = "it is told by those who start it")]
+        #[expect(clippy::disallowed_methods, reason = "`attempt` sets it")]
         let Ok(what) = std::env::var("WHAT") else { return };
         let call = |number: libc::c_long, args: [libc::c_long; 4]| {
-            // SAFETY: numbers and null pointers only; what the kernel would do with them is
-            // refuse, which is what is asked.
-            #[expect(unsafe_code, reason = "bare system calls are the point")]
+            // SAFETY: the arguments are integers and null pointers, which the kernel rejects.
+            #[expect(unsafe_code, reason = "the test needs plain system calls")]
             unsafe {
                 libc::syscall(number, args[0], args[1], args[2], args[3])
             }
@@ -421,36 +423,36 @@ mod linux {
             other => panic!("{other}"),
         };
         if done == 0 && what == "clone_user" {
-            // The child that should not be.
+            // The child of a `clone` that should have failed.
             return;
         }
         let error = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
-        let said = match error {
+        let result = match error {
             _ if done >= 0 => "ok".to_owned(),
             libc::EPERM => "EPERM".to_owned(),
             libc::ENOSYS => "ENOSYS".to_owned(),
             other => other.to_string(),
         };
-        println!("\nRESULT {said}");
+        println!("\nRESULT {result}");
     }
 
     #[tokio::test]
-    async fn what_cannot_be_kept_is_not_promised() {
+    async fn a_sandbox_that_cannot_be_enforced_is_an_error() {
         let place = Place::new();
         let nothing = Support::default();
-        let fence = fence(Level::ReadOnly, &place.root);
-        let refused = LocalSandbox::new(fence, &nothing, Supervisor::new(), environment());
-        let Err(SandboxError::Unsupported { what, .. }) = refused else { panic!("promised") };
+        let fence = fence(SandboxLevel::ReadOnly, &place.root);
+        let result = LocalSandbox::new(fence, &nothing, Supervisor::new(), environment());
+        let Err(SandboxError::Unsupported { what, .. }) = result else { panic!("no error") };
         assert!(what.contains("Landlock") && what.contains("bubblewrap"), "{what}");
         let old = Support { landlock: 1, seccomp: true, bubblewrap: None };
         let Some(_) = support().await else { return };
-        let sandbox = local(super::fence(Level::ReadOnly, &place.root), &old);
+        let sandbox = local(super::fence(SandboxLevel::ReadOnly, &place.root), &old);
         let gaps = &sandbox.boundaries().gaps;
         assert!(gaps.iter().any(|gap| gap.contains("signals") && gap.contains("6.12")), "{gaps:?}");
     }
 
     #[tokio::test]
-    async fn what_is_shown_below_what_is_hidden_can_be_read() {
+    async fn shown_paths_below_hidden_ones_can_be_read() {
         let with_bubblewrap = probe(&environment()).await;
         let Some(support) = support().await else { return };
         let place = Place::new();
@@ -460,14 +462,14 @@ mod linux {
             std::fs::write(dir.join("keys/public/id.pub"), "known").unwrap();
         }
         if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED in part: bubblewrap is not installed, or may not make namespaces");
+            println!("SKIPPED in part: bubblewrap is not installed, or may not create namespaces");
         }
         for (dir, support) in [(&place.outside, &support), (&place.root, &with_bubblewrap)] {
             if dir == &place.root && support.bubblewrap.is_none() {
                 continue;
             }
             let (hidden, shown) = (vec![dir.join("keys")], vec![dir.join("keys/public")]);
-            let fence = Fence { hidden, shown, ..fence(Level::WorkspaceWrite, &place.root) };
+            let fence = Fence { hidden, shown, ..fence(SandboxLevel::WorkspaceWrite, &place.root) };
             let sandbox = local(fence, support);
             let read = format!("cat {0}/keys/id; cat {0}/keys/public/id.pub", dir.display());
             let (_, out, err) = run(&sandbox, &place.root, &read).await;
@@ -478,7 +480,7 @@ mod linux {
     }
 
     #[tokio::test]
-    async fn what_is_protected_in_the_workspace_cannot_be_changed() {
+    async fn protected_paths_in_the_workspace_cannot_be_changed() {
         let with_bubblewrap = probe(&environment()).await;
         let Some(without) = support().await else { return };
         let place = Place::new();
@@ -489,20 +491,20 @@ mod linux {
         symlink(".git/hooks", place.root.join("link")).unwrap();
         let fence = || Fence {
             protected: vec![hooks.clone(), place.root.join("settings"), place.root.join("later")],
-            ..fence(Level::WorkspaceWrite, &place.root)
+            ..fence(SandboxLevel::WorkspaceWrite, &place.root)
         };
-        // What the system cannot keep is said; what is ours keeps to it.
+        // What the kernel cannot enforce is reported as a gap; the driver itself enforces it.
         let sandbox = local(fence(), &without);
         let gaps = &sandbox.boundaries().gaps;
         assert_eq!(gaps.iter().filter(|gap| gap.contains("install bubblewrap")).count(), 2);
-        assert!(gaps.iter().any(|gap| gap.contains("later is not there")), "{gaps:?}");
+        assert!(gaps.iter().any(|gap| gap.contains("later does not exist")), "{gaps:?}");
         for path in [".git/hooks/new", "link/new", "settings", "later"] {
-            let refused = sandbox.write(&place.root.join(path), b"x").await;
-            assert!(matches!(refused, Err(SandboxError::Denied { .. })), "{path}: {refused:?}");
+            let result = sandbox.write(&place.root.join(path), b"x").await;
+            assert!(matches!(result, Err(SandboxError::Denied { .. })), "{path}: {result:?}");
         }
         sandbox.write(&place.root.join(".git/config"), b"x").await.unwrap();
         if with_bubblewrap.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+            println!("SKIPPED: bubblewrap is not installed, or may not create user namespaces");
             return;
         }
         let sandbox = local(fence(), &with_bubblewrap);
@@ -527,16 +529,16 @@ mod linux {
     }
 
     #[tokio::test]
-    async fn bubblewrap_hides_what_landlock_cannot() {
+    async fn bubblewrap_hides_files_that_landlock_cannot_hide() {
         let support = probe(&environment()).await;
         if support.bubblewrap.is_none() {
-            println!("SKIPPED: bubblewrap is not installed, or may not make user namespaces");
+            println!("SKIPPED: bubblewrap is not installed, or may not create user namespaces");
             return;
         }
         let place = Place::new();
         std::fs::write(place.root.join(".env"), "s3cret").unwrap();
         let hidden = vec![place.root.join(".env")];
-        let fence = Fence { hidden, ..fence(Level::WorkspaceWrite, &place.root) };
+        let fence = Fence { hidden, ..fence(SandboxLevel::WorkspaceWrite, &place.root) };
         let sandbox = local(fence, &support);
         assert_eq!(sandbox.boundaries().means, ["bubblewrap"]);
         let (_, out, _) = run(&sandbox, &place.root, "cat .env; echo x > inside; cat inside").await;
@@ -545,8 +547,9 @@ mod linux {
         for command in [format!("echo x > {o}/file"), "exec 9<> /dev/tcp/127.0.0.1/9".to_owned()] {
             assert_ne!(run(&sandbox, &place.root, &command).await.0, 0, "{command}");
         }
-        let seen = run(&sandbox, &place.root, &format!("kill -0 {}", std::process::id())).await;
-        assert_ne!(seen.0, 0, "a signal to us");
-        place.untouched();
+        let signalled =
+            run(&sandbox, &place.root, &format!("kill -0 {}", std::process::id())).await;
+        assert_ne!(signalled.0, 0, "a signal to the test process");
+        place.assert_untouched();
     }
 }

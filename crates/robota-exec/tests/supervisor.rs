@@ -1,6 +1,6 @@
-//! The supervisor with real processes. Tests wait for what a process does (a line in a pipe, the
-//! end of a pipe), never for time; limits that must not strike are an hour, limits that must
-//! strike are nothing.
+//! The supervisor with real processes. Tests wait for actions of a process (a line in a pipe, the
+//! end of a pipe), never for time. Timeouts that must not expire are an hour, timeouts that must
+//! expire are a millisecond or zero.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(unix)]
 
@@ -29,7 +29,7 @@ async fn run(spec: CommandSpec) -> Outcome {
     Supervisor::new().run(spec, &CancellationToken::new()).await.unwrap()
 }
 
-/// A named pipe. Whoever holds it open for writing is alive; its end says that nobody is.
+/// A named pipe that shows which processes live: it ends when the last writer is dead.
 struct Watch {
     dir: tempfile::TempDir,
 }
@@ -42,12 +42,12 @@ impl Watch {
         Self { dir }
     }
 
-    /// A command line in the pipe's directory; the pipe is called `pipe`.
+    /// A command line in the folder of the pipe; the pipe is called `pipe`.
     fn bash(&self, command: &str) -> CommandSpec {
         CommandSpec { cwd: self.dir.path().to_owned(), ..bash(command) }
     }
 
-    /// The first line written into the pipe, and the pipe.
+    /// Returns the first line written into the pipe, and the pipe.
     async fn first_line(&self) -> (String, BufReader<std::fs::File>) {
         let path = self.dir.path().join("pipe");
         tokio::task::spawn_blocking(move || {
@@ -61,7 +61,7 @@ impl Watch {
     }
 }
 
-/// What else is written until every writer is dead.
+/// Returns the rest of the text, when all writers are dead.
 async fn rest(mut pipe: BufReader<std::fs::File>) -> String {
     tokio::task::spawn_blocking(move || {
         let mut rest = String::new();
@@ -77,7 +77,7 @@ fn quoted(path: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_command_gets_what_it_was_given_and_nothing_else() {
+async fn a_command_gets_only_the_given_environment_and_directory() {
     let dir = tempfile::tempdir().unwrap();
     let spec = CommandSpec::new("/usr/bin/env", dir.path())
         .env(Environment::new().with("ONLY", "this").with("EMPTY", ""));
@@ -115,7 +115,7 @@ async fn bash_runs_no_start_file_and_no_function_of_the_environment() {
 }
 
 #[tokio::test]
-async fn codes_and_signals_are_told_apart() {
+async fn exit_codes_and_signals_are_distinguished() {
     assert_eq!(run(bash("exit 7")).await.exit, Exit::Code(7));
     assert_eq!(run(bash("kill -SEGV $$")).await.exit, Exit::Signal(11));
     // A shell reports the death of its own child as a code.
@@ -123,7 +123,7 @@ async fn codes_and_signals_are_told_apart() {
 }
 
 #[tokio::test]
-async fn streams_are_apart_or_in_order() {
+async fn streams_are_split_or_merged_in_order() {
     let command = "echo a; echo b >&2; echo c; echo d >&2";
     let split = run(bash(command)).await;
     assert_eq!(split.stdout.text(), "a\nc\n");
@@ -134,24 +134,24 @@ async fn streams_are_apart_or_in_order() {
 }
 
 #[tokio::test]
-async fn stdin_is_closed_or_what_was_given() {
+async fn stdin_is_closed_or_has_the_given_bytes() {
     let outcome = run(bash("cat; read -r line || echo end")).await;
     assert_eq!(outcome.stdout.text(), "end\n");
     let outcome = run(bash("wc -c").stdin(vec![b'x'; 1_000_000])).await;
     assert_eq!(outcome.stdout.text().trim(), "1000000");
-    // Nobody has to read it.
+    // The command does not have to read it.
     let outcome = run(bash("echo done").stdin(vec![b'x'; 1_000_000])).await;
     assert_eq!((outcome.exit, outcome.stdout.text()), (Exit::Code(0), "done\n".to_owned()));
 }
 
 #[tokio::test]
-async fn there_is_no_terminal_to_ask_on() {
+async fn a_command_has_no_controlling_terminal() {
     let outcome = run(bash("( : < /dev/tty ) 2> /dev/null && echo terminal; true")).await;
     assert_eq!(outcome.stdout.text(), "");
 }
 
 #[tokio::test]
-async fn output_that_is_not_text_and_lines_without_end() {
+async fn binary_output_and_very_long_lines_are_captured() {
     let outcome = run(bash(r"printf 'a\xffb\x00c'")).await;
     assert_eq!(outcome.stdout.head, b"a\xffb\0c");
     assert_eq!(outcome.stdout.text(), "a\u{fffd}b\0c");
@@ -162,8 +162,8 @@ async fn output_that_is_not_text_and_lines_without_end() {
 }
 
 #[tokio::test]
-async fn time_up_ends_the_whole_group() {
-    // All of them hold the output, and nobody waits an hour for it: so they are dead.
+async fn a_timeout_ends_the_whole_group() {
+    // All of them hold the output open, and the call does not wait an hour for them.
     let command = "trap '' TERM; (sleep 3600 & sleep 3600) & sleep 3600; sleep 3600";
     let outcome = run(bash(command).timeout(MOMENT).grace(MOMENT)).await;
     assert_eq!(outcome.exit, Exit::TimedOut);
@@ -171,7 +171,7 @@ async fn time_up_ends_the_whole_group() {
 }
 
 #[tokio::test]
-async fn cancelling_kills_who_ignores_term_with_all_descendants() {
+async fn cancelling_kills_a_group_that_ignores_sigterm() {
     let watch = Watch::new().await;
     let command = "trap '' TERM; exec 9> pipe; (sleep 3600 & echo up >&9; sleep 3600) & sleep 3600; sleep 3600";
     let cancel = CancellationToken::new();
@@ -188,7 +188,7 @@ async fn cancelling_kills_who_ignores_term_with_all_descendants() {
 }
 
 #[tokio::test]
-async fn cancelling_gives_the_group_its_grace() {
+async fn cancelling_gives_the_group_time_to_end() {
     let watch = Watch::new().await;
     let command = "exec 9> pipe; trap 'echo farewell; exit 5' TERM; echo up >&9; while :; do sleep 3600 & wait; done";
     let cancel = CancellationToken::new();
@@ -236,9 +236,9 @@ async fn a_dropped_future_ends_its_processes() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_the_group_dies_with_its_leader() {
+async fn the_rest_of_the_group_is_killed_after_its_leader() {
     let watch = Watch::new().await;
-    // The child ignores TERM and holds no output of ours.
+    // The child ignores SIGTERM and does not hold the captured output open.
     let command = "mkfifo ready
         (trap '' TERM; exec 9> pipe > ready 2>&1; echo up >&9; echo go; sleep 3600) &
         read -r _ < ready; echo started; exit 4";
@@ -252,7 +252,7 @@ async fn what_is_left_of_the_group_dies_with_its_leader() {
 }
 
 #[tokio::test]
-async fn who_still_writes_after_the_leader_is_heard() {
+async fn output_written_after_the_leader_exited_is_captured() {
     // Bash does not wait for a process substitution.
     let outcome = run(bash("echo hello > >(read -r line; echo \"got $line\")")).await;
     assert_eq!(outcome.stdout.text(), "got hello\n");
@@ -261,7 +261,7 @@ async fn who_still_writes_after_the_leader_is_heard() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_process_that_left_the_group_cannot_hold_the_call() {
+async fn a_process_that_left_the_group_cannot_delay_the_call() {
     let watch = Watch::new().await;
     let command = "mkfifo ready
         setsid bash -c 'exec 9> pipe; echo $$ >&9; echo go > ready; sleep 3600' &
@@ -272,16 +272,16 @@ async fn a_process_that_left_the_group_cannot_hold_the_call() {
     let (outcome, (pid, pipe)) = tokio::join!(running, watch.first_line());
     let outcome = outcome.unwrap();
     assert_eq!(outcome.exit, Exit::Code(0));
-    assert_eq!(outcome.stdout.text(), "output\n", "what was written before is here");
+    assert_eq!(outcome.stdout.text(), "output\n", "earlier output is captured");
     assert!(outcome.left_open);
     run(bash(&format!("kill -KILL -{}", pid.trim()))).await;
     assert_eq!(rest(pipe).await, "");
 }
 
-/// Our own SIGKILL: a second copy of this test program starts a child and is killed.
+/// A second copy of this test program starts a child and is killed with SIGKILL.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn children_die_with_us() {
+async fn children_die_with_the_process() {
     let watch = Watch::new().await;
     let copy = CommandSpec::new(std::env::current_exe().unwrap(), watch.dir.path())
         .args(["--exact", "helper_that_is_killed", "--ignored"])
@@ -298,7 +298,7 @@ async fn children_die_with_us() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-#[ignore = "started by children_die_with_us"]
+#[ignore = "started by children_die_with_the_process"]
 async fn helper_that_is_killed() {
     if !Path::new("pipe").exists() {
         return;
@@ -321,7 +321,7 @@ async fn a_cancelled_command_is_never_started() {
 }
 
 #[tokio::test]
-async fn shutdown_ends_all_and_refuses_more() {
+async fn shutdown_ends_all_and_starts_no_more() {
     let watch = Watch::new().await;
     let command = "trap '' TERM; exec 9> pipe; echo up >&9; sleep 3600";
     let supervisor = Supervisor::new();
@@ -334,13 +334,13 @@ async fn shutdown_ends_all_and_refuses_more() {
         });
     assert_eq!(outcome.unwrap().exit, Exit::Cancelled);
     assert_eq!(rest(pipe).await, "");
-    let refused = supervisor.run(bash("true"), &token).await;
-    assert!(matches!(refused, Err(ExecError::ShutDown)), "{refused:?}");
+    let result = supervisor.run(bash("true"), &token).await;
+    assert!(matches!(result, Err(ExecError::ShutDown)), "{result:?}");
     supervisor.shutdown().await;
 }
 
 #[tokio::test]
-async fn many_at_once_share_one_supervisor() {
+async fn concurrent_commands_share_one_supervisor() {
     let supervisor = Supervisor::new();
     let tasks: Vec<_> = (0..40)
         .map(|n| {
@@ -356,7 +356,7 @@ async fn many_at_once_share_one_supervisor() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_why() {
+async fn a_failed_start_reports_the_reason() {
     let supervisor = Supervisor::new();
     let token = CancellationToken::new();
     let dir = tempfile::tempdir().unwrap();

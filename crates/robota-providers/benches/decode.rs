@@ -1,4 +1,4 @@
-//! What a thousand streamed deltas cost to read, on each wire: bytes in, deltas out.
+//! Measures decoding a thousand streamed deltas on each wire, from bytes to deltas.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::time::Duration;

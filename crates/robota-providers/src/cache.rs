@@ -1,5 +1,5 @@
-//! A response cache in front of a provider (CORE-29): the same request gets the same answer
-//! without a call.
+//! A response cache in front of a provider (CORE-29): a repeated request is answered from the cache
+//! without a model call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,14 +16,14 @@ use robota_core::provider::{
 /// Stores the answers of a [`CachedProvider`].
 #[async_trait::async_trait]
 pub trait CacheStorage: Send + Sync {
-    /// Looks up the answer to the request with this hash.
+    /// Returns the stored answer to the request with this hash, or `None`.
     async fn get(&self, key: &str) -> Option<Vec<Delta>>;
 
-    /// Stores an answer.
+    /// Stores the answer to the request with this hash.
     async fn put(&self, key: &str, answer: Vec<Delta>);
 }
 
-/// Stores answers in memory. When it is full, the oldest answer is dropped.
+/// Stores answers in memory. When it is full, it drops the oldest answer.
 #[derive(Debug)]
 pub struct MemoryCache {
     capacity: usize,
@@ -31,7 +31,7 @@ pub struct MemoryCache {
 }
 
 impl MemoryCache {
-    /// Keeps at most `capacity` answers.
+    /// Creates a cache for at most `capacity` answers (at least one).
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity: capacity.max(1), answers: Mutex::default() }
@@ -53,20 +53,21 @@ impl CacheStorage for MemoryCache {
     }
 }
 
-/// A provider that looks in a [`CacheStorage`] before it calls the model. Only complete answers are
-/// stored.
+/// A provider that checks a [`CacheStorage`] before it calls the model. It stores complete answers
+/// only.
 pub struct CachedProvider<P, S> {
     inner: P,
     storage: Arc<S>,
 }
 
 impl<P: Provider, S: CacheStorage> CachedProvider<P, S> {
-    /// Puts a cache before a provider.
+    /// Wraps `inner` with a cache.
     pub fn new(inner: P, storage: S) -> Self {
         Self { inner, storage: Arc::new(storage) }
     }
 }
 
+/// Hashes the request and the provider's name: the same request to another provider is another key.
 fn key(provider: &str, request: &ModelRequest) -> Result<String, ProviderError> {
     let mut bytes = serde_json::to_vec(request).map_err(|error| {
         ProviderError::new(ErrorKind::Validation, format!("cannot encode the request: {error}"))
@@ -100,18 +101,18 @@ impl<P: Provider, S: CacheStorage + 'static> Provider for CachedProvider<P, S> {
         }
         let inner = self.inner.stream(request, context).await?;
         let storage = self.storage.clone();
-        let seen = Vec::new();
-        Ok(futures::stream::unfold((inner, seen), move |(mut inner, mut seen)| {
+        let deltas = Vec::new();
+        Ok(futures::stream::unfold((inner, deltas), move |(mut inner, mut deltas)| {
             let (storage, key) = (storage.clone(), key.clone());
             async move {
                 let item = inner.next().await?;
                 if let Ok(delta) = &item {
-                    seen.push(delta.clone());
+                    deltas.push(delta.clone());
                     if matches!(delta, Delta::End(_)) {
-                        storage.put(&key, std::mem::take(&mut seen)).await;
+                        storage.put(&key, std::mem::take(&mut deltas)).await;
                     }
                 }
-                Some((item, (inner, seen)))
+                Some((item, (inner, deltas)))
             }
         })
         .boxed())

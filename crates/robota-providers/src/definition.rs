@@ -1,6 +1,6 @@
-//! Vendors as definitions (CORE-05): for set-up, for lists of models, for tests of settings.
+//! Provider definitions (CORE-05): each vendor as data for set-up, model lists and settings checks.
 
-mod kind;
+mod types;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use robota_core::catalogue::Catalogue;
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
 use robota_core::provider::{Provider, ProviderConfig};
 
-pub use kind::{
+pub use types::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, ModelCatalogue,
     ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition, RefreshHook,
     Refreshed, SetupField, SetupPrompt, find_definition, format_supported, require_definition,
@@ -22,16 +22,16 @@ use crate::profile::{Profile, Vendors};
 use crate::provider::{HttpProvider, build};
 use crate::settings::ProviderSettings;
 
-/// The definitions of all vendors.
+/// Returns the definitions of all vendors.
 #[must_use]
 pub fn definitions(vendors: &Vendors, host: &Host) -> Vec<ProviderDefinition<dyn Provider>> {
     vendors.iter().map(|profile| definition(profile, host)).collect()
 }
 
-/// The definition of one vendor.
+/// Returns the definition of one vendor.
 #[must_use]
 pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn Provider> {
-    let made = |profile: &Arc<Profile>, host: &Host| {
+    let factory_for = |profile: &Arc<Profile>, host: &Host| {
         let (profile, host) = (Arc::clone(profile), host.clone());
         move |config: &ProviderConfig| -> Result<Arc<HttpProvider>, ErrorData> {
             let settings =
@@ -39,10 +39,10 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
             build(&profile, settings, &host).map_err(|error| error.to_data())
         }
     };
-    let make = made(profile, host);
+    let create = factory_for(profile, host);
     let mut definition =
         ProviderDefinition::<dyn Provider>::new(&profile.vendor, &profile.name, move |config| {
-            make(config).map(|provider| provider as Arc<dyn Provider>)
+            create(config).map(|provider| provider as Arc<dyn Provider>)
         });
     definition.aliases.clone_from(&profile.aliases);
     definition.defaults = ProviderDefaults {
@@ -54,11 +54,11 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
     definition.setup.clone_from(&profile.setup);
     definition.help_links.clone_from(&profile.help_links);
     definition.credential = profile.credential;
-    definition.models = known_models(profile, &Catalogue::builtin());
+    definition.models = known_models(profile, Catalogue::builtin());
     if profile.models_path.is_some() {
-        let make = made(profile, host);
+        let create = factory_for(profile, host);
         definition.refresh = Some(Arc::new(move |config| {
-            let provider = make(&config);
+            let provider = create(&config);
             async move {
                 let models = provider?.models().await.map_err(|error| error.to_data())?;
                 models.ok_or_else(|| {
@@ -68,10 +68,10 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
             .boxed()
         }));
     }
-    let make = made(profile, host);
+    let create = factory_for(profile, host);
     let vendor = profile.name.clone();
     definition.probe = Some(Arc::new(move |config| {
-        let provider = make(&config);
+        let provider = create(&config);
         let vendor = vendor.clone();
         async move {
             let provider = provider?;
@@ -94,8 +94,9 @@ pub fn definition(profile: &Arc<Profile>, host: &Host) -> ProviderDefinition<dyn
     definition
 }
 
-/// The models known without asking: those of the vendor's file, and those of the built-in
-/// catalogue that the vendor itself serves, which are those it has a price for.
+/// Returns the models that are known without a request: those in the vendor's file, and those in
+/// the built-in catalogue that the vendor itself serves. The catalogue has a price for exactly
+/// those.
 #[must_use]
 pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue {
     let mut models = profile.models.clone().unwrap_or_else(|| ModelCatalogue {
@@ -122,24 +123,24 @@ pub fn known_models(profile: &Profile, catalogue: &Catalogue) -> ModelCatalogue 
     models
 }
 
-/// A server that was found on this machine.
+/// A model server that was found on this machine.
 #[derive(Debug, Clone)]
 pub struct LocalServer {
-    /// What it is.
+    /// The vendor profile of the server.
     pub profile: Arc<Profile>,
-    /// Its models.
+    /// The models the server reported.
     pub models: ModelCatalogue,
 }
 
-/// Looks for the vendors that run on the user's own machine, at their usual addresses, all at
-/// once and not for long.
+/// Looks for the vendors that run on the user's own machine at their usual addresses. All addresses
+/// are queried in parallel; a server that does not answer within `limit` is not reported.
 pub async fn find_local(vendors: &Vendors, host: &Host, limit: Duration) -> Vec<LocalServer> {
-    let looking = vendors.local().map(|profile| async move {
+    let queries = vendors.local().map(|profile| async move {
         let provider = build(profile, ProviderSettings::default(), host).ok()?;
         let models = tokio::time::timeout(limit, provider.models()).await.ok()?.ok()??;
         Some(LocalServer { profile: Arc::clone(profile), models })
     });
-    futures::future::join_all(looking).await.into_iter().flatten().collect()
+    futures::future::join_all(queries).await.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -1,76 +1,83 @@
-//! Why a provider cannot be built.
+//! The errors of building a provider.
 
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// Why a provider cannot be built, or a vendor not be read.
+/// The error of building a provider or reading a vendor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
-    /// Nobody is called that.
+    /// No vendor has this name or alias.
     #[error("unknown provider `{name}`")]
     UnknownVendor {
-        /// What was asked for.
+        /// The name that was requested.
         name: String,
-        /// What there is.
-        known: String,
+        /// The supported names, formatted for the hint.
+        supported: String,
     },
-    /// A vendor's file is wrong.
-    #[error("the vendor `{name}` is described wrongly: {reason}")]
+    /// The description of a vendor is invalid.
+    #[error("the vendor `{name}` is invalid: {reason}")]
     Profile {
-        /// Which one.
+        /// The name of the vendor.
         name: String,
-        /// Why.
+        /// What is invalid.
         reason: String,
     },
-    /// There is no address.
+    /// The vendor has no default address, and the settings have none.
     #[error("{vendor} needs the address of its server and none is set")]
     NoBaseUrl {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
     },
-    /// The address is none.
-    #[error("the address of {vendor} is not usable: {reason}")]
+    /// The base URL cannot be used.
+    #[error("the address of {vendor} is invalid: {reason}")]
     BaseUrl {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
-        /// Why.
+        /// What is wrong with the address.
         reason: String,
     },
-    /// A key is needed and there is none.
+    /// No variable of the environment names a provider.
+    #[error("no API key of a known provider is set in the environment")]
+    NoVendor {
+        /// The variables that were tried.
+        variables: String,
+    },
+    /// The vendor requires a key, and none is set.
     #[error("{vendor} needs an API key and none is set")]
     NoKey {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
-        /// What to do.
-        ways: String,
+        /// The ways to set a key, formatted for the hint.
+        hint: String,
     },
-    /// A key or a header has characters that cannot be sent.
+    /// A key or a header contains characters that HTTP headers do not allow.
     #[error("{what} of {vendor} has characters that cannot be sent in a header")]
     Header {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
-        /// Which.
+        /// The key or header that cannot be sent, for example "the key".
         what: String,
     },
-    /// No model is named, and the vendor has no default.
+    /// The settings name no model, and the vendor has no default.
     #[error("no model is chosen for {vendor}")]
     NoModel {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
     },
-    /// An option is wrong.
-    #[error("the option `{option}` of {vendor} is wrong: {reason}")]
+    /// The value of a provider option is invalid.
+    #[error("the option `{option}` of {vendor} is invalid: {reason}")]
     Option {
-        /// Whose.
+        /// The display name of the vendor.
         vendor: String,
-        /// Which.
+        /// The name of the option.
         option: String,
-        /// Why.
+        /// What is invalid.
         reason: String,
     },
-    /// The network settings cannot work.
-    #[error("the network settings do not work: {reason}")]
+    /// The proxy or the certificates cannot be used.
+    #[error("the network settings are invalid: {reason}")]
     Transport {
-        /// Why.
+        /// What is invalid.
         reason: String,
     },
 }
@@ -82,8 +89,9 @@ impl Diagnose for BuildError {
 
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::UnknownVendor { known, .. } => format!("supported: {known}"),
-            Self::NoKey { ways, .. } => ways.clone(),
+            Self::UnknownVendor { supported, .. } => format!("supported: {supported}"),
+            Self::NoKey { hint, .. } => hint.clone(),
+            Self::NoVendor { variables } => format!("set one of {variables}"),
             Self::NoModel { .. } => {
                 "name one with `--model`, or as `model` in the provider's settings".to_owned()
             }
@@ -94,10 +102,10 @@ impl Diagnose for BuildError {
                 "correct it in the settings; docs/providers.md lists the fields".to_owned()
             }
             Self::Header { .. } => {
-                "look for a line break or another odd character in it".to_owned()
+                "check it for line breaks and other characters that are not allowed".to_owned()
             }
             Self::Transport { .. } => {
-                "check the proxy and the certificates of the settings".to_owned()
+                "check the proxy and the certificates in the settings".to_owned()
             }
         })
     }

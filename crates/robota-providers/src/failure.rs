@@ -1,10 +1,10 @@
-//! How a service says that a call failed, in one shape for every wire.
+//! Errors that services report, in one shape for every wire.
 //!
-//! A wire reads its own error bodies into a [`Failure`]; what it means (whose problem it is,
-//! whether trying again may help, what to do) is decided once, in [`classify`].
+//! A wire decodes its error bodies into a [`Failure`]. [`classify`] alone decides what the failure
+//! means: the error kind, whether a retry may help, and the hint.
 
 mod classify;
-mod page;
+mod html;
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use serde_json::Value;
 
 use crate::http::Scrubber;
 
-/// At most this much of a service's own words is repeated.
+/// The most characters of a service's message that an error repeats.
 const MAX_MESSAGE: usize = 2_000;
 
-/// A failure as a service told it.
+/// A failure as the service reported it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Failure {
-    /// The status of the answer; absent inside a stream.
+    /// The HTTP status of the response; absent for errors inside a stream.
     pub(crate) status: Option<u16>,
-    /// Codes and types, as the service spells them.
+    /// Error codes and types, as the service spells them.
     pub(crate) codes: Vec<String>,
-    /// Its words.
+    /// The service's message.
     pub(crate) message: String,
-    /// Its number of the request.
+    /// The service's id of the request.
     pub(crate) request_id: Option<String>,
-    /// When it says to come back.
+    /// How long the service asks the client to wait before a retry.
     pub(crate) retry_after: Option<Duration>,
-    /// Whether it says to come back at all.
+    /// Whether the service explicitly allows or forbids a retry.
     pub(crate) should_retry: Option<bool>,
-    /// What it is, where the reader knows better than the words.
+    /// The reason, where the decoder knows it; otherwise `classify` derives it from codes and text.
     pub(crate) reason: Option<FailureReason>,
 }
 
@@ -40,7 +40,7 @@ impl Failure {
         Self { message: message.into(), ..Self::default() }
     }
 
-    pub(crate) fn of(reason: FailureReason, message: impl Into<String>) -> Self {
+    pub(crate) fn with_reason(reason: FailureReason, message: impl Into<String>) -> Self {
         Self { reason: Some(reason), ..Self::new(message) }
     }
 
@@ -49,33 +49,33 @@ impl Failure {
         self
     }
 
-    /// The stream ended without its terminal record.
+    /// The stream ended without its terminal event.
     pub(crate) fn truncated() -> Self {
-        Self::of(
+        Self::with_reason(
             FailureReason::Truncated,
-            "the stream ended before the model finished its answer (no terminal record)",
+            "the stream ended before the model finished its answer (no terminal event)",
         )
     }
 
-    /// An event that is no JSON, or not of the shape it must have.
+    /// An event that is not JSON, or does not have the required shape.
     pub(crate) fn unreadable(error: &serde_json::Error, data: &str) -> Self {
-        let shown = cut(data, 120);
-        Self::of(
+        let shown = shorten(data, 120);
+        Self::with_reason(
             FailureReason::Unreadable,
             format!("the service sent an event that cannot be read ({error}): {shown}"),
         )
     }
 
     /// Reads an error body of any wire: `{"error": {…}}`, `{"error": "…"}`, the error object
-    /// itself, one of those in an array, a page, or plain words.
+    /// itself, one of those in an array, an HTML page, or plain text.
     pub(crate) fn from_body(body: &str) -> Self {
         match serde_json::from_str::<Value>(body.trim()) {
             Ok(value) => Self::from_value(&value),
-            Err(_) => Self::new(page::words(body)),
+            Err(_) => Self::new(html::summary(body)),
         }
     }
 
-    /// The same, from JSON.
+    /// Reads an error that is already parsed, in any of the JSON shapes of [`Self::from_body`].
     pub(crate) fn from_value(value: &Value) -> Self {
         if let Some(first) = value.as_array().and_then(|list| list.first()) {
             return Self::from_value(first);
@@ -84,10 +84,11 @@ impl Failure {
             Some(error) if !error.is_null() => error,
             _ => value.get("response").and_then(|response| response.get("error")).unwrap_or(value),
         };
-        let mut failure = Self::new(words(inner).or_else(|| words(value)).unwrap_or_else(|| {
-            let shown = inner.to_string();
-            format!("the service gave no reason: {}", cut(&shown, 300))
-        }));
+        let mut failure =
+            Self::new(message_of(inner).or_else(|| message_of(value)).unwrap_or_else(|| {
+                let shown = inner.to_string();
+                format!("the service gave no reason: {}", shorten(&shown, 300))
+            }));
         for key in ["code", "type", "status", "param"] {
             match inner.get(key) {
                 Some(Value::String(code)) if !code.is_empty() => failure.codes.push(code.clone()),
@@ -101,7 +102,7 @@ impl Failure {
             failure.codes.push(code.to_owned());
         }
         read_details(inner, &mut failure);
-        failure.retry_after = failure.retry_after.or_else(|| delay_in(&failure.message));
+        failure.retry_after = failure.retry_after.or_else(|| delay_from_message(&failure.message));
         failure.request_id = ["request_id", "requestId"]
             .iter()
             .find_map(|key| value.get(key).or_else(|| inner.get(key))?.as_str())
@@ -109,13 +110,13 @@ impl Failure {
         failure
     }
 
-    /// The error for people and for the turn.
-    pub(crate) fn into_error(self, about: &About, scrub: &Scrubber) -> ProviderError {
-        classify::error(self, about, scrub)
+    /// Classifies the failure and converts it into the error that callers see.
+    pub(crate) fn into_error(self, service: &ServiceInfo, scrub: &Scrubber) -> ProviderError {
+        classify::error(self, service, scrub)
     }
 }
 
-/// The structured details of a Google-style error: how long to wait, and which quota.
+/// Reads the structured details of a Google-style error: the retry delay and the exceeded quota.
 fn read_details(error: &Value, failure: &mut Failure) {
     for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
         if let Some(delay) = detail.get("retryDelay").and_then(Value::as_str) {
@@ -133,8 +134,9 @@ fn read_details(error: &Value, failure: &mut Failure) {
     }
 }
 
-/// The delay in words such as "Please try again in 1.5s": some services give it nowhere else.
-fn delay_in(message: &str) -> Option<Duration> {
+/// Parses the delay from a message such as "Please try again in 1.5s": some services report it
+/// nowhere else.
+fn delay_from_message(message: &str) -> Option<Duration> {
     let (_, rest) = message.split_once("try again in ")?;
     let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
     let number: f64 = rest[..end].parse().ok()?;
@@ -151,38 +153,38 @@ fn delay_in(message: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-fn words(value: &Value) -> Option<String> {
+fn message_of(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => Some(text.as_str()),
         _ => ["message", "detail", "error_description", "title"]
             .iter()
             .find_map(|key| value.get(key)?.as_str()),
     };
-    text.map(str::trim).filter(|text| !text.is_empty()).map(|text| cut(text, MAX_MESSAGE))
+    text.map(str::trim).filter(|text| !text.is_empty()).map(|text| shorten(text, MAX_MESSAGE))
 }
 
-/// The beginning of a text, with a sign that it goes on.
-pub(crate) fn cut(text: &str, at_most: usize) -> String {
+/// Returns at most `at_most` characters of a text, with an ellipsis if it was cut.
+pub(crate) fn shorten(text: &str, at_most: usize) -> String {
     match text.char_indices().nth(at_most) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }
 
-/// Whom a failure is about, for messages and hints.
+/// The service and model of a failed call, for messages and hints.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct About {
-    /// The vendor's name for people.
+pub(crate) struct ServiceInfo {
+    /// The vendor's display name.
     pub(crate) vendor: String,
-    /// The model asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// Where the service is, without anything secret.
-    pub(crate) place: String,
-    /// The variable that usually holds the key.
+    /// The service's address without secrets.
+    pub(crate) address: String,
+    /// The environment variable that usually holds the key.
     pub(crate) key_env: Option<String>,
-    /// Where a key can be had.
+    /// The page where users get a key.
     pub(crate) help: Option<String>,
-    /// Whether it runs on the user's own machine.
+    /// Whether the service runs on the user's own machine.
     pub(crate) local: bool,
 }
 

@@ -1,10 +1,9 @@
-//! What the fuzzer calls: each function takes any bytes at all and panics when a promise is
-//! broken. Behind the feature `fuzzing`, so that `fuzz/` and the test that replays its corpora
-//! can reach them; no program needs it.
+//! Entry points of the fuzz targets: each function takes arbitrary bytes and panics when an
+//! invariant is violated. They are behind the feature `fuzzing`, for `fuzz/` and the test that
+//! replays its corpora; programs do not need it.
 //!
-//! The promises: reading never panics, the way in which bytes were cut into chunks changes
-//! nothing, an answer ends at most once and with nothing after it, and every call has an id of
-//! its own.
+//! The invariants: reading never panics, the way in which the bytes are split into chunks does not
+//! matter, an answer ends at most once and nothing follows its end, and call ids are unique.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,29 +17,29 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::http::{Limits, Sse};
 use crate::profile::{Quirks, TextCallForm, ThinkMark, Wire};
-use crate::wire::{self, Decode, Out};
+use crate::wire::{self, Decode, DeltaQueue};
 
-/// Anthropic Messages.
+/// Decodes the bytes as an Anthropic Messages stream.
 pub fn anthropic(data: &[u8]) {
     check(data, Wire::AnthropicMessages, &Quirks::default());
 }
 
-/// Chat Completions.
+/// Decodes the bytes as a Chat Completions stream.
 pub fn chat(data: &[u8]) {
     check(data, Wire::ChatCompletions, &Quirks::default());
 }
 
-/// Responses.
+/// Decodes the bytes as a Responses stream.
 pub fn responses(data: &[u8]) {
     check(data, Wire::Responses, &Quirks::default());
 }
 
-/// Gemini.
+/// Decodes the bytes as a Gemini stream.
 pub fn gemini(data: &[u8]) {
     check(data, Wire::GeminiGenerateContent, &Quirks::default());
 }
 
-/// Calls and reasoning in text: the bytes are the text, streamed in pieces.
+/// Reads tool calls and reasoning from text: the bytes are the text, streamed in pieces.
 pub fn text_calls(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let size = usize::from(data.first().copied().unwrap_or(0) % 8) + 1;
@@ -50,21 +49,21 @@ pub fn text_calls(data: &[u8]) {
     };
     let quirks = local_quirks();
     let whole = read_text(&pieces(letters.len()), &quirks);
-    let cut = read_text(&pieces(size), &quirks);
-    assert_eq!(whole, cut, "cutting the text changes nothing");
-    let shown: String = whole.iter().filter_map(shown).collect();
+    let chunked = read_text(&pieces(size), &quirks);
+    assert_eq!(whole, chunked, "the size of the pieces does not matter");
+    let shown: String = whole.iter().filter_map(text_of).collect();
     let calls = whole.iter().any(|delta| matches!(delta, Delta::Block(_)));
     if !calls && !text.contains("think>") && !text.contains("channel") {
-        assert_eq!(shown, text, "text without calls stays as it is");
+        assert_eq!(shown, text, "text without calls is unchanged");
     }
 }
 
-/// Schemas of tools: any JSON becomes an object schema.
+/// Converts tool schemas: any JSON results in an object schema.
 pub fn tool_schemas(data: &[u8]) {
     let Ok(schema) = serde_json::from_slice(data) else { return };
     let plain = crate::schema::plain(&schema);
     assert_eq!(plain["type"], "object");
-    assert_eq!(crate::schema::plain(&plain), plain, "what is normal stays as it is");
+    assert_eq!(crate::schema::plain(&plain), plain, "normalising twice changes nothing");
     if let Some(subset) = crate::schema::open_api(&schema) {
         assert!(subset["properties"].is_object());
     }
@@ -73,12 +72,12 @@ pub fn tool_schemas(data: &[u8]) {
     }
 }
 
-/// How many pieces of text a stream has, its bytes in chunks of this size: for benches.
+/// Returns the number of text deltas in a stream that arrives in chunks of this size; for benches.
 #[must_use]
 pub fn count_deltas(wire: Wire, data: &[u8], chunk: usize) -> usize {
     let mut decoder = wire::decoder(wire, &Quirks::default(), "m", &Arc::from([]));
     let mut sse = Sse::new(Limits::default());
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     let mut count = 0;
     for chunk in data.chunks(chunk.max(1)) {
         let result = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out));
@@ -88,14 +87,14 @@ pub fn count_deltas(wire: Wire, data: &[u8], chunk: usize) -> usize {
     count
 }
 
-fn shown(delta: &Delta) -> Option<&str> {
+fn text_of(delta: &Delta) -> Option<&str> {
     match delta {
         Delta::Text(text) => Some(text),
         _ => None,
     }
 }
 
-/// A local server's oddities: every form of call, every mark of reasoning.
+/// The compatibility options of a local server, with every form of call and reasoning enabled.
 pub(crate) fn local_quirks() -> Quirks {
     use TextCallForm as F;
     Quirks {
@@ -112,7 +111,7 @@ pub(crate) fn local_quirks() -> Quirks {
     }
 }
 
-/// Two tools to be called.
+/// Two tools that the decoded text can call.
 pub(crate) fn two_tools() -> Arc<[ToolSpec]> {
     let tool = |name: &str| ToolSpec {
         name: name.to_owned(),
@@ -124,11 +123,11 @@ pub(crate) fn two_tools() -> Arc<[ToolSpec]> {
     Arc::from([tool("list"), tool("read")])
 }
 
-/// An answer on the Chat wire whose words come in these pieces.
+/// Decodes a Chat Completions answer whose text arrives in these pieces.
 pub(crate) fn read_text(pieces: &[String], quirks: &Quirks) -> Vec<Delta> {
     let mut decoder = wire::decoder(Wire::ChatCompletions, quirks, "m", &two_tools());
-    let mut out = Out::new();
-    let mut event = |data: String, out: &mut Out| drop(decoder.event("", &data, out));
+    let mut out = DeltaQueue::new();
+    let mut event = |data: String, out: &mut DeltaQueue| drop(decoder.event("", &data, out));
     for piece in pieces {
         event(json!({"choices": [{"delta": {"content": piece}}]}).to_string(), &mut out);
     }
@@ -137,14 +136,14 @@ pub(crate) fn read_text(pieces: &[String], quirks: &Quirks) -> Vec<Delta> {
     join(out)
 }
 
-/// Reads an answer whose bytes come in chunks of this size.
+/// Decodes a stream whose bytes arrive in chunks of this size.
 pub(crate) fn read(
     data: &[u8],
     size: usize,
     decoder: &mut dyn Decode,
 ) -> (Vec<Delta>, Option<Failure>) {
     let mut sse = Sse::new(Limits::default());
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     for chunk in data.chunks(size.max(1)) {
         if let Err(failure) = sse.push(chunk, &mut |name, data| decoder.event(name, data, &mut out))
         {
@@ -162,8 +161,8 @@ pub(crate) fn read(
     (join(out), failure)
 }
 
-/// Neighbouring pieces put together, as the turn does.
-pub(crate) fn join(deltas: Out) -> Vec<Delta> {
+/// Joins adjacent pieces of text, reasoning and arguments, as the turn does.
+pub(crate) fn join(deltas: DeltaQueue) -> Vec<Delta> {
     let mut joined: Vec<Delta> = Vec::new();
     for delta in deltas {
         match (joined.last_mut(), delta) {
@@ -180,20 +179,20 @@ pub(crate) fn join(deltas: Out) -> Vec<Delta> {
 }
 
 fn check(data: &[u8], wire: Wire, quirks: &Quirks) {
-    // The first byte says how the rest is cut.
+    // The first byte selects the chunk size.
     let (size, data) = match data.split_first() {
         Some((size, rest)) => (usize::from(*size % 16) + 1, rest),
         None => return,
     };
     let decoder = || wire::decoder(wire, quirks, "m", &two_tools());
     let whole = read(data, data.len(), &mut *decoder());
-    let cut = read(data, size, &mut *decoder());
-    assert_eq!(whole, cut, "cutting the bytes changes nothing");
+    let chunked = read(data, size, &mut *decoder());
+    assert_eq!(whole, chunked, "the size of the chunks does not matter");
     let (deltas, failure) = whole;
     let ends = deltas.iter().filter(|delta| matches!(delta, Delta::End(_))).count();
     assert!(ends <= 1, "an answer ends once");
     if ends == 1 {
-        assert!(matches!(deltas.last(), Some(Delta::End(_))), "nothing comes after the end");
+        assert!(matches!(deltas.last(), Some(Delta::End(_))), "nothing follows the end");
     } else {
         assert!(failure.is_some(), "an answer without an end is a failure");
     }

@@ -1,4 +1,4 @@
-//! What every provider of a program shares.
+//! What all providers of a program share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use robota_core::clock::{Clock, SystemClock};
 
 use crate::http::{HttpClient, Transport};
 
-/// What every provider of a program shares: its connections and the time of day. Cloning is cheap and shares them.
+/// What all providers of a program share: the HTTP connections and the clock. A clone shares them
+/// and is cheap.
 #[derive(Clone)]
 pub struct Host {
     pub(crate) client: Arc<HttpClient>,
@@ -15,13 +16,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host that reaches services in this way, with the machine's clock.
+    /// Creates a host with this transport and the system clock.
     #[must_use]
     pub fn new(transport: Transport) -> Self {
         Self { client: Arc::new(HttpClient::new(transport)), clock: Arc::new(SystemClock) }
     }
 
-    /// The same host with another clock, against which dates of services are held.
+    /// Replaces the clock. Retry dates of services that send no `date` header are compared with it.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;

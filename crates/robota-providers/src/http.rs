@@ -1,4 +1,4 @@
-//! The one way out: a client that keeps its connections, and a reader of event streams.
+//! HTTP: the client, which pools connections, and the event stream reader.
 
 mod client;
 mod headers;
@@ -6,7 +6,7 @@ mod scrub;
 mod sse;
 
 pub use client::Transport;
-pub(crate) use client::{HttpClient, Method, Reply, Request, broken};
-pub(crate) use headers::{after, request_id, should_retry};
-pub(crate) use scrub::{Scrubber, place};
+pub(crate) use client::{HttpClient, Method, Request, Response, network_failure};
+pub(crate) use headers::{request_id, retry_after, should_retry};
+pub(crate) use scrub::{Scrubber, display_address};
 pub(crate) use sse::{Limits, Sse};

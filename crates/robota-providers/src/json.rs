@@ -1,4 +1,4 @@
-//! Reading JSON as services write it: borrowed where possible, mended where needed.
+//! Lenient JSON reading for service output: borrows where possible, repairs where needed.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// Text that is borrowed from its line unless it has escapes. Null and lists read as empty, a
-/// number as its digits: a piece of an answer is not worth losing the answer for.
+/// Text that is borrowed from the input unless it has escapes. Null, lists and objects read as
+/// empty, and a number as its digits: an unexpected type in one field must not fail the whole
+/// answer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Str<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct LenientStr<'a>(pub(crate) Cow<'a, str>);
 
-impl std::ops::Deref for Str<'_> {
+impl std::ops::Deref for LenientStr<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -22,25 +23,25 @@ impl std::ops::Deref for Str<'_> {
     }
 }
 
-impl Str<'_> {
+impl LenientStr<'_> {
     pub(crate) fn into_string(self) -> String {
         self.0.into_owned()
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientStr<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrVisitor).map(Self)
+        deserializer.deserialize_any(LenientStrVisitor).map(Self)
     }
 }
 
-struct StrVisitor;
+struct LenientStrVisitor;
 
-impl<'de> Visitor<'de> for StrVisitor {
+impl<'de> Visitor<'de> for LenientStrVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
+        f.write_str("a string")
     }
 
     fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -86,7 +87,7 @@ impl<'de> Visitor<'de> for StrVisitor {
     }
 }
 
-/// Arguments of a call: JSON as text, or JSON itself, which becomes text.
+/// The arguments of a call: JSON as text, or a JSON value, which is converted to text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Arguments<'a>(pub(crate) Cow<'a, str>);
 
@@ -132,26 +133,26 @@ impl<'de> Visitor<'de> for ArgumentsVisitor {
     }
 }
 
-/// The first of a list. There are never others where this is used, and a list of one is not worth
-/// an allocation.
+/// The first element of a list. Where it is used, services send one element only, and it saves
+/// allocating a list for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct First<T>(pub(crate) Option<T>);
+pub(crate) struct FirstElement<T>(pub(crate) Option<T>);
 
-impl<T> Default for First<T> {
+impl<T> Default for FirstElement<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for First<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for FirstElement<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FirstVisitor(PhantomData)).map(Self)
+        deserializer.deserialize_any(FirstElementVisitor(PhantomData)).map(Self)
     }
 }
 
-struct FirstVisitor<T>(PhantomData<T>);
+struct FirstElementVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstElementVisitor<T> {
     type Value = Option<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,19 +170,19 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FirstVisitor<T> {
     }
 }
 
-/// A count or an index, if it is one: services have been seen to send null, text and fractions.
+/// A count or an index, or `None`: services have been seen to send null, text and fractions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Num(pub(crate) Option<u64>);
+pub(crate) struct LenientCount(pub(crate) Option<u64>);
 
-impl<'de> Deserialize<'de> for Num {
+impl<'de> Deserialize<'de> for LenientCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumVisitor).map(Self)
+        deserializer.deserialize_any(LenientCountVisitor).map(Self)
     }
 }
 
-struct NumVisitor;
+struct LenientCountVisitor;
 
-impl<'de> Visitor<'de> for NumVisitor {
+impl<'de> Visitor<'de> for LenientCountVisitor {
     type Value = Option<u64>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,7 +198,7 @@ impl<'de> Visitor<'de> for NumVisitor {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
-        // The cast saturates: a count beyond all counts is a huge count.
+        // The cast saturates, so a value beyond `u64` becomes `u64::MAX`.
         Ok((number.is_finite() && number >= 0.0).then_some(number as u64))
     }
 
@@ -224,55 +225,56 @@ impl<'de> Visitor<'de> for NumVisitor {
     }
 }
 
-/// Reads an event's JSON. Lone surrogates, which no Rust text can hold, become U+FFFD; `mended`
-/// keeps the mended text alive.
+/// Reads the JSON of an event. Lone surrogates, which a Rust string cannot hold, become U+FFFD;
+/// `repaired` owns the repaired text that the result borrows from.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(
     data: &'a str,
-    mended: &'a mut Option<String>,
+    repaired: &'a mut Option<String>,
 ) -> Result<T, Failure> {
     let error = match serde_json::from_str(data) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    match mend_surrogates(data) {
+    match replace_lone_surrogates(data) {
         Some(text) => {
-            let text: &'a str = mended.insert(text);
+            let text: &'a str = repaired.insert(text);
             serde_json::from_str(text).map_err(|error| Failure::unreadable(&error, data))
         }
         None => Err(Failure::unreadable(&error, data)),
     }
 }
 
-/// The text with every escape of half a surrogate pair replaced; none when there is none.
-pub(crate) fn mend_surrogates(json: &str) -> Option<String> {
+/// Replaces every escape of a lone surrogate; returns `None` if there is none.
+pub(crate) fn replace_lone_surrogates(json: &str) -> Option<String> {
     let bytes = json.as_bytes();
-    let mut mended = String::new();
+    let mut repaired = String::new();
     let (mut copied, mut at) = (0, 0);
     while let Some(step) = json.get(at..).and_then(|rest| rest.find('\\')) {
         at += step;
-        match unit(bytes, at) {
-            Some(0xD800..=0xDBFF) if matches!(unit(bytes, at + 6), Some(0xDC00..=0xDFFF)) => {
+        match utf16_unit(bytes, at) {
+            Some(0xD800..=0xDBFF) if matches!(utf16_unit(bytes, at + 6), Some(0xDC00..=0xDFFF)) => {
                 at += 12;
             }
             Some(0xD800..=0xDFFF) => {
-                mended.push_str(&json[copied..at]);
-                mended.push_str("\\ufffd");
+                repaired.push_str(&json[copied..at]);
+                repaired.push_str("\\ufffd");
                 at += 6;
                 copied = at;
             }
             Some(_) => at += 6,
-            // An escape of one character, which may itself be a backslash.
+            // A two-character escape. Its second character may be a backslash, so it is skipped
+            // too.
             None => at += 1 + json[at + 1..].chars().next().map_or(0, char::len_utf8),
         }
     }
     (copied > 0).then(|| {
-        mended.push_str(&json[copied..]);
-        mended
+        repaired.push_str(&json[copied..]);
+        repaired
     })
 }
 
-/// The code unit that `\uXXXX` at this place stands for.
-fn unit(bytes: &[u8], at: usize) -> Option<u32> {
+/// Returns the UTF-16 code unit of the escape `\uXXXX` at this position.
+fn utf16_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let escape = bytes.get(at..at + 6)?;
     let digits = escape.strip_prefix(b"\\u")?;
     let text = std::str::from_utf8(digits).ok()?;
@@ -282,7 +284,7 @@ fn unit(bytes: &[u8], at: usize) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
 }
 
-/// Appends a value's JSON. Values of ours can always be written.
+/// Appends the JSON of a value. This crate's values always serialise; `null` is only a safeguard.
 pub(crate) fn push_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     let before = out.len();
     if serde_json::to_writer(&mut *out, value).is_err() {
@@ -291,7 +293,8 @@ pub(crate) fn push_json<T: serde::Serialize + ?Sized>(out: &mut Vec<u8>, value: 
     }
 }
 
-/// Puts `from` into `into`: objects key by key, everything else replaced. A null removes.
+/// Merges `from` into `into`: objects key by key, every other value is replaced. A null removes its
+/// key.
 pub(crate) fn merge(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

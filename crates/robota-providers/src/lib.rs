@@ -1,10 +1,9 @@
-//! Model providers: four wires, any vendor.
+//! Model providers: four HTTP APIs ("wires"), any vendor.
 //!
-//! A *wire* is a protocol: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses, Gemini.
-//! A *vendor* is a file of data that says which wire a service speaks, where it is, how its key
-//! is sent and what is odd about it. [`build`] makes a
-//! [`Provider`](robota_core::provider::Provider) of a vendor and a user's settings:
-//!
+//! A *wire* is an HTTP API shape: Anthropic Messages, OpenAI Chat Completions, OpenAI Responses or
+//! Gemini. A *vendor* is a data file that names the wire a service speaks, its address, how its key
+//! is sent, and its compatibility options ([`Quirks`]). [`build`] creates a
+//! [`Provider`](robota_core::provider::Provider) from a vendor and a user's settings:
 //! ```
 //! use robota_core::env_ref::Secret;
 //! use robota_core::provider::Provider as _;
@@ -21,34 +20,37 @@
 //! let provider = build(vendor, settings, &Host::default())?;
 //! assert_eq!((provider.name(), provider.wire()), ("anthropic", Wire::AnthropicMessages));
 //!
-//! // A vendor nobody knows yet is a few fields.
+//! // A vendor that is not built in needs only a few fields.
 //! let ours = serde_json::json!({"type": "house", "base_url": "http://gpu:8000/v1"});
 //! assert!(vendors.with_user(&ours)?.find("house").is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What holds on every wire:
+//! Every wire guarantees:
 //!
 //! - A stream ends with exactly one [`Delta::End`](robota_core::provider::Delta::End), or with an
-//!   error. One that just stops is truncated, never a success.
-//! - Tool calls arrive whole, with arguments that are JSON or declared unreadable.
-//! - Requests are byte-stable: each extends the one before it, apart from cache markers. A
-//!   message is written once for as long as the conversation keeps it.
-//! - Reasoning goes back, signatures and all, to the wire and the model it came from, and to no
-//!   other. A conversation begun on one wire goes on on any other.
-//! - Failures are one taxonomy: the service's own words, its number of the request, what to do,
-//!   and whether and when to try again. Trying again is the turn's: nothing here does.
-//! - No key is in any error, event, payload or debug print.
+//!   error. A stream that stops without either is reported as truncated, never as a success.
+//! - Tool calls are emitted whole. Their arguments are JSON, or marked as unreadable.
+//! - Requests are byte-stable: each request extends the previous one, apart from cache markers. A
+//!   message is encoded once for as long as it is part of the conversation.
+//! - Reasoning, including its signatures, is sent back only to the wire and the model that produced
+//!   it. A conversation that was started on one wire can continue on any other.
+//! - All failures use one taxonomy: the service's message, its request id, a hint, and whether and
+//!   when to retry. This crate never retries; the turn does.
+//! - No error, event, payload or debug output contains a key.
 //!
-//! What this crate never does: read the environment, follow redirects, decide anything by the
-//! name of a model, keep a conversation.
+//! This crate never reads the environment, follows redirects, decides anything by the name of a
+//! model, or stores a conversation.
 //!
-//! The parts: `wire` (requests and streams, pure), `http` (the client and its event streams),
-//! `failure` (what went wrong), `profile` (vendors), `schema` (JSON Schema per wire),
-//! `text_calls` (what local models write into their text), `definition` (set-up, models, probe).
+//! Modules: `wire` (encodes requests and decodes streams, no I/O), `http` (the client and the event
+//! stream reader), `failure` (classifies errors), `profile` (vendors), `schema` (JSON Schema per
+//! wire), `text_calls` (tool calls and reasoning that local models write into their text),
+//! `definition` (set-up, model lists, probe).
 
 mod cache;
+mod connect;
 mod definition;
+pub mod environment;
 mod error;
 mod failure;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -64,6 +66,7 @@ mod text_calls;
 mod wire;
 
 pub use cache::{CacheStorage, CachedProvider, MemoryCache};
+pub use connect::{connect, connect_from};
 pub use definition::{
     CatalogueStatus, CredentialRequirement, Factory, HelpLink, HelpLinkKind, LocalServer,
     ModelCatalogue, ModelEntry, ProbeHook, ProbeReport, ProviderDefaults, ProviderDefinition,
@@ -74,7 +77,7 @@ pub use error::BuildError;
 pub use host::Host;
 pub use http::Transport;
 pub use profile::{
-    Auth, EffortStyle, Elsewhere, EmptyContent, GeminiSchema, MaxTokens, Profile, Quirks,
+    Auth, EffortStyle, EmptyContent, GeminiSchema, MaxTokens, OffHostOverrides, Profile, Quirks,
     ReasoningReplay, SystemRole, TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
 };
 pub use provider::{HttpProvider, Probe, build};

@@ -1,6 +1,7 @@
-//! Vendors as data: where a service is, how it is spoken to, and what is odd about it.
+//! Vendors as data: the address of a service, its wire, and its compatibility options.
 //!
-//! A new vendor is one file in `data/vendors`; users add theirs with [`Vendors::with_user`].
+//! A new built-in vendor is one file in `data/vendors`; users add vendors with
+//! [`Vendors::with_user`].
 
 mod quirks;
 mod vendors;
@@ -21,13 +22,13 @@ use crate::definition::{
     CredentialRequirement, HelpLink, HelpLinkKind, ModelCatalogue, SetupPrompt,
 };
 
-/// Which of the four wires a service speaks.
+/// The HTTP API that a service speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
     /// Anthropic Messages.
     AnthropicMessages,
-    /// OpenAI Chat Completions, which most other services speak too.
+    /// OpenAI Chat Completions, which most other services also offer.
     #[default]
     ChatCompletions,
     /// OpenAI Responses.
@@ -45,7 +46,7 @@ impl Wire {
         Self::GeminiGenerateContent,
     ];
 
-    /// Its name in settings, in journals and in payload events.
+    /// Returns the name used in settings, journals and payload events.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,16 +57,17 @@ impl Wire {
         }
     }
 
-    /// The wire of that name.
+    /// Returns the wire with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|wire| wire.name() == name)
     }
 }
 
-/// How the key is sent.
+/// How requests carry the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Auth {
     /// `authorization: Bearer KEY`.
     #[default]
@@ -76,97 +78,98 @@ pub enum Auth {
     ApiKey,
     /// `x-goog-api-key: KEY`.
     XGoogApiKey,
-    /// `?key=KEY` in the address.
+    /// `?key=KEY` in the URL.
     QueryKey,
 }
 
-/// What holds at an address that is not the vendor's own.
+/// Overrides for an address whose host is not the vendor's own.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Elsewhere {
-    /// The wire there.
+pub struct OffHostOverrides {
+    /// The wire to use instead of the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
-    /// What is odd there, in place of what is odd at home.
+    /// The compatibility options to use instead of the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quirks: Option<Quirks>,
 }
 
-/// One vendor.
+/// The description of one vendor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Its name in settings.
+    /// The name in settings.
     #[serde(rename = "type")]
     pub vendor: String,
-    /// Its name for people.
+    /// The name to show to people.
     pub name: String,
-    /// Other names it is found by.
+    /// Other names that [`Vendors::find`] accepts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The wire it speaks.
+    /// The wire that the service speaks.
     #[serde(default)]
     pub wire: Wire,
-    /// Where it is; absent when only the user knows.
+    /// The base URL of the service; absent if the user must set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Variables that may hold another address, the preferred one first.
+    /// The environment variables that may hold another base URL, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub base_url_env: Vec<String>,
-    /// Variables that may hold the key, the preferred one first.
+    /// The environment variables that may hold the key, in order of preference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_key_env: Vec<String>,
-    /// Whether it needs a key.
+    /// Whether the service needs a key.
     #[serde(default)]
     pub credential: CredentialRequirement,
-    /// How the key is sent.
+    /// How requests carry the key.
     #[serde(default)]
     pub auth: Auth,
-    /// The model when none is named.
+    /// The model to use when the settings name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
-    /// What set-up asks.
+    /// The questions of set-up, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<SetupPrompt>,
-    /// Where people get a key and read on.
+    /// Pages where people get a key and documentation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub help_links: Vec<HelpLink>,
-    /// Whose models of the built-in catalogue it serves; absent when it serves many or none.
+    /// The vendor in the built-in catalogue whose models this service offers; absent if it offers
+    /// models of many vendors or of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalogue_vendor: Option<String>,
-    /// Models beside those, with where they come from.
+    /// Models in addition to those of the catalogue, with their origin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelCatalogue>,
-    /// Where it lists its models, below its address; absent when it does not.
+    /// The path of the models endpoint below the base URL; absent if there is no such endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models_path: Option<String>,
-    /// Headers of every request. Nothing secret.
+    /// Headers of every request. They must not contain secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether it runs on the user's own machine, and is looked for there.
+    /// Whether the server runs on the user's own machine and is looked for there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub local: bool,
-    /// What is odd about it.
+    /// How the service differs from its wire's specification.
     #[serde(default)]
     pub quirks: Quirks,
-    /// What changes at another address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<Elsewhere>,
-    /// What every request says, unless settings say otherwise.
+    /// What changes at an address whose host is not the vendor's own.
+    #[serde(rename = "elsewhere", default, skip_serializing_if = "Option::is_none")]
+    pub off_host: Option<OffHostOverrides>,
+    /// Fields of every request body; the settings override them.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
 }
 
 impl Profile {
-    /// Whether this is its type or one of its aliases, in any case.
+    /// Returns whether `name` is the type or an alias of this vendor, ignoring ASCII case.
     #[must_use]
-    pub fn answers_to(&self, name: &str) -> bool {
+    pub fn matches_name(&self, name: &str) -> bool {
         let name = name.trim();
         self.vendor.eq_ignore_ascii_case(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
-    /// The page that helps best with set-up.
+    /// Returns the most useful page for set-up.
     #[must_use]
     pub fn help_link(&self) -> Option<&HelpLink> {
         HelpLinkKind::PREFERENCE
@@ -174,15 +177,16 @@ impl Profile {
             .find_map(|kind| self.help_links.iter().find(|link| link.kind == *kind))
     }
 
-    /// The wire and the oddities at an address: those at home, or those elsewhere.
+    /// Returns the wire and the compatibility options at an address: the profile's own, or the
+    /// overrides if the host is not the vendor's.
     #[must_use]
     pub fn at(&self, base_url: &str) -> (Wire, Quirks) {
-        let home = self.base_url.as_deref().and_then(host);
-        let away = home.is_some() && host(base_url) != home;
-        match &self.elsewhere {
-            Some(elsewhere) if away => (
-                elsewhere.wire.unwrap_or(self.wire),
-                elsewhere.quirks.clone().unwrap_or_else(|| self.quirks.clone()),
+        let own_host = self.base_url.as_deref().and_then(host);
+        let is_off_host = own_host.is_some() && host(base_url) != own_host;
+        match &self.off_host {
+            Some(off_host) if is_off_host => (
+                off_host.wire.unwrap_or(self.wire),
+                off_host.quirks.clone().unwrap_or_else(|| self.quirks.clone()),
             ),
             _ => (self.wire, self.quirks.clone()),
         }

@@ -1,4 +1,4 @@
-//! The provider: one vendor, one address, one key, any of the wires.
+//! The provider: one vendor at one address with one key, on any of the wires.
 
 mod build;
 mod models;
@@ -23,20 +23,20 @@ pub use build::build;
 pub use probe::Probe;
 pub(crate) use stream::Reader;
 
-use crate::failure::{About, Failure};
+use crate::failure::{Failure, ServiceInfo};
 use crate::host::Host;
-use crate::http::{self, Limits, Method, Reply, Request, Scrubber};
+use crate::http::{self, Limits, Method, Request, Response, Scrubber};
 use crate::json::merge;
 use crate::profile::{Quirks, Wire};
-use crate::wire::cache::{PieceCache, Writer};
+use crate::wire::cache::{BodyWriter, PieceCache};
 use crate::wire::{self, Encode};
 
-/// At most this much of an error's body is read.
-const ERROR_BODY: usize = 256 << 10;
-/// At most this much of any other answer that is no stream.
-const ANSWER_BODY: usize = 16 << 20;
+/// The most bytes of an error body that are read.
+const MAX_ERROR_BODY: usize = 256 << 10;
+/// The most bytes of any other response that is not a stream.
+const MAX_RESPONSE_BODY: usize = 16 << 20;
 
-/// A model's service, reached over one of the wires. Made by [`build`].
+/// A model service that is reached over one of the wires. [`build`] creates it.
 pub struct HttpProvider {
     vendor: String,
     wire: Wire,
@@ -49,64 +49,65 @@ pub struct HttpProvider {
     timeout: Option<Duration>,
     host: Host,
     scrub: Scrubber,
-    about: About,
+    service: ServiceInfo,
     cache: PieceCache,
     search: AtomicBool,
     fetch: AtomicBool,
 }
 
 impl HttpProvider {
-    /// The wire it speaks.
+    /// Returns the wire that the service speaks.
     #[must_use]
     pub fn wire(&self) -> Wire {
         self.wire
     }
 
-    /// The model it uses when a request names none.
+    /// Returns the model to use when a request names none.
     #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
-    /// Where it is, without anything secret.
+    /// Returns the base URL without user, password and query.
     #[must_use]
-    pub fn place(&self) -> &str {
-        &self.about.place
+    pub fn address(&self) -> &str {
+        &self.service.address
     }
 
-    /// Whether it takes pictures.
+    /// Returns whether the service accepts images.
     #[must_use]
-    pub fn takes_images(&self) -> bool {
+    pub fn accepts_images(&self) -> bool {
         self.quirks.images
     }
 
-    /// Counts the tokens of a request before it is sent; none when this wire cannot.
+    /// Counts the tokens of a request without running it. Returns `None` if the wire has no such
+    /// call.
     ///
     /// # Errors
-    /// When the service refuses or cannot be reached.
+    /// When the service rejects the request or cannot be reached.
     pub async fn count_tokens(&self, request: &ModelRequest) -> Result<Option<u64>, ProviderError> {
-        let request = self.named(request.clone());
-        let about = self.about(&request.model);
-        let fail = |failure: Failure| failure.into_error(&about, &self.scrub);
+        let request = self.with_default_model(request.clone());
+        let service = self.service_for(&request.model);
+        let fail = |failure: Failure| failure.into_error(&service, &self.scrub);
         let encoder = wire::encoder(self.wire);
         let body = self.body(encoder, &request, &NoBlobs).await;
         let body: Value = serde_json::from_slice(&body.bytes)
             .map_err(|error| fail(Failure::unreadable(&error, "our own request")))?;
-        let Some((url, body)) = encoder.count(&self.base, &request.model, &body) else {
+        let Some((url, body)) = encoder.count_request(&self.base, &request.model, &body) else {
             return Ok(None);
         };
-        let reply = self
+        let response = self
             .send(Method::Post, url, body.to_string().into_bytes().into())
             .await
             .map_err(fail)?;
-        let text = reply.text(ANSWER_BODY).await.map_err(fail)?;
+        let text = response.text(MAX_RESPONSE_BODY).await.map_err(fail)?;
         let answer: Value = serde_json::from_str(&text)
             .map_err(|error| fail(Failure::unreadable(&error, &text)))?;
-        Ok(encoder.counted(&answer))
+        Ok(encoder.parse_count(&answer))
     }
 
-    /// The request with the model of the settings where it names none.
-    fn named(&self, mut request: ModelRequest) -> ModelRequest {
+    /// Fills in the configured model if the request names none.
+    fn with_default_model(&self, mut request: ModelRequest) -> ModelRequest {
         if request.model.is_empty()
             && let Some(model) = &self.model
         {
@@ -115,8 +116,8 @@ impl HttpProvider {
         request
     }
 
-    fn about(&self, model: &str) -> About {
-        About { model: model.to_owned(), ..self.about.clone() }
+    fn service_for(&self, model: &str) -> ServiceInfo {
+        ServiceInfo { model: model.to_owned(), ..self.service.clone() }
     }
 
     async fn body(
@@ -131,73 +132,78 @@ impl HttpProvider {
             Value::Object(options) => options,
             _ => Map::new(),
         };
-        // What we write ourselves is not for options.
-        for ours in [
+        // Options must not override the fields that this crate writes itself.
+        for reserved in [
             "model", "messages", "input", "contents", "tools", "stream", "api", "auth", "headers",
             "quirks",
         ] {
-            options.shift_remove(ours);
+            options.shift_remove(reserved);
         }
         let web = NativeWeb {
             search: request.native_web.search || self.search.load(Ordering::Relaxed),
             fetch: request.native_web.fetch || self.fetch.load(Ordering::Relaxed),
         };
-        let writer =
-            Writer { wire: self.wire, encoder, quirks: &self.quirks, cache: &self.cache, blobs };
+        let writer = BodyWriter {
+            wire: self.wire,
+            encoder,
+            quirks: &self.quirks,
+            cache: &self.cache,
+            blobs,
+        };
         writer.body(request, &options, web).await
     }
 
-    /// Sends, and turns an answer that is none into a failure.
-    async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Reply, Failure> {
+    /// Sends a request and converts a response with a status other than 2xx into a failure.
+    async fn send(&self, method: Method, url: Url, body: Bytes) -> Result<Response, Failure> {
         let request = Request { method, url, headers: self.headers.clone(), body };
         let sending = self.host.client.send(request);
-        let reply = match self.timeout {
+        let response = match self.timeout {
             None => sending.await?,
             Some(limit) => tokio::time::timeout(limit, sending).await.map_err(|_| {
-                Failure::of(
+                Failure::with_reason(
                     FailureReason::Connection,
-                    format!("the service did not begin to answer for {} s", limit.as_secs_f64()),
+                    format!("the service did not start to answer within {} s", limit.as_secs_f64()),
                 )
             })??,
         };
-        if (200..300).contains(&reply.status) {
-            return Ok(reply);
+        if (200..300).contains(&response.status) {
+            return Ok(response);
         }
-        Err(self.refused(reply).await)
+        Err(self.failure_from_response(response).await)
     }
 
-    async fn refused(&self, reply: Reply) -> Failure {
-        let status = reply.status;
-        let after = http::after(&reply.headers, self.host.clock.now());
-        let should_retry = http::should_retry(&reply.headers);
-        let id = http::request_id(&reply.headers);
-        let moved = reply
+    async fn failure_from_response(&self, response: Response) -> Failure {
+        let status = response.status;
+        let retry_after = http::retry_after(&response.headers, self.host.clock.now());
+        let should_retry = http::should_retry(&response.headers);
+        let id = http::request_id(&response.headers);
+        let redirect = response
             .headers
             .get("location")
             .filter(|_| (300..400).contains(&status))
-            .and_then(|place| place.to_str().ok())
-            .and_then(|place| self.base.join(place).ok());
-        let mut failure = match moved {
-            Some(place) => Failure::of(
+            .and_then(|location| location.to_str().ok())
+            .and_then(|location| self.base.join(location).ok());
+        let mut failure = match redirect {
+            Some(target) => Failure::with_reason(
                 FailureReason::BadRequest,
                 format!(
-                    "the service is elsewhere: it points to {}, and keys do not follow redirects",
-                    http::place(&place)
+                    "the service redirects to {}; redirects are not followed, to protect the key",
+                    http::display_address(&target)
                 ),
             ),
-            None => match reply.text(ERROR_BODY).await {
+            None => match response.text(MAX_ERROR_BODY).await {
                 Ok(body) => Failure::from_body(&body),
                 Err(_) => Failure::new("the service gave no reason"),
             },
         };
         failure.status = Some(status);
-        failure.retry_after = after.or(failure.retry_after);
+        failure.retry_after = retry_after.or(failure.retry_after);
         failure.should_retry = should_retry;
         failure.request_id = failure.request_id.or(id);
         failure
     }
 
-    fn tell_request(&self, tap: &PayloadTap, body: &wire::Body) {
+    fn report_request(&self, tap: &PayloadTap, body: &wire::Body) {
         if !body.left_out.is_empty() {
             tracing::debug!(vendor = %self.vendor, parts = ?body.left_out, "parts of the conversation were left out");
         }
@@ -208,12 +214,12 @@ impl HttpProvider {
                 kind: PayloadKind::Request,
                 sequence: None,
                 payload: payload(&self.scrub, &text),
-                metadata: wire::encode::facts(&body.left_out),
+                metadata: wire::encode::left_out_metadata(&body.left_out),
             });
         }
     }
 
-    fn tell_failure(&self, tap: &PayloadTap, failure: &Failure) {
+    fn report_failure(&self, tap: &PayloadTap, failure: &Failure) {
         if !tap.is_wanted() {
             return;
         }
@@ -234,7 +240,7 @@ impl HttpProvider {
     }
 }
 
-/// What went over the wire, as JSON where it is, without secrets.
+/// Converts what was sent or received to JSON if possible, otherwise to text, without secrets.
 pub(crate) fn payload(scrub: &Scrubber, text: &str) -> Value {
     let text = scrub.borrowed(text);
     serde_json::from_str(&text).unwrap_or_else(|_| text.into_owned().into())
@@ -252,7 +258,7 @@ impl Provider for HttpProvider {
             Some(_) if on.load(Ordering::Relaxed) => WebSupport::Enabled,
             Some(_) => WebSupport::Supported,
         };
-        // The Chat wire has no tools of the service's own.
+        // The Chat wire has no server-side tools.
         let (search, fetch) = match self.wire {
             Wire::ChatCompletions => (&None, &None),
             Wire::Responses => (&self.quirks.web_search, &None),
@@ -280,32 +286,32 @@ impl Provider for HttpProvider {
         context: CallContext,
     ) -> Result<DeltaStream, ProviderError> {
         check_native_web(&self.capabilities(), request.native_web)?;
-        let request = self.named(request);
-        let about = self.about(&request.model);
+        let request = self.with_default_model(request);
+        let service = self.service_for(&request.model);
         let encoder = wire::encoder(self.wire);
         let body = self.body(encoder, &request, &*context.blobs).await;
         let tap = context.payloads;
-        self.tell_request(&tap, &body);
+        self.report_request(&tap, &body);
         let left_out = body.left_out;
         let url = encoder.call_url(&self.base, &request.model);
-        let reply = match self.send(Method::Post, url, body.bytes.into()).await {
-            Ok(reply) => reply,
+        let response = match self.send(Method::Post, url, body.bytes.into()).await {
+            Ok(response) => response,
             Err(failure) => {
-                self.tell_failure(&tap, &failure);
-                return Err(failure.into_error(&about, &self.scrub));
+                self.report_failure(&tap, &failure);
+                return Err(failure.into_error(&service, &self.scrub));
             }
         };
         let decoder = wire::decoder(self.wire, &self.quirks, &request.model, &request.tools);
-        let call = stream::Call {
-            about,
+        let call = stream::CallInfo {
+            service,
             scrub: self.scrub.clone(),
             tap,
             wire: self.wire,
-            request_id: http::request_id(&reply.headers),
+            request_id: http::request_id(&response.headers),
             idle: self.timeout,
         };
-        let reader = Reader::new(reply.into_stream(), decoder, Limits::default(), call);
-        Ok(Box::pin(reader.without(left_out)))
+        let reader = Reader::new(response.into_stream(), decoder, Limits::default(), call);
+        Ok(Box::pin(reader.with_left_out(left_out)))
     }
 }
 
@@ -314,7 +320,7 @@ impl std::fmt::Debug for HttpProvider {
         f.debug_struct("HttpProvider")
             .field("vendor", &self.vendor)
             .field("wire", &self.wire)
-            .field("place", &self.about.place)
+            .field("place", &self.service.address)
             .field("model", &self.model)
             .finish_non_exhaustive()
     }

@@ -1,15 +1,16 @@
-//! JSON Schema of tools, as each wire takes it.
+//! Converts the JSON Schema of tools to the form that each wire accepts.
 //!
-//! Tools describe their arguments in plain JSON Schema. Services take less: each function here
-//! gives the nearest schema that its services accept, and never one that refuses what the tool
-//! takes.
+//! Tools describe their arguments in plain JSON Schema. Services accept less. Each function here
+//! returns the closest schema that its services accept, and never one that rejects arguments that
+//! the tool accepts.
 
 use serde_json::{Map, Value, json};
 
-/// Deeper schemas are cut off: they come from outside, and nobody fills them in.
-const DEEPEST: usize = 48;
+/// Deeper schemas are cut off: schemas come from outside and must not cause deep recursion.
+const MAX_DEPTH: usize = 48;
 
-/// Plain JSON Schema with an object at the root: for Anthropic Messages and the OpenAI wires.
+/// Returns plain JSON Schema with an object at the root, for Anthropic Messages and the OpenAI
+/// wires.
 pub(crate) fn plain(schema: &Value) -> Value {
     let Value::Object(fields) = schema else { return empty() };
     let mut fields = fields.clone();
@@ -21,7 +22,7 @@ pub(crate) fn plain(schema: &Value) -> Value {
     if !fields.get("properties").is_some_and(Value::is_object) {
         fields.insert("properties".to_owned(), json!({}));
     }
-    // `type` first, as people write it; the order never depends on what was there.
+    // `type` comes first by convention; the order never depends on the input.
     let mut ordered = Map::new();
     for key in ["type", "properties", "required"] {
         if let Some(value) = fields.shift_remove(key) {
@@ -36,8 +37,8 @@ fn empty() -> Value {
     json!({"type": "object", "properties": {}})
 }
 
-/// Services refuse alternatives at the root: their properties are put together, and only what
-/// all of them require is required.
+/// Merges alternatives at the root, which services reject: the result has the properties of all
+/// branches and requires only what all of them require.
 fn flatten_root(fields: &mut Map<String, Value>) {
     for (key, all) in [("allOf", true), ("anyOf", false), ("oneOf", false)] {
         let Some(Value::Array(branches)) = fields.shift_remove(key) else { continue };
@@ -50,36 +51,38 @@ fn flatten_root(fields: &mut Map<String, Value>) {
                     into.entry(name.clone()).or_insert_with(|| schema.clone());
                 }
             }
-            let wanted = branch.get("required").and_then(Value::as_array).cloned();
-            let wanted = wanted.unwrap_or_default();
+            let branch_required = branch.get("required").and_then(Value::as_array).cloned();
+            let branch_required = branch_required.unwrap_or_default();
             required = Some(match required {
-                None => wanted,
-                Some(mut before) if all => {
-                    before.extend(wanted);
-                    before
+                None => branch_required,
+                Some(mut so_far) if all => {
+                    so_far.extend(branch_required);
+                    so_far
                 }
-                Some(before) => before.into_iter().filter(|one| wanted.contains(one)).collect(),
+                Some(so_far) => {
+                    so_far.into_iter().filter(|one| branch_required.contains(one)).collect()
+                }
             });
         }
         let own = fields.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut together = own;
+        let mut combined = own;
         for name in required.unwrap_or_default() {
-            if !together.contains(&name) {
-                together.push(name);
+            if !combined.contains(&name) {
+                combined.push(name);
             }
         }
-        if !together.is_empty() {
-            fields.insert("required".to_owned(), Value::Array(together));
+        if !combined.is_empty() {
+            fields.insert("required".to_owned(), Value::Array(combined));
         }
     }
 }
 
-/// The schema in the form that strict modes ask for, if it says the same: every property
-/// required, nothing beside them, no keyword that strict modes refuse. Optional properties are
-/// not turned into nullable ones: tools would get nulls they never asked for.
+/// Returns the schema in the form that strict modes require, or `None` if that would change its
+/// meaning: every property required, no additional properties, no keyword that strict modes reject.
+/// Optional properties are not made nullable, because tools would receive nulls they do not expect.
 pub(crate) fn strict(schema: &Value) -> Option<Value> {
     let mut schema = plain(schema);
-    close(&mut schema, 0).then_some(schema)
+    make_strict(&mut schema, 0).then_some(schema)
 }
 
 const NOT_STRICT: &[&str] = &[
@@ -111,7 +114,7 @@ const NOT_STRICT: &[&str] = &[
     "uniqueItems",
 ];
 
-fn close(schema: &mut Value, depth: usize) -> bool {
+fn make_strict(schema: &mut Value, depth: usize) -> bool {
     let Value::Object(fields) = schema else { return false };
     if depth > 8 || NOT_STRICT.iter().any(|key| fields.contains_key(*key)) {
         return false;
@@ -124,63 +127,65 @@ fn close(schema: &mut Value, depth: usize) -> bool {
         let required = required.unwrap_or_default();
         let Some(Value::Object(properties)) = fields.get_mut("properties") else { return false };
         let all = properties.keys().all(|name| required.iter().any(|one| one == name.as_str()));
-        if !all || !properties.values_mut().all(|schema| close(schema, depth + 1)) {
+        if !all || !properties.values_mut().all(|schema| make_strict(schema, depth + 1)) {
             return false;
         }
         fields.insert("required".to_owned(), Value::Array(required));
         fields.insert("additionalProperties".to_owned(), Value::Bool(false));
     }
     if let Some(items) = fields.get_mut("items")
-        && !close(items, depth + 1)
+        && !make_strict(items, depth + 1)
     {
         return false;
     }
     match fields.get_mut("anyOf") {
         None => true,
-        Some(Value::Array(branches)) => branches.iter_mut().all(|branch| close(branch, depth + 1)),
+        Some(Value::Array(branches)) => {
+            branches.iter_mut().all(|branch| make_strict(branch, depth + 1))
+        }
         Some(_) => false,
     }
 }
 
-/// The subset of OpenAPI that Gemini's `parameters` takes: references resolved, null said as
-/// `nullable`, alternatives as `anyOf`, enums of text only. None when there are no arguments:
-/// an empty object schema is refused there.
+/// Returns the OpenAPI subset that Gemini's `parameters` accept: references resolved, null as
+/// `nullable`, alternatives as `anyOf`, enums of text only. Returns `None` if there are no
+/// arguments, because Gemini rejects an empty object schema.
 pub(crate) fn open_api(schema: &Value) -> Option<Value> {
     let root = plain(schema);
     let has_any =
         root.get("properties").and_then(Value::as_object).is_some_and(|all| !all.is_empty());
-    has_any.then(|| Value::Object(subset(&root, &root, &mut Vec::new(), 0)))
+    has_any.then(|| Value::Object(open_api_subset(&root, &root, &mut Vec::new(), 0)))
 }
 
-fn subset(
+fn open_api_subset(
     schema: &Value,
     root: &Value,
-    inside: &mut Vec<String>,
+    expanding: &mut Vec<String>,
     depth: usize,
 ) -> Map<String, Value> {
     let mut out = Map::new();
     let Value::Object(fields) = schema else {
-        // `true` and `false`: anything.
+        // `true` and `false` schemas have no equivalent; text is the most general type.
         out.insert("type".to_owned(), "string".into());
         return out;
     };
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         out.insert("type".to_owned(), "string".into());
         return out;
     }
     if let Some(reference) = fields.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         return match target {
-            Some(target) if !inside.iter().any(|seen| seen == reference) => {
-                inside.push(reference.to_owned());
-                let mut resolved = subset(target, root, inside, depth + 1);
-                inside.pop();
+            Some(target) if !expanding.iter().any(|seen| seen == reference) => {
+                expanding.push(reference.to_owned());
+                let mut resolved = open_api_subset(target, root, expanding, depth + 1);
+                expanding.pop();
                 if let Some(text) = fields.get("description") {
                     resolved.insert("description".to_owned(), text.clone());
                 }
                 resolved
             }
-            // A schema inside of itself has no end there: what is below is left open.
+            // A recursive schema cannot be expanded: its inner occurrence accepts any object.
             _ => {
                 out.insert("type".to_owned(), "object".into());
                 out
@@ -198,30 +203,30 @@ fn subset(
     }
     match (&branches, fields.get("allOf").and_then(Value::as_array)) {
         (Some(branches), _) if branches.len() == 1 => {
-            out = subset(branches[0], root, inside, depth + 1);
+            out = open_api_subset(branches[0], root, expanding, depth + 1);
         }
         (Some(branches), _) if !branches.is_empty() => {
             let any = branches
                 .iter()
-                .map(|branch| Value::Object(subset(branch, root, inside, depth + 1)));
+                .map(|branch| Value::Object(open_api_subset(branch, root, expanding, depth + 1)));
             out.insert("anyOf".to_owned(), any.collect());
         }
         (_, Some(all)) if !all.is_empty() => {
-            out = subset(&all[0], root, inside, depth + 1);
+            out = open_api_subset(&all[0], root, expanding, depth + 1);
         }
         _ => match types.as_slice() {
-            [] | [_] => scalar_or_more(
+            [] | [_] => write_typed(
                 types.first().map(String::as_str),
                 fields,
                 root,
-                inside,
+                expanding,
                 depth,
                 &mut out,
             ),
             several => {
                 let any = several.iter().map(|one| {
                     let mut branch = Map::new();
-                    scalar_or_more(Some(one), fields, root, inside, depth, &mut branch);
+                    write_typed(Some(one), fields, root, expanding, depth, &mut branch);
                     Value::Object(branch)
                 });
                 out.insert("anyOf".to_owned(), any.collect());
@@ -237,7 +242,7 @@ fn subset(
     out
 }
 
-/// The types a schema names, without null, and whether null is one of them.
+/// Returns the types that a schema names, without null, and whether null is one of them.
 fn types(fields: &Map<String, Value>) -> (Vec<String>, bool) {
     let mut nullable = fields.get("nullable").and_then(Value::as_bool).unwrap_or(false);
     let named: Vec<&str> = match fields.get("type") {
@@ -254,11 +259,11 @@ fn is_null(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
-fn scalar_or_more(
+fn write_typed(
     kind: Option<&str>,
     fields: &Map<String, Value>,
     root: &Value,
-    inside: &mut Vec<String>,
+    expanding: &mut Vec<String>,
     depth: usize,
     out: &mut Map<String, Value>,
 ) {
@@ -274,11 +279,14 @@ fn scalar_or_more(
     match kind {
         "object" => {
             let properties = fields.get("properties").and_then(Value::as_object);
-            let written: Map<String, Value> = properties
+            let encoded: Map<String, Value> = properties
                 .into_iter()
                 .flatten()
                 .map(|(name, schema)| {
-                    (name.clone(), Value::Object(subset(schema, root, inside, depth + 1)))
+                    (
+                        name.clone(),
+                        Value::Object(open_api_subset(schema, root, expanding, depth + 1)),
+                    )
                 })
                 .collect();
             let required: Vec<Value> = fields
@@ -286,11 +294,11 @@ fn scalar_or_more(
                 .and_then(Value::as_array)
                 .into_iter()
                 .flatten()
-                .filter(|name| name.as_str().is_some_and(|name| written.contains_key(name)))
+                .filter(|name| name.as_str().is_some_and(|name| encoded.contains_key(name)))
                 .cloned()
                 .collect();
-            if !written.is_empty() {
-                out.insert("properties".to_owned(), Value::Object(written));
+            if !encoded.is_empty() {
+                out.insert("properties".to_owned(), Value::Object(encoded));
             }
             if !required.is_empty() {
                 out.insert("required".to_owned(), Value::Array(required));
@@ -298,8 +306,10 @@ fn scalar_or_more(
         }
         "array" => {
             let items = match fields.get("items") {
-                Some(items @ Value::Object(_)) => subset(items, root, inside, depth + 1),
-                _ => subset(&json!({"type": "string"}), root, inside, depth + 1),
+                Some(items @ Value::Object(_)) => {
+                    open_api_subset(items, root, expanding, depth + 1)
+                }
+                _ => open_api_subset(&json!({"type": "string"}), root, expanding, depth + 1),
             };
             out.insert("items".to_owned(), Value::Object(items));
             for key in ["minItems", "maxItems"] {

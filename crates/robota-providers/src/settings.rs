@@ -10,38 +10,39 @@ use serde_json::{Map, Value};
 use crate::error::BuildError;
 use crate::profile::{Auth, Wire};
 
-/// What a program says about a provider beyond its vendor's profile. What is left out is as the
-/// profile says.
+/// The settings of a provider beyond its vendor's profile. The profile supplies values that are not
+/// set.
 #[derive(Clone, Default, PartialEq)]
 pub struct ProviderSettings {
-    /// The model when a request names none.
+    /// The model to use when a request names none.
     pub model: Option<String>,
-    /// The key.
+    /// The API key.
     pub api_key: Option<Secret>,
-    /// Where the service is.
+    /// The base URL of the service.
     pub base_url: Option<String>,
-    /// How long it may be silent. The turn's driver has a limit of its own.
+    /// How long the service may send nothing. The turn's driver has its own limit.
     pub timeout: Option<Duration>,
-    /// Another wire than the profile's.
+    /// The wire to use instead of the profile's.
     pub wire: Option<Wire>,
-    /// Another way to send the key.
+    /// How to send the key, instead of the profile's way.
     pub auth: Option<Auth>,
-    /// Headers beside the profile's. They may be secret, so they are treated as such.
+    /// Headers in addition to the profile's. Their values are treated as secrets.
     pub headers: Vec<(String, Secret)>,
-    /// Fields of [`Quirks`](crate::Quirks) that differ, as in a vendor's file.
+    /// Fields of [`Quirks`](crate::Quirks) to override, as in a vendor's file.
     pub quirks: Map<String, Value>,
-    /// Put into every request as they are, except `effort`, which each wire says in its way.
+    /// Fields to add to every request body unchanged, except `effort`, which each wire encodes in
+    /// its own way.
     pub options: Map<String, Value>,
 }
 
 impl ProviderSettings {
-    /// Reads the settings of a profile: its options are split into those for us (`api`, `auth`,
-    /// `headers`, `quirks`) and those for the service.
+    /// Reads the settings of a provider. Splits its options into those of this crate (`api`,
+    /// `auth`, `headers`, `quirks`) and those for the service.
     ///
     /// # Errors
-    /// When one of ours is wrong.
+    /// When one of this crate's options is invalid.
     pub fn from_config(config: &ProviderConfig) -> Result<Self, BuildError> {
-        let wrong = |option: &str, reason: String| BuildError::Option {
+        let invalid = |option: &str, reason: String| BuildError::Option {
             vendor: config.provider_type.clone(),
             option: option.to_owned(),
             reason,
@@ -52,14 +53,14 @@ impl ProviderSettings {
             Some(api) => {
                 let names = Wire::ALL.map(Wire::name).join(", ");
                 let wire = api.as_str().and_then(Wire::parse);
-                Some(wire.ok_or_else(|| wrong("api", format!("it must be one of {names}")))?)
+                Some(wire.ok_or_else(|| invalid("api", format!("it must be one of {names}")))?)
             }
         };
         let auth = match options.shift_remove("auth") {
             None => None,
             Some(auth) => {
                 let auth = serde_json::from_value(auth);
-                Some(auth.map_err(|error| wrong("auth", error.to_string()))?)
+                Some(auth.map_err(|error| invalid("auth", error.to_string()))?)
             }
         };
         let mut headers = Vec::new();
@@ -68,17 +69,19 @@ impl ProviderSettings {
             Some(Value::Object(all)) => {
                 for (name, value) in all {
                     let Value::String(value) = value else {
-                        return Err(wrong("headers", format!("`{name}` must be a text")));
+                        return Err(invalid("headers", format!("`{name}` must be a string")));
                     };
                     headers.push((name, Secret::new(value)));
                 }
             }
-            Some(_) => return Err(wrong("headers", "it must be an object of texts".to_owned())),
+            Some(_) => {
+                return Err(invalid("headers", "it must be an object of strings".to_owned()));
+            }
         }
         let quirks = match options.shift_remove("quirks") {
             None => Map::new(),
             Some(Value::Object(quirks)) => quirks,
-            Some(_) => return Err(wrong("quirks", "it must be an object".to_owned())),
+            Some(_) => return Err(invalid("quirks", "it must be an object".to_owned())),
         };
         Ok(Self {
             model: config.model.clone(),
@@ -95,8 +98,8 @@ impl ProviderSettings {
 }
 
 impl fmt::Debug for ProviderSettings {
-    /// Shows neither the key nor any value of headers and options: people put tokens there. Nor
-    /// the address' query and password.
+    /// Omits the key, all values of headers and options, and the query and password of the address:
+    /// users put tokens there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         let options: Vec<_> = self.options.keys().collect();
@@ -104,7 +107,7 @@ impl fmt::Debug for ProviderSettings {
         f.debug_struct("ProviderSettings")
             .field("model", &self.model)
             .field("api_key", &self.api_key)
-            .field("base_url", &url.as_ref().map(crate::http::place))
+            .field("base_url", &url.as_ref().map(crate::http::display_address))
             .field("timeout", &self.timeout)
             .field("wire", &self.wire)
             .field("auth", &self.auth)

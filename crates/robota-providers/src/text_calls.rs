@@ -1,8 +1,9 @@
-//! Tool calls and reasoning that local models write into their text.
+//! Reads tool calls and reasoning that local models write into their text.
 //!
-//! Servers without a parser for their model's syntax stream it as words. Where a vendor's
-//! profile says so, those words are read: reasoning becomes reasoning, and a call to a tool that
-//! was offered becomes a call. Whatever is not surely one of them stays text, word for word.
+//! Servers without a parser for their model's syntax stream calls and reasoning as text. If a
+//! vendor's profile enables it, that text is parsed: reasoning becomes reasoning deltas, and a call
+//! to a tool that was offered becomes a tool call. Everything that does not parse as one of them
+//! stays text, verbatim.
 
 mod gemma;
 mod parse;
@@ -18,42 +19,44 @@ use serde_json::Map;
 
 use crate::failure::Failure;
 use crate::profile::Quirks;
-use crate::wire::decode::Calls;
-use crate::wire::{Decode, Out};
-use scan::{Found, Scanner};
-use think::Thoughts;
+use crate::wire::decode::CallIds;
+use crate::wire::{Decode, DeltaQueue};
+use scan::{ScanItem, Scanner};
+use think::ReasoningSplitter;
 
-/// A decoder whose text is read for reasoning and calls.
-pub(crate) struct Projected {
+/// Wraps a decoder and parses its text for reasoning and calls.
+pub(crate) struct TextCallDecoder {
     inner: Box<dyn Decode>,
-    read: Out,
-    thoughts: Thoughts,
-    calls: Scanner,
-    made: Calls,
-    /// Calls that came as calls: then text is text.
+    inner_deltas: DeltaQueue,
+    splitter: ReasoningSplitter,
+    scanner: Scanner,
+    calls: CallIds,
+    /// Whether the service sent a structured tool call: from then on text is not parsed for calls.
     structured: bool,
 }
 
-impl Projected {
+impl TextCallDecoder {
     pub(crate) fn new(inner: Box<dyn Decode>, quirks: &Quirks, tools: Arc<[ToolSpec]>) -> Self {
         Self {
             inner,
-            read: Out::new(),
-            thoughts: Thoughts::new(&quirks.think_marks),
-            calls: Scanner::new(&quirks.text_calls, tools),
-            made: Calls::default(),
+            inner_deltas: DeltaQueue::new(),
+            splitter: ReasoningSplitter::new(&quirks.think_marks),
+            scanner: Scanner::new(&quirks.text_calls, tools),
+            calls: CallIds::default(),
             structured: false,
         }
     }
 
-    fn project(&mut self, out: &mut Out) {
-        while let Some(delta) = self.read.pop_front() {
+    fn process(&mut self, out: &mut DeltaQueue) {
+        while let Some(delta) = self.inner_deltas.pop_front() {
             match delta {
-                Delta::Text(text) => self.text(&text, out),
+                Delta::Text(text) => self.process_text(&text, out),
                 Delta::End(reason) => {
                     self.flush(out);
                     let reason = match reason {
-                        StopReason::EndTurn | StopReason::StopSequence if self.made.any() => {
+                        StopReason::EndTurn | StopReason::StopSequence
+                            if self.calls.has_calls() =>
+                        {
                             StopReason::ToolUse
                         }
                         reason => reason,
@@ -77,66 +80,71 @@ impl Projected {
         }
     }
 
-    fn text(&mut self, text: &str, out: &mut Out) {
-        let mut words = String::new();
-        self.thoughts.push(text, &mut |thought, piece| {
-            if !thought {
-                words.push_str(piece);
+    fn process_text(&mut self, text: &str, out: &mut DeltaQueue) {
+        let mut plain = String::new();
+        self.splitter.push(text, &mut |is_reasoning, piece| {
+            if !is_reasoning {
+                plain.push_str(piece);
                 return;
             }
-            // Reasoning comes after the words that were before it.
-            self.calls.push(&std::mem::take(&mut words), self.structured);
-            take(&mut self.calls, &mut self.made, out);
+            // The text before the reasoning must be emitted first.
+            self.scanner.push(&std::mem::take(&mut plain), self.structured);
+            emit_items(&mut self.scanner, &mut self.calls, out);
             out.push_back(Delta::Thinking(piece.to_owned()));
         });
-        self.calls.push(&words, self.structured);
-        take(&mut self.calls, &mut self.made, out);
+        self.scanner.push(&plain, self.structured);
+        emit_items(&mut self.scanner, &mut self.calls, out);
     }
 
-    fn flush(&mut self, out: &mut Out) {
-        let mut words = String::new();
-        self.thoughts.finish(&mut |thought, piece| {
-            if thought {
+    fn flush(&mut self, out: &mut DeltaQueue) {
+        let mut plain = String::new();
+        self.splitter.finish(&mut |is_reasoning, piece| {
+            if is_reasoning {
                 out.push_back(Delta::Thinking(piece.to_owned()));
             } else {
-                words.push_str(piece);
+                plain.push_str(piece);
             }
         });
-        self.calls.push(&words, self.structured);
-        self.calls.finish(self.structured);
-        take(&mut self.calls, &mut self.made, out);
+        self.scanner.push(&plain, self.structured);
+        self.scanner.finish(self.structured);
+        emit_items(&mut self.scanner, &mut self.calls, out);
     }
 }
 
-/// Hands on what the scanner found.
-fn take(scanner: &mut Scanner, made: &mut Calls, out: &mut Out) {
-    for found in scanner.found.drain(..) {
-        match found {
-            Found::Text(text) => out.push_back(Delta::Text(text)),
-            Found::Call { name, input } => {
-                let number = made.number();
+/// Emits what the scanner found.
+fn emit_items(scanner: &mut Scanner, calls: &mut CallIds, out: &mut DeltaQueue) {
+    for item in scanner.items.drain(..) {
+        match item {
+            ScanItem::Text(text) => out.push_back(Delta::Text(text)),
+            ScanItem::Call { name, input } => {
+                let number = calls.next_index();
                 out.push_back(Delta::ToolInput {
                     index: number,
                     name: Some(name.clone()),
                     json: input.to_string(),
                 });
                 let input = robota_core::message::ToolInput::Json(input);
-                out.push_back(made.whole(&format!("text_call_{number}"), &name, input, Map::new()));
+                out.push_back(calls.tool_use(
+                    &format!("text_call_{number}"),
+                    &name,
+                    input,
+                    Map::new(),
+                ));
             }
         }
     }
 }
 
-impl Decode for Projected {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
-        let result = self.inner.event(name, data, &mut self.read);
-        self.project(out);
+impl Decode for TextCallDecoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
+        let result = self.inner.event(name, data, &mut self.inner_deltas);
+        self.process(out);
         result
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
-        let result = self.inner.finish(&mut self.read);
-        self.project(out);
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure> {
+        let result = self.inner.finish(&mut self.inner_deltas);
+        self.process(out);
         if result.is_err() {
             self.flush(out);
         }

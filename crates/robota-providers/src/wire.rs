@@ -1,7 +1,7 @@
-//! The wires: how each writes a request, reads a stream and tells of failures.
+//! The wires: how each encodes requests, decodes streams and reports failures.
 //!
-//! Everything here is pure. An encoder makes bytes of a request, a decoder makes deltas of
-//! events; neither knows the network.
+//! This module does no I/O. An encoder converts a request to bytes, and a decoder converts events
+//! to deltas.
 
 pub(crate) mod anthropic;
 pub(crate) mod cache;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use robota_core::tool::ToolSpec;
 
-pub(crate) use decode::{Decode, Out};
-pub(crate) use encode::{Body, Encode, Piece, Side};
+pub(crate) use decode::{Decode, DeltaQueue};
+pub(crate) use encode::{Body, Encode, Piece, PieceRole};
 
 use crate::profile::{Quirks, Wire};
 
-/// The encoder of a wire.
+/// Returns the encoder of a wire.
 pub(crate) fn encoder(wire: Wire) -> &'static dyn Encode {
     match wire {
         Wire::AnthropicMessages => &anthropic::Encoder,
@@ -32,7 +32,7 @@ pub(crate) fn encoder(wire: Wire) -> &'static dyn Encode {
     }
 }
 
-/// A decoder for one answer of a wire.
+/// Creates a decoder for one answer.
 pub(crate) fn decoder(
     wire: Wire,
     quirks: &Quirks,
@@ -48,20 +48,20 @@ pub(crate) fn decoder(
     if quirks.think_marks.is_empty() && (quirks.text_calls.is_empty() || tools.is_empty()) {
         return plain;
     }
-    Box::new(crate::text_calls::Projected::new(plain, quirks, Arc::clone(tools)))
+    Box::new(crate::text_calls::TextCallDecoder::new(plain, quirks, Arc::clone(tools)))
 }
 
-/// The number under which a service's own tools appear among pieces of tool input, so that they
-/// are not taken for calls of ours.
+/// The index that deltas of tool input use for the service's own tools, so that they cannot be
+/// confused with calls of the client's tools.
 pub const SERVER_TOOL_INDEX: u32 = 1 << 16;
 
-/// The key under which a block keeps which model wrote it: reasoning goes back to that one only.
+/// The key under which a block stores the model that wrote it: reasoning is sent back only to it.
 pub(crate) const MODEL_KEY: &str = "model";
-/// The key under which a block keeps which wire it came over.
+/// The key under which a block stores the wire it came from.
 pub(crate) const WIRE_KEY: &str = "wire";
 
-/// What blocks are kept under whose content is for people and goes back to nobody.
-pub(crate) const ASIDE: [&str; 3] =
+/// The wire names of opaque blocks that are shown to people and never sent to a service.
+pub(crate) const DISPLAY_ONLY: [&str; 3] =
     [anthropic::CITATIONS, gemini::GROUNDING, openai_responses::CITATIONS];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The provider suite on every wire, against the mock model server.
+//! Runs the provider suite on every wire against the mock model server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -8,8 +8,8 @@ use robota_testkit::provider_suite::table;
 
 robota_testkit::provider_suite!(provider);
 
-/// What a wire cannot do is said, not skipped.
+/// The limitations of each wire are recorded in a snapshot instead of being skipped silently.
 #[test]
-fn what_each_wire_cannot_do_is_written_down() {
+fn wire_limitations_are_recorded() {
     insta::assert_snapshot!(table());
 }

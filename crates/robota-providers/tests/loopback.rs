@@ -1,7 +1,7 @@
-//! The HTTP layer against a real socket.
+//! Tests the HTTP layer over a real socket.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod tiny;
+mod prepared_server;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use jiff::Timestamp;
+use prepared_server::{After, Answer, Server};
 use robota_core::call::CallContext;
 use robota_core::clock::Clock;
 use robota_core::env_ref::Secret;
@@ -22,7 +23,6 @@ use robota_core::provider::{
 use robota_providers::{
     Auth, Host, HttpProvider, ProviderSettings, Transport, Vendors, Wire, build, find_local,
 };
-use tiny::{After, Answer, Server};
 
 const KEY: &str = "sk-very-secret-key";
 
@@ -71,14 +71,14 @@ async fn answer(provider: &HttpProvider) -> Result<String, ProviderError> {
     Ok(message.text())
 }
 
-/// How a call fails that is answered like that.
+/// Returns the error of a call that gets this response.
 async fn failure(answer_with: Answer) -> ProviderError {
     let server = Server::start(vec![answer_with]).await;
     answer(&provider("openai", settings(&server.url))).await.unwrap_err()
 }
 
 #[tokio::test]
-async fn core_04_each_wire_asks_and_is_answered() {
+async fn core_04_each_wire_completes_a_call() {
     #[rustfmt::skip]
     let wires = [
         ("anthropic", None, ANTHROPIC, "POST /v1/messages HTTP/1.1", "x-api-key", KEY.to_owned()),
@@ -99,7 +99,7 @@ async fn core_04_each_wire_asks_and_is_answered() {
 }
 
 #[tokio::test]
-async fn one_connection_is_kept_across_rounds() {
+async fn one_connection_is_reused_across_rounds() {
     for (vendor, stream) in [("anthropic", ANTHROPIC), ("openai", CHAT), ("gemini", GEMINI)] {
         let server = Server::start(vec![Answer::stream(stream); 5]).await;
         let provider = provider(vendor, settings(&server.url));
@@ -111,13 +111,13 @@ async fn one_connection_is_kept_across_rounds() {
 }
 
 #[tokio::test]
-async fn a_body_that_ends_with_its_connection_is_whole() {
+async fn a_body_that_ends_with_its_connection_is_complete() {
     let server = Server::start(vec![Answer::stream(CHAT).after(After::Close)]).await;
     assert_eq!(answer(&provider("openai", settings(&server.url))).await.unwrap(), "Hi");
 }
 
 #[tokio::test]
-async fn a_connection_lost_in_the_middle_is_a_failure_that_may_be_tried_again() {
+async fn a_connection_lost_mid_answer_is_retryable() {
     let cut = failure(Answer::stream(&CHAT[..1]).after(After::Drop)).await;
     assert_eq!((cut.kind(), cut.reason), (ErrorKind::Network, Some(FailureReason::Connection)));
     assert!(cut.retryable());
@@ -127,15 +127,15 @@ async fn a_connection_lost_in_the_middle_is_a_failure_that_may_be_tried_again() 
 }
 
 #[tokio::test]
-async fn nobody_there_says_what_to_do() {
+async fn an_unreachable_server_has_a_hint() {
     let error = answer(&provider("ollama", settings("http://127.0.0.1:1/v1"))).await.unwrap_err();
     assert_eq!((error.kind(), error.reason), (ErrorKind::Network, Some(FailureReason::Connection)));
     assert!(error.retryable());
-    assert!(error.hint().unwrap().contains("is the server running at http://127.0.0.1:1/v1"));
+    assert!(error.hint().unwrap().contains("check that the server runs at http://127.0.0.1:1/v1"));
 }
 
 #[tokio::test]
-async fn refusals_are_understood() {
+async fn error_responses_are_classified() {
     let bad_key = r#"{"error":{"message":"Incorrect API key provided: sk-very-secret-key","code":"invalid_api_key"}}"#;
     let error = failure(Answer::body(401, bad_key).header("x-request-id", "req_5")).await;
     assert_eq!(
@@ -150,12 +150,12 @@ async fn refusals_are_understood() {
     assert_eq!((page.reason, page.retryable()), (Some(FailureReason::Server), true));
     assert!(page.to_string().contains("502 Bad Gateway"), "{page}");
 
-    let told = failure(Answer::body(
+    let quota_error = failure(Answer::body(
         200,
         r#"{"error":{"message":"no credit","code":"insufficient_quota"}}"#,
     ))
     .await;
-    assert_eq!((told.reason, told.retryable()), (Some(FailureReason::Quota), false));
+    assert_eq!((quota_error.reason, quota_error.retryable()), (Some(FailureReason::Quota), false));
 
     let silent = failure(Answer::body(500, "")).await;
     assert_eq!((silent.reason, silent.retryable()), (Some(FailureReason::Server), true));
@@ -189,7 +189,7 @@ async fn retry_after_in_seconds_and_as_a_date() {
 }
 
 #[tokio::test]
-async fn keys_do_not_follow_redirects() {
+async fn redirects_are_not_followed() {
     let elsewhere = Server::start(vec![Answer::stream(CHAT)]).await;
     let answer =
         Answer::body(307, "").header("location", &format!("{}/v1?key={KEY}", elsewhere.url));
@@ -206,11 +206,11 @@ async fn core_12_dropping_the_stream_ends_the_call() {
     let mut stream = provider.stream(ask(), CallContext::detached()).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(Delta::Activity)));
     drop(stream);
-    server.gone.notified().await;
+    server.disconnected.notified().await;
 }
 
 #[tokio::test]
-async fn core_06_no_key_is_in_any_payload_error_or_debug_print() {
+async fn core_06_no_key_is_in_any_payload_error_or_debug_output() {
     let echo = format!("data: {{\"choices\":[],\"you_sent\":\"{KEY}\"}}\n\n");
     let mut chunks = vec![echo.as_str()];
     chunks.extend_from_slice(CHAT);
@@ -241,7 +241,7 @@ async fn core_06_no_key_is_in_any_payload_error_or_debug_print() {
         assert!(!shown.contains(KEY), "{shown}");
         assert!(shown.contains("[REDACTED]"));
         if auth.is_some() || url_key {
-            assert!(server.received()[0].line.contains(KEY), "it was sent all the same");
+            assert!(server.received()[0].line.contains(KEY), "the key was sent");
         }
     }
 }
@@ -275,7 +275,7 @@ async fn models_counting_and_probing() {
 }
 
 #[tokio::test]
-async fn servers_of_this_machine_are_found() {
+async fn local_servers_are_found() {
     let server = Server::start(vec![Answer::body(200, r#"{"data":[{"id":"local-1"}]}"#)]).await;
     let here = serde_json::json!({"type": "here", "extends": "ollama", "base_url": server.url});
     let there =
@@ -287,7 +287,7 @@ async fn servers_of_this_machine_are_found() {
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_when_it_is_given() {
+async fn a_configured_proxy_is_used() {
     let proxy = Server::start(vec![Answer::stream(CHAT)]).await;
     let host = Host::new(Transport { proxy: Some(proxy.url.clone()), ..Transport::default() });
     let vendors = Vendors::builtin();

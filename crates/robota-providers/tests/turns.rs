@@ -1,4 +1,4 @@
-//! Whole turns of the real driver over real wires: what the network does to them.
+//! Whole turns of the real driver over real wires, with network failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -11,8 +11,8 @@ use robota_core::event::{Event, TurnEnd};
 use robota_core::permission::Class;
 use robota_core::provider::Provider;
 use robota_core::provider::RetryPolicy;
-use robota_testkit::mock::{Ended, Failure, MockServer, Reply, Scenario, Stall, Step, Wire};
-use robota_testkit::provider_suite::{Frozen, MODEL, SuiteBlobs, WireSetup};
+use robota_testkit::mock::{Failure, MockServer, Reply, ResponseEnd, Scenario, Stall, Step, Wire};
+use robota_testkit::provider_suite::{FrozenTime, MODEL, SuiteBlobs, WireSetup};
 use robota_testkit::{FnTool, Run, Script, fn_tool, kinds};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -29,7 +29,7 @@ fn provider(wire: Wire, mock: &MockServer) -> Arc<dyn Provider> {
     })
 }
 
-/// A run over that wire that tries again at once.
+/// Creates a run on that wire that retries without delay.
 fn run(wire: Wire, mock: &MockServer) -> Run {
     let at_once = Duration::from_millis(1);
     let retry = RetryPolicy { budget: Duration::from_secs(60), base: at_once, cap: at_once };
@@ -48,7 +48,7 @@ async fn mock(scenario: impl Into<Scenario>) -> MockServer {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped() {
+async fn a_broken_stream_is_retried_and_its_text_is_dropped() {
     for wire in Wire::ALL {
         for end in [Step::Drop, Step::Reset, Step::Truncate] {
             let broken = Reply::new().text("Half an ans").step(end.clone());
@@ -61,7 +61,7 @@ async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped()
                 assert!(kinds.contains(&kind), "{wire} {end:?}: {kinds:?}");
             }
             let view = &ran.state.view.messages;
-            assert_eq!(view.len(), 2, "{wire}: the abandoned words are not in the view");
+            assert_eq!(view.len(), 2, "{wire}: the abandoned text is not in the view");
             assert_eq!(view[1].text(), "The whole answer.");
             let calls = mock.calls();
             assert_eq!(calls.len(), 2, "{wire} {end:?}");
@@ -71,9 +71,10 @@ async fn a_stream_that_breaks_off_is_asked_for_again_and_its_words_are_dropped()
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
+async fn a_broken_stream_after_a_tool_started_keeps_the_tool_result() {
     for wire in Wire::ALL {
-        // In Chat a call is whole only when the answer is: nothing starts before.
+        // On the Chat wire a call is complete only at the end of the answer, so no tool starts
+        // early.
         let starts = wire != Wire::OpenaiChat;
         let broken =
             Reply::new().text("I look.").tool("list", json!({})).gate("started").step(Step::Drop);
@@ -101,12 +102,12 @@ async fn a_stream_that_breaks_off_after_a_tool_started_keeps_what_it_did() {
         assert_eq!(ran.text, "There is a.txt.", "{wire}");
         assert_eq!(tool.inputs().len(), 1, "{wire}: the tool ran once");
         let last = mock.calls().last().unwrap().clone();
-        assert!(last.last_text().contains("a.txt"), "{wire}: its result is told: {}", last.json);
+        assert!(last.last_text().contains("a.txt"), "{wire}: its result is sent: {}", last.json);
     }
 }
 
 #[tokio::test]
-async fn failures_that_pass_are_outlived() {
+async fn transient_failures_are_retried() {
     for wire in Wire::ALL {
         let slow = Failure { retry_after_ms: Some(5), ..Failure::status(429, "Slow down.") };
         let scenario = Scenario::reply(Failure::status(529, "Overloaded"))
@@ -120,12 +121,12 @@ async fn failures_that_pass_are_outlived() {
         assert_eq!(ran.text, "Here I am.", "{wire}: {:?}", ran.report);
         assert_eq!(mock.calls().len(), 6, "{wire}");
         let retries = kinds(&ran.events).into_iter().filter(|kind| *kind == "model_retry").count();
-        assert_eq!(retries, 5, "{wire}: each is told");
+        assert_eq!(retries, 5, "{wire}: each retry is reported");
     }
 }
 
 #[tokio::test]
-async fn failures_that_do_not_pass_end_the_turn_at_once() {
+async fn permanent_failures_end_the_turn_immediately() {
     for wire in Wire::ALL {
         let mock = mock(Failure::status(401, "The key is wrong.")).await;
         let ran = run(wire, &mock).prompt("hello").await;
@@ -139,7 +140,7 @@ async fn failures_that_do_not_pass_end_the_turn_at_once() {
 }
 
 #[tokio::test]
-async fn core_13_an_abort_in_silence_ends_the_turn_and_the_call_at_once() {
+async fn core_13_an_abort_during_silence_ends_the_turn_and_the_call_immediately() {
     for wire in Wire::ALL {
         let mock = mock(Reply::new().text("Well").gate("silence")).await;
         let run = run(wire, &mock);
@@ -147,19 +148,19 @@ async fn core_13_an_abort_in_silence_ends_the_turn_and_the_call_at_once() {
         let running = run.prompt("hello");
         let aborting = async {
             mock.reached("silence").await;
-            let frozen = Frozen::time();
+            let frozen = FrozenTime::start();
             cancel.cancel();
             frozen
         };
         let (ran, frozen) = tokio::join!(running, aborting);
         assert!(ran.report.interrupted(), "{wire}: {:?}", ran.report);
-        assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+        assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Disconnected, "{wire}");
         drop(frozen);
     }
 }
 
 #[tokio::test]
-async fn core_14_a_service_that_falls_silent_is_given_up() {
+async fn core_14_a_silent_service_times_out() {
     let silent = || Reply { hold: Some(Stall::Gate("silence".to_owned())), ..Reply::new() };
     for wire in Wire::ALL {
         for reply in [silent(), Reply::new().text("Well").gate("silence")] {
@@ -172,10 +173,10 @@ async fn core_14_a_service_that_falls_silent_is_given_up() {
             tokio::pin!(running);
             tokio::select! {
                 () = mock.reached("silence") => {}
-                ran = &mut running => panic!("{wire}: it ended before it was silent: {ran:?}"),
+                ran = &mut running => panic!("{wire}: it ended before the idle timeout: {ran:?}"),
             }
-            let _frozen = Frozen::time();
-            // What was sent before the silence may still be on its way, and is given time anew.
+            let _frozen = FrozenTime::start();
+            // Bytes sent before the silence may still arrive and restart the idle timer.
             let ran = loop {
                 tokio::select! {
                     biased;
@@ -186,7 +187,7 @@ async fn core_14_a_service_that_falls_silent_is_given_up() {
             assert_eq!(ran.report.end, TurnEnd::ProviderFailed, "{wire}");
             let error = ran.report.error.clone().unwrap();
             assert!(error.message.contains("30 s"), "{wire}: {error}");
-            assert_eq!(mock.calls()[0].ended().await, Ended::HungUp, "{wire}");
+            assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Disconnected, "{wire}");
         }
     }
 }
@@ -207,7 +208,7 @@ async fn one_connection_serves_a_whole_turn() {
 }
 
 #[tokio::test]
-async fn a_conversation_goes_on_over_any_other_wire() {
+async fn a_conversation_continues_on_any_other_wire() {
     for first in Wire::ALL {
         for second in Wire::ALL {
             let scenario = Scenario::reply(
@@ -229,20 +230,28 @@ async fn a_conversation_goes_on_over_any_other_wire() {
             let body = last.json.to_string();
             assert!(body.matches("\"list\"").count() >= 2, "{first} to {second}: {body}");
             let signed = body.contains("c2ln");
-            assert!(!signed || first == second, "{first} to {second}: a proof for another service");
-            let told = ran.events.iter().filter_map(|line| match &line.event {
+            assert!(
+                !signed || first == second,
+                "{first} to {second}: a signature of another service"
+            );
+            let left_out = ran.events.iter().filter_map(|line| match &line.event {
                 Event::ContentLeftOut(data) => Some(data),
                 _ => None,
             });
-            let told: Vec<_> = told.collect();
+            let left_out: Vec<_> = left_out.collect();
             if first == Wire::OpenaiChat {
-                // Its reasoning has no proof; who would not take that back anyway says nothing.
-                assert!(told.len() <= 1, "{first} to {second}: {told:?}");
+                // Its reasoning has no signature, and a wire that never accepts reasoning reports
+                // nothing.
+                assert!(left_out.len() <= 1, "{first} to {second}: {left_out:?}");
             } else if first == second {
-                assert_eq!(told.len(), 0, "{first}: its own is taken back: {told:?}");
+                assert_eq!(
+                    left_out.len(),
+                    0,
+                    "{first}: its own reasoning is sent back: {left_out:?}"
+                );
             } else {
-                assert_eq!(told.len(), 1, "{first} to {second}: once, not with every request");
-                assert!(!told[0].parts.is_empty(), "{first} to {second}: {told:?}");
+                assert_eq!(left_out.len(), 1, "{first} to {second}: once, not with every request");
+                assert!(!left_out[0].parts.is_empty(), "{first} to {second}: {left_out:?}");
             }
         }
     }

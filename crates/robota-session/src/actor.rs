@@ -1,7 +1,7 @@
-//! The task that owns a session: its journal, its mailbox, and the turn that runs.
+//! The task that owns a session: its journal, its requests, and the running turn.
 //!
-//! The task waits until a request arrives, the running turn has something to do, or the journal
-//! is to be tried again. It does one thing at a time. The recorder never leaves it.
+//! The task waits until a request arrives, the running turn has something to do, or a failed
+//! journal write is due for a retry. It does one thing at a time. Only this task has the recorder.
 
 mod compaction;
 mod handle;
@@ -28,21 +28,21 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use compaction::ManualCompaction;
-pub(crate) use request::{Accepted, Reply, Request, Rewrite, SendRequest};
+pub(crate) use request::{AcceptedInput, Reply, Request, Rewrite, SendRequest};
 
 use crate::approvals::ApprovalQueue;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::{SessionHub, StoreFailure};
-use crate::open::Strategy;
+use crate::open::ResumeStrategy;
 use crate::setup::TurnSetup;
 
-/// While the journal cannot be written, it is tried again after this, then twice as long.
-const FLUSH_FIRST: Duration = Duration::from_secs(1);
+/// Delay before the first retry of a failed journal write; each further delay is twice as long.
+const FLUSH_RETRY_MIN: Duration = Duration::from_secs(1);
 /// The longest of those delays.
-const FLUSH_MOST: Duration = Duration::from_secs(30);
+const FLUSH_RETRY_MAX: Duration = Duration::from_secs(30);
 
-/// What the task and the handles of a session share. It holds no sender of requests, so that the
+/// What the task and the handles of a session share. It contains no sender of requests, so that the
 /// session ends when the last handle is dropped.
 pub(crate) struct Shared {
     pub(crate) id: SessionId,
@@ -82,16 +82,16 @@ impl Shared {
 /// How a session's task starts.
 pub(crate) struct StartOptions {
     pub(crate) source: SessionSource,
-    /// What becomes of what a crash left open.
-    pub(crate) recovery: Option<Strategy>,
+    /// What happens to work that a crash left open; none for a new session.
+    pub(crate) recovery: Option<ResumeStrategy>,
     pub(crate) hints: Vec<RecoveryHint>,
     /// The previous writer closed the session and left nothing open.
     pub(crate) closed: bool,
-    /// Something is open and waits for the caller's choice.
+    /// Some work is open and waits for the caller's choice.
     pub(crate) needs_recovery: bool,
-    /// Inputs that wait are delivered with the next one that is sent.
+    /// Waiting inputs are delivered with the next input that is sent.
     pub(crate) defer_inputs: bool,
-    /// Whether a turn that was interrupted is continued.
+    /// Whether to continue an interrupted turn.
     pub(crate) continue_turn: bool,
 }
 
@@ -109,14 +109,14 @@ impl StartOptions {
     }
 }
 
-/// What runs.
+/// What runs: a turn or a compaction.
 enum Work {
     Turn(Box<Drive>),
     Compaction(Box<ManualCompaction>),
 }
 
 impl Work {
-    /// Returns when it has something to do. Cancel safe.
+    /// Waits until it has something to do. Cancel safe.
     async fn ready(work: &mut Option<Self>) {
         match work {
             Some(Self::Turn(drive)) => drive.ready().await,
@@ -131,32 +131,32 @@ pub(crate) struct Actor {
     requests: mpsc::Receiver<Request>,
     recorder: Recorder,
     work: Option<Work>,
-    /// Callers of interrupt, answered when what runs has ended.
+    /// Callers of interrupt; they get their answer when the running work has ended.
     interrupting: Vec<Reply<bool>>,
     /// Appends that wait until nothing runs.
     deferred: Vec<(Vec<Event>, Reply<()>)>,
     options: StartOptions,
-    /// The journal cannot be written: no turn starts until it can.
+    /// Set while the journal cannot be written: no turn starts meanwhile.
     blocked: Option<Backoff>,
     lost: CancellationToken,
     /// Hooks that run in the background; only closing the session waits for them.
     background: JoinSet<()>,
 }
 
-/// When the journal is tried again, and the delay before that.
+/// When the next retry is due, and the delay before it.
 struct Backoff {
     at: Instant,
     delay: Duration,
 }
 
-/// Whether the task continues.
+/// What the task does next.
 enum Flow {
     Continue,
     Close {
         reason: String,
         reply: Option<Reply<()>>,
     },
-    /// The session has ended; the hub says why.
+    /// The session has ended; the hub has the reason.
     End,
 }
 
@@ -182,8 +182,8 @@ impl Actor {
         }
     }
 
-    /// Runs until the session is shut down, dropped or lost, or its journal fails for good. A panic
-    /// ends the session with an error, so that no caller waits for a task that is gone.
+    /// Runs until the session is shut down, dropped or lost, or its journal fails permanently. A
+    /// panic ends the session with an error, so that no caller waits for a task that has ended.
     pub(crate) async fn run(self) {
         let hub = Arc::clone(&self.shared.hub);
         let span = tracing::info_span!("session", session = %self.shared.id);
@@ -225,10 +225,10 @@ impl Actor {
             () = lost.cancelled() => return self.on_lease_lost(),
             request = requests.recv() => {
                 let flow = match request {
-                    Some(request) => self.handle(request).await,
+                    Some(request) => self.on_request(request).await,
                     None => Flow::Close { reason: "dropped".to_owned(), reply: None },
                 };
-                // Requests do not starve what runs.
+                // Many requests must not starve the running work.
                 if matches!(flow, Flow::Continue)
                     && Work::ready(&mut self.work).now_or_never().is_some()
                 {
@@ -242,19 +242,19 @@ impl Actor {
         Flow::Continue
     }
 
-    /// SessionStart hooks, before anything else happens. Their context goes with the next input.
+    /// Runs the SessionStart hooks before anything else. Their context is sent with the next input.
     async fn begin(&mut self) {
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionStart) {
+        if hooks.has_event(HookEvent::SessionStart) {
             let model = Some(self.shared.turn_setup().setup.config.turn.model.clone());
             let data = HookData::SessionStart { source: self.options.source, model };
             let report = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
             if let Ok(EventDecision::Continue { context }) = report.map(|report| report.decision) {
-                hooks.started_with(context);
+                hooks.set_start_context(context);
             }
         }
         if std::mem::take(&mut self.options.continue_turn) && !self.options.needs_recovery {
-            // Nothing to continue is no failure here.
+            // It is not a failure if there is nothing to continue.
             let _ = self.continue_turn().await;
         }
     }
@@ -297,7 +297,7 @@ impl Actor {
         }
     }
 
-    /// Lets what runs do one thing.
+    /// Lets the running work do one step.
     async fn step(&mut self) {
         match &mut self.work {
             Some(Work::Turn(drive)) => {
@@ -318,7 +318,7 @@ impl Actor {
 
     fn turn_ended(&mut self, report: &TurnReport) {
         if report.end == TurnEnd::StoreFailed {
-            let delay = FLUSH_FIRST;
+            let delay = FLUSH_RETRY_MIN;
             self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
             let unknown = || ErrorData::new(ErrorKind::Storage, "the journal failed");
             let error = report.error.clone().unwrap_or_else(unknown);
@@ -328,21 +328,21 @@ impl Actor {
         self.run_failure_hooks(report);
     }
 
-    /// Tries again to write the journal; if that works, turns may start again.
+    /// Retries the journal write; after a success turns may start again.
     async fn retry_flush(&mut self) {
         let Some(backoff) = self.blocked.take() else { return };
         if self.recorder.flush().await.is_err() {
-            let delay = (backoff.delay * 2).min(FLUSH_MOST);
+            let delay = (backoff.delay * 2).min(FLUSH_RETRY_MAX);
             self.blocked = Some(Backoff { at: Instant::now() + delay, delay });
         }
     }
 
-    /// StopFailure hooks.
+    /// Runs the StopFailure hooks.
     fn run_failure_hooks(&mut self, report: &TurnReport) {
         while self.background.try_join_next().is_some() {}
         let failed = matches!(report.end, TurnEnd::ProviderFailed | TurnEnd::StoreFailed);
         let hooks = self.shared.hooks.clone();
-        if !failed || !hooks.stands_at(HookEvent::StopFailure) {
+        if !failed || !hooks.has_event(HookEvent::StopFailure) {
             return;
         }
         let error = report.error.as_ref();
@@ -356,7 +356,7 @@ impl Actor {
         });
     }
 
-    /// Ends the session, and what runs, when no retry can help its journal.
+    /// Ends the session and its running work if the journal failed permanently.
     fn check_journal(&mut self) -> Flow {
         let Some(error) = self.recorder.failure().filter(|error| !error.retryable()) else {
             return Flow::Continue;
@@ -365,7 +365,7 @@ impl Actor {
         Flow::End
     }
 
-    /// This writer lost the session: what runs here ends now.
+    /// Ends the session because this writer lost its lease.
     fn on_lease_lost(&mut self) -> Flow {
         self.work = None;
         let session = self.shared.id.clone();
@@ -376,8 +376,8 @@ impl Actor {
         Flow::End
     }
 
-    /// Ends the session: what runs is stopped, the journal says that the writer is done, and
-    /// SessionEnd hooks run once.
+    /// Ends the session: stops the running work, records the end in the journal, and runs the
+    /// SessionEnd hooks once.
     async fn close(mut self, reason: &str, reply: Option<Reply<()>>) {
         let ended = tokio::select! {
             biased;
@@ -393,18 +393,19 @@ impl Actor {
         }
         let result = self.recorder.close(reason).await.map_err(SessionError::from);
         if let Err(error) = &result {
-            tracing::warn!(%error, "the end of the session could not be written");
+            tracing::warn!(%error, "could not record the end of the session");
         }
         self.interrupting.drain(..).for_each(|reply| {
             let _ = reply.send(Ok(true));
         });
         while self.background.join_next().await.is_some() {}
         let hooks = self.shared.hooks.clone();
-        if hooks.stands_at(HookEvent::SessionEnd) {
+        if hooks.has_event(HookEvent::SessionEnd) {
             let data = HookData::SessionEnd { reason: reason.to_owned() };
             let _ = AssertUnwindSafe(hooks.run_event(data)).catch_unwind().await;
         }
-        // The journal is released before anybody hears that it is.
+        // Releases the journal before clients are notified, so that they can open the session
+        // again.
         let shared = Arc::clone(&self.shared);
         drop(self);
         let (session, reason) = (shared.id.clone(), reason.to_owned());

@@ -1,5 +1,5 @@
 //! Approvals: questions about calls wait here until a handler or a client answers them. A question
-//! is queued before the journal says that it is asked, so that no answer comes too early.
+//! is queued before the journal records it, so that an immediate answer finds it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,28 +12,28 @@ use tokio::sync::oneshot;
 
 use crate::error::SessionError;
 
-/// Who answers when a call needs approval (SESS-04).
+/// Who decides when a call needs approval (SESS-04).
 #[derive(Clone, Default)]
 pub enum Approvals {
-    /// Nobody: every question is denied. The default.
+    /// Every question is denied. The default.
     #[default]
     Deny,
-    /// Clients, through [`crate::Permissions::decide`]; the session is paused meanwhile.
+    /// Clients decide, through [`crate::Permissions::decide`]; the session is paused until then.
     Decide,
-    /// This handler, or a client that decides first.
+    /// This handler decides, or a client that is faster.
     Handler(Arc<dyn Approver>),
 }
 
-/// What is decided about a call that waits.
+/// The decision on a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// It may run; calls like it may too, as far as the scope says.
+    /// The call may run, and similar calls as far as the scope says.
     Allow(Scope),
-    /// It may not.
+    /// The call may not run.
     Deny,
 }
 
-/// Asks for approval with a function.
+/// Makes an approver from an async function.
 pub fn approver_fn<F, R>(ask: F) -> Arc<dyn Approver>
 where
     F: Fn(Question) -> R + Send + Sync + 'static,
@@ -42,9 +42,9 @@ where
     Arc::new(FnApprover(Box::new(move |question| Box::pin(ask(question)))))
 }
 
-type Asked = futures::future::BoxFuture<'static, Answer>;
+type AnswerFuture = futures::future::BoxFuture<'static, Answer>;
 
-struct FnApprover(Box<dyn Fn(Question) -> Asked + Send + Sync>);
+struct FnApprover(Box<dyn Fn(Question) -> AnswerFuture + Send + Sync>);
 
 #[async_trait::async_trait]
 impl Approver for FnApprover {
@@ -63,9 +63,9 @@ pub(crate) struct ApprovalQueue {
 
 #[derive(Default)]
 struct Pending {
-    /// Questions nobody has answered.
+    /// Questions without an answer.
     questions: IndexMap<CallId, (Question, oneshot::Sender<Answer>)>,
-    /// Receivers of the answers to questions that were announced and are not asked yet.
+    /// Receivers of the answers to questions that were announced and not asked yet.
     answers: HashMap<CallId, oneshot::Receiver<Answer>>,
 }
 
@@ -78,12 +78,12 @@ impl ApprovalQueue {
         Self { approvals, gate, sink, pending: Mutex::default() }
     }
 
-    /// Whether only a client can answer.
+    /// Returns whether only a client can answer.
     pub(crate) fn waits_for_clients(&self) -> bool {
         matches!(self.approvals, Approvals::Decide)
     }
 
-    /// The questions that wait, oldest first.
+    /// Returns the waiting questions, oldest first.
     pub(crate) fn pending(&self) -> Vec<Question> {
         self.lock().questions.values().map(|(question, _)| question.clone()).collect()
     }
@@ -97,16 +97,16 @@ impl ApprovalQueue {
     ) -> Result<(), SessionError> {
         let not_asked = || SessionError::NotAsked(call.clone());
         let taken = self.lock().questions.shift_remove(call);
-        let (question, answer) = taken.ok_or_else(not_asked)?;
+        let (question, sender) = taken.ok_or_else(not_asked)?;
         let queue = Arc::clone(self);
-        // Saving a rule takes time; a task of its own survives a caller that goes away.
+        // Saving a rule takes time. Its own task continues if the caller drops the future.
         let answering = tokio::spawn(async move {
-            let said = match decision {
+            let answer = match decision {
                 Decision::Allow(Scope::Once) => Answer::Allow { note },
                 Decision::Allow(scope) => queue.remember(&question, scope, note).await,
                 Decision::Deny => Answer::Deny { note },
             };
-            answer.send(said).is_ok()
+            sender.send(answer).is_ok()
         });
         match answering.await {
             Ok(true) => Ok(()),
@@ -114,8 +114,9 @@ impl ApprovalQueue {
         }
     }
 
-    /// Approves with a wider scope: remembers, and for [`Scope::Always`] saves, the narrow rules that
-    /// were shown. If that fails the call may still run, and the note says what was not kept.
+    /// Approves with a wider scope: remembers the narrow rules that were shown, and saves them for
+    /// [`Scope::Always`]. If that fails, the call may still run, and the note says what was not
+    /// saved.
     async fn remember(&self, question: &Question, scope: Scope, note: Option<String>) -> Answer {
         let add =
             |why: String| Some(note.as_ref().map_or(why.clone(), |note| format!("{note} ({why})")));
@@ -133,7 +134,7 @@ impl ApprovalQueue {
         }
         let saved = match &self.sink {
             Some(sink) => sink.save(&rules).await.map_err(|error| error.message),
-            None => Err("nobody saves rules here".to_owned()),
+            None => Err("no rule sink is configured to save rules".to_owned()),
         };
         match saved {
             Ok(()) => Answer::Remember { scope: Scope::Always, rules, note },
@@ -202,18 +203,18 @@ impl Approver for ApprovalQueue {
                 None => std::future::pending().await,
             }
         };
-        let said = tokio::select! {
+        let answer = tokio::select! {
             biased;
             decided = decided => {
                 let failed = || Answer::Deny { note: Some("the approval failed".to_owned()) };
                 return decided.unwrap_or_else(|_| failed());
             }
-            said = handled => said,
+            answer = handled => answer,
         };
         drop(guard);
-        match said {
+        match answer {
             Answer::Remember { scope, note, .. } => self.remember(&question, scope, note).await,
-            said @ (Answer::Allow { .. } | Answer::Deny { .. }) => said,
+            answer @ (Answer::Allow { .. } | Answer::Deny { .. }) => answer,
         }
     }
 }

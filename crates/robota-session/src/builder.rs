@@ -1,11 +1,11 @@
-//! Building a session.
+//! The builder of [`Session`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use robota_core::approve::RuleSink;
+use robota_core::approve::{Approver, RuleSink};
 use robota_core::catalogue::Catalogue;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::clock::{Clock, SystemClock};
 use robota_core::compact::Compactor;
 use robota_core::driver::SessionConfig;
@@ -13,7 +13,8 @@ use robota_core::event::SpawnedBy;
 use robota_core::gate::{Gate, InspectOnly};
 use robota_core::hook::Hooks;
 use robota_core::ids::{Ids, RandomIds, SessionId};
-use robota_core::journal::JournalStore;
+use robota_core::into_arc::IntoArc;
+use robota_core::journal::{JournalError, JournalStore};
 use robota_core::permission::Mode;
 use robota_core::provider::Provider;
 use robota_core::tool::{Tool, ToolFactory};
@@ -26,10 +27,11 @@ use crate::hooks::{CodeHook, HookFiles};
 use crate::open::{self, Resume};
 use crate::session::Session;
 use crate::setup::{Setup, Summaries};
-use crate::spill::DEFAULT_LIMIT;
+use crate::tool_output::DEFAULT_LIMIT;
 
-/// Builds a [`Session`]. Without a gate only read-only tools may run. Without anyone to answer,
-/// questions are denied.
+/// Builds a [`Session`]. Without a gate only read-only tools may run; without an approver every call
+/// that needs approval is denied. The builder of an in-memory agent has the same methods under the
+/// same names.
 #[derive(Clone)]
 pub struct SessionBuilder {
     setup: Setup,
@@ -62,145 +64,167 @@ impl SessionBuilder {
             name: None,
             spawned_by: None,
             callbacks: Callbacks::new(),
-            spill: Some(DEFAULT_LIMIT),
-            aftermath: None,
+            output_limit: Some(DEFAULT_LIMIT),
+            crash_cleanup: None,
         };
         Self { setup }
     }
 
-    /// The system prompt.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.setup.config.system = Some(prompt.into());
         self
     }
 
-    /// More tools. They are shared by all sessions built with them, forks included; tools that
-    /// keep something belong into a [`SessionBuilder::tool_factory`].
+    /// Adds a tool. Sessions that are built from clones of this builder, and forks, share it; a tool
+    /// that keeps state for one session belongs into a [`SessionBuilder::tool_factory`].
+    #[must_use]
+    pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
+        self.setup.tools.push(tool.into_arc());
+        self
+    }
+
+    /// Adds tools, which are shared as [`SessionBuilder::tool`] says.
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.setup.tools.extend(tools);
         self
     }
 
-    /// More tools, made for each session: a fork gets tools of its own.
+    /// Adds a factory that makes tools for each session: a fork gets its own.
     #[must_use]
-    pub fn tool_factory(mut self, factory: Arc<dyn ToolFactory>) -> Self {
-        self.setup.factories.push(factory);
+    pub fn tool_factory(mut self, factory: impl IntoArc<dyn ToolFactory>) -> Self {
+        self.setup.factories.push(factory.into_arc());
         self
     }
 
-    /// Who judges every call.
+    /// Sets the gate, which judges every call: allow, ask or deny.
     #[must_use]
-    pub fn gate(mut self, gate: Arc<dyn Gate>) -> Self {
-        self.setup.gate = gate;
+    pub fn gate(mut self, gate: impl IntoArc<dyn Gate>) -> Self {
+        self.setup.gate = gate.into_arc();
         self
     }
 
-    /// The permission mode.
+    /// Sets the permission mode.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.setup.mode = mode;
         self
     }
 
-    /// Who answers when a call needs approval.
+    /// Sets the approver, which decides calls that the gate answers with "ask".
+    #[must_use]
+    pub fn approver(self, approver: impl IntoArc<dyn Approver>) -> Self {
+        self.approvals(Approvals::Handler(approver.into_arc()))
+    }
+
+    /// Sets how calls that the gate answers with "ask" are decided: by an approver, by the clients of
+    /// the session, or never. By default they are denied.
     #[must_use]
     pub fn approvals(mut self, approvals: Approvals) -> Self {
         self.setup.approvals = approvals;
         self
     }
 
-    /// Saves the rules that a user answered "always" to.
+    /// Sets where the rules of "always" decisions are saved.
     #[must_use]
-    pub fn rule_sink(mut self, sink: Arc<dyn RuleSink>) -> Self {
-        self.setup.rule_sink = Some(sink);
+    pub fn rule_sink(mut self, sink: impl IntoArc<dyn RuleSink>) -> Self {
+        self.setup.rule_sink = Some(sink.into_arc());
         self
     }
 
-    /// Hooks of settings, after those there are.
+    /// Adds hooks, which run after those added before.
     #[must_use]
-    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
-        self.setup.hooks.push(hooks);
+    pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
+        self.setup.hooks.push(hooks.into_arc());
         self
     }
 
-    /// Hooks in code, after those there are.
+    /// Adds a hook written in Rust, which runs after those added before.
     #[must_use]
     pub fn code_hook(mut self, hook: Arc<dyn CodeHook>) -> Self {
         self.setup.code_hooks.push(hook);
         self
     }
 
-    /// The files hooks in code may look at and write.
+    /// Sets the files that hooks written in Rust may read and write.
     #[must_use]
     pub fn hook_files(mut self, files: Arc<dyn HookFiles>) -> Self {
         self.setup.files = Some(files);
         self
     }
 
-    /// Who summarises a conversation that grows too long, in place of the session's own model.
-    /// None never summarises.
+    /// Sets the compactor, which summarises a conversation that fills the context window. By default
+    /// the session's own model does.
     #[must_use]
-    pub fn compactor(mut self, compactor: Option<Arc<dyn Compactor>>) -> Self {
-        self.setup.summaries = compactor.map_or(Summaries::None, Summaries::By);
+    pub fn compactor(mut self, compactor: impl IntoArc<dyn Compactor>) -> Self {
+        self.setup.summaries = Summaries::By(compactor.into_arc());
         self
     }
 
-    /// Functions that are called as things happen.
+    /// Switches summaries off: a conversation that fills the context window ends the turn.
+    #[must_use]
+    pub fn without_compactor(mut self) -> Self {
+        self.setup.summaries = Summaries::None;
+        self
+    }
+
+    /// Sets functions that are called for the text, calls and usage of the session.
     #[must_use]
     pub fn callbacks(mut self, callbacks: Callbacks) -> Self {
         self.setup.callbacks = callbacks;
         self
     }
 
-    /// Where it works.
+    /// Sets the working directory that the journal records and tools use.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.setup.cwd = Some(cwd.into());
         self
     }
 
-    /// What it is called.
+    /// Sets the name of a session that is created.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.setup.name = Some(name.into());
         self
     }
 
-    /// The call of another session that starts this one.
+    /// Records the call of another session that starts this one.
     #[must_use]
     pub fn spawned_by(mut self, parent: SpawnedBy) -> Self {
         self.setup.spawned_by = Some(parent);
         self
     }
 
-    /// A provider silent for longer than this has failed.
+    /// Sets the idle timeout: a model stream that sends nothing for longer has failed.
     #[must_use]
-    pub fn provider_timeout(mut self, timeout: Duration) -> Self {
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.setup.config.idle_timeout = timeout;
         self
     }
 
-    /// At most this many model calls a turn; without it there is no limit.
+    /// Limits the rounds (model calls) of a turn; zero, the default, means no limit.
     #[must_use]
-    pub fn max_turns(mut self, rounds: u32) -> Self {
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.setup.config.turn.max_rounds = rounds;
         self
     }
 
-    /// The share of the window above which the conversation is summarised by itself; none never
-    /// does.
+    /// Sets the share of the context window above which the conversation is summarised
+    /// automatically; `None` switches this off.
     #[must_use]
     pub fn auto_compact(mut self, threshold: Option<f64>) -> Self {
         self.setup.config.turn.compact_at = threshold;
         self
     }
 
-    /// Output of one call longer than this many bytes is cut to its head and tail; none never cuts.
+    /// Limits the output of one call that the model sees, in bytes: longer output is cut to its head
+    /// and tail. `None` means no limit.
     #[must_use]
     pub fn output_limit(mut self, bytes: Option<usize>) -> Self {
-        self.setup.spill = bytes;
+        self.setup.output_limit = bytes;
         self
     }
 
@@ -208,54 +232,79 @@ impl SessionBuilder {
     /// running, and puts back files that a call changed only in part. Without one, the model only
     /// learns that calls may have had effects.
     #[must_use]
-    pub fn aftermath(mut self, aftermath: Arc<dyn Aftermath>) -> Self {
-        self.setup.aftermath = Some(aftermath);
+    pub fn crash_cleanup(mut self, crash_cleanup: Arc<dyn CrashCleanup>) -> Self {
+        self.setup.crash_cleanup = Some(crash_cleanup);
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the clock that stamps events.
     #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.setup.clock = clock;
+    pub fn clock(mut self, clock: impl IntoArc<dyn Clock>) -> Self {
+        self.setup.clock = clock.into_arc();
         self
     }
 
-    /// Where ids come from.
+    /// Sets the source of ids. Tests use it to get the same ids every time.
     #[must_use]
-    pub fn ids(mut self, ids: Arc<dyn Ids>) -> Self {
-        self.setup.ids = ids;
+    pub fn ids(mut self, ids: impl IntoArc<dyn Ids>) -> Self {
+        self.setup.ids = ids.into_arc();
         self
     }
 
-    /// Any other setting of the driver: the window, timeouts, retries, concurrency, secrets.
+    /// Changes any other setting of the driver: context window, retries, concurrency, temperature,
+    /// provider options, secrets to redact.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut SessionConfig)) -> Self {
         change(&mut self.setup.config);
         self
     }
 
-    /// Creates a session; without an id it gets a fresh one.
+    /// Opens the session with this id: resumes it if the store has it, creates it otherwise. A turn
+    /// that a crash interrupted is closed first, as [`Resume::default`] says.
     ///
     /// # Errors
-    /// When there is one of that id, a setting makes no sense, or the store fails.
-    pub async fn create(
+    /// When another process has the session open, a setting is invalid, or the store fails.
+    pub async fn open(
         self,
-        store: Arc<dyn JournalStore>,
-        id: Option<SessionId>,
+        store: impl IntoArc<dyn JournalStore>,
+        id: impl Into<SessionId>,
     ) -> Result<Session, SessionError> {
-        open::create(store, id, self.setup).await
+        let (store, id) = (store.into_arc(), id.into());
+        match self.clone().resume(store.clone(), &id, Resume::default()).await {
+            Err(SessionError::Journal(JournalError::NotFound(_))) => {}
+            opened => return opened,
+        }
+        match self.clone().create(store.clone(), Some(id.clone())).await {
+            // Another process created it in the meantime.
+            Err(SessionError::Journal(JournalError::Exists(_))) => {
+                self.resume(store, &id, Resume::default()).await
+            }
+            created => created,
+        }
     }
 
-    /// Resumes a session. What a crash left open is sealed, or reported and left to the caller.
+    /// Creates a session, with a new id when none is given.
     ///
     /// # Errors
-    /// When there is none, another process has it open, or the store fails.
+    /// When a session with this id exists, a setting is invalid, or the store fails.
+    pub async fn create(
+        self,
+        store: impl IntoArc<dyn JournalStore>,
+        id: Option<SessionId>,
+    ) -> Result<Session, SessionError> {
+        open::create(store.into_arc(), id, self.setup).await
+    }
+
+    /// Resumes a session. [`Resume`] says what happens to a turn that a crash interrupted.
+    ///
+    /// # Errors
+    /// When the session does not exist, another process has it open, or the store fails.
     pub async fn resume(
         self,
-        store: Arc<dyn JournalStore>,
+        store: impl IntoArc<dyn JournalStore>,
         id: &SessionId,
         resume: Resume,
     ) -> Result<Session, SessionError> {
-        open::resume(store, id, resume, self.setup).await
+        open::resume(store.into_arc(), id, resume, self.setup).await
     }
 }

@@ -1,5 +1,5 @@
-//! Callbacks (SESS-02): functions that are called with what happens in one session. They see no
-//! other session, also when both use one provider (SESS-16).
+//! Callbacks (SESS-02): functions that the session calls as events happen. They receive events of
+//! one session only, even if several sessions use one provider (SESS-16).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,98 +13,100 @@ use robota_core::project::{StreamText, TextUpdate};
 use robota_core::tool::{Ran, ToolOutcome};
 use serde_json::Value;
 
-type Shown<T> = Arc<dyn Fn(T) + Send + Sync>;
+type Callback<T> = Arc<dyn Fn(T) + Send + Sync>;
 
-/// A tool call, as it is shown to people.
+/// A tool call, prepared for display.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolExecution {
-    /// It begins.
+    /// The call starts.
     Start {
-        /// The tool.
+        /// The tool's name.
         tool: String,
-        /// Its arguments.
+        /// The arguments.
         input: Value,
     },
-    /// It ended, or was not to begin.
+    /// The call ended, or did not run.
     End {
-        /// The tool.
+        /// The tool's name.
         tool: String,
-        /// Its arguments.
+        /// The arguments.
         input: Value,
-        /// Whether it did what it was asked.
+        /// Whether the tool reported success.
         success: bool,
-        /// Whether it was not allowed.
+        /// Whether the call was denied.
         denied: bool,
-        /// What the model is told.
+        /// The text that the model receives.
         result: String,
-        /// Why it failed, as a stable word.
+        /// A stable code for the failure, such as `denied`; none after a success.
         error_code: Option<String>,
     },
 }
 
-/// A compaction, as it is shown to people.
+/// A compaction, prepared for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactionReport {
-    /// Who wanted it.
+    /// What caused it: the user, or a full window.
     pub trigger: CompactionTrigger,
-    /// The summary.
+    /// The text that replaces the old messages.
     pub summary: String,
-    /// How full the window was.
+    /// How full the window was before.
     pub before: ContextState,
-    /// How full it is now.
+    /// How full the window is after.
     pub after: ContextState,
 }
 
-/// Functions that are called as things happen. They run while the session works and must not
-/// block. A panic in one is logged and ends nothing else.
+/// Functions that the session calls as events happen. They run in the session's task and must not
+/// block. A panic in one is logged and affects nothing else.
 #[derive(Clone, Default)]
 pub struct Callbacks {
-    text: Option<Shown<String>>,
-    text_reset: Option<Shown<()>>,
-    tool: Option<Shown<ToolExecution>>,
-    context: Option<Shown<ContextState>>,
-    compaction: Option<Shown<CompactionReport>>,
+    text: Option<Callback<String>>,
+    text_reset: Option<Callback<()>>,
+    tool: Option<Callback<ToolExecution>>,
+    context: Option<Callback<ContextState>>,
+    compaction: Option<Callback<CompactionReport>>,
 }
 
 impl Callbacks {
-    /// None yet.
+    /// Creates an empty set of callbacks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Called with text as it streams, rounds separated by a blank line. When a model call fails and
-    /// is tried again, it is called with a line that says that the answer starts again, unless
-    /// [`Callbacks::on_text_reset`] is set.
+    /// Sets the callback for streamed text. Rounds are separated by a blank line. When a failed
+    /// model call is retried, the callback receives a line that says that the answer starts again,
+    /// unless [`Callbacks::on_text_reset`] is set.
     #[must_use]
     pub fn on_text(mut self, show: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.text = Some(Arc::new(show));
         self
     }
 
-    /// Called when the text since the last whole answer is void: its model call failed and is tried
-    /// again.
+    /// Sets the callback for discarded text: the text since the last whole answer is void, because
+    /// its model call failed and is retried.
     #[must_use]
     pub fn on_text_reset(mut self, reset: impl Fn() + Send + Sync + 'static) -> Self {
         self.text_reset = Some(Arc::new(move |()| reset()));
         self
     }
 
-    /// Called with tool calls: twice with one that runs, once with one that does not.
+    /// Sets the callback for tool calls. It is called twice for a call that runs, once for one that
+    /// does not.
     #[must_use]
     pub fn on_tool(mut self, show: impl Fn(ToolExecution) + Send + Sync + 'static) -> Self {
         self.tool = Some(Arc::new(show));
         self
     }
 
-    /// Called with how full the window is: an estimate before each request, the count after.
+    /// Sets the callback for the window's state: an estimate before each request, the exact count
+    /// after.
     #[must_use]
     pub fn on_context(mut self, show: impl Fn(ContextState) + Send + Sync + 'static) -> Self {
         self.context = Some(Arc::new(show));
         self
     }
 
-    /// Called with compactions.
+    /// Sets the callback for compactions.
     #[must_use]
     pub fn on_compaction(
         mut self,
@@ -114,8 +116,8 @@ impl Callbacks {
         self
     }
 
-    /// An observer of a session whose model has a window of that size; none when nobody wants
-    /// to be shown anything.
+    /// Returns an observer for a session whose model has a window of that size; none if no callback
+    /// is set.
     pub(crate) fn observer(&self, window: u64) -> Option<Observer> {
         let silent = self.text.is_none()
             && self.text_reset.is_none()
@@ -130,29 +132,29 @@ impl Callbacks {
             window,
             text: StreamText::default(),
             calls: HashMap::new(),
-            begun: None,
-            finished: None,
+            compaction_started: None,
+            compaction_summary: None,
         });
         Some(Arc::new(move |envelope| {
-            follower.lock().unwrap_or_else(PoisonError::into_inner).see(&envelope.event);
+            follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
         }))
     }
 }
 
-/// Follows a session, so that what several events tell can be shown as one.
+/// Combines several events into one call of a callback.
 struct Follower {
     callbacks: Callbacks,
     window: u64,
     text: StreamText,
     calls: HashMap<CallId, ToolUse>,
-    /// A compaction that has begun.
-    begun: Option<(CompactionTrigger, ContextEstimate)>,
-    /// Its summary, until it is known how full the window is now.
-    finished: Option<String>,
+    /// The trigger and the window of a compaction that has started.
+    compaction_started: Option<(CompactionTrigger, ContextEstimate)>,
+    /// The summary of a finished compaction, until the new size of the window is measured.
+    compaction_summary: Option<String>,
 }
 
 impl Follower {
-    fn see(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         if let Some(update) = self.text.push(event) {
             match (&update, &self.callbacks.text_reset, &self.callbacks.text) {
                 (TextUpdate::Reset, Some(show), _) => show(()),
@@ -192,9 +194,13 @@ impl Follower {
                     show(exact.state());
                 }
             }
-            Event::CompactionStarted(data) => self.begun = Some((data.trigger, data.before)),
-            Event::CompactionFinished(data) => self.finished = Some(data.summary.text()),
-            Event::CompactionFailed(_) => (self.begun, self.finished) = (None, None),
+            Event::CompactionStarted(data) => {
+                self.compaction_started = Some((data.trigger, data.before))
+            }
+            Event::CompactionFinished(data) => self.compaction_summary = Some(data.summary.text()),
+            Event::CompactionFailed(_) => {
+                (self.compaction_started, self.compaction_summary) = (None, None)
+            }
             Event::TurnFinished(_) => self.calls.clear(),
             _ => {}
         }
@@ -207,7 +213,8 @@ impl Follower {
     }
 
     fn show_compaction(&mut self, after: &ContextEstimate) {
-        if let (Some(summary), Some((trigger, before))) = (self.finished.take(), self.begun.take())
+        if let (Some(summary), Some((trigger, before))) =
+            (self.compaction_summary.take(), self.compaction_started.take())
             && let Some(show) = &self.callbacks.compaction
         {
             let (before, after) = (before.state(), after.state());

@@ -1,9 +1,9 @@
-//! Compaction (SESS-06): a conversation that grows too long becomes a summary and its end.
+//! Compaction (SESS-06): replaces the beginning of a long conversation by a summary.
 //!
-//! [`SummaryCompactor`] asks a model. What it sends is its own request, made of a transcript in
-//! pieces that always fit, so that it can run however full the window is. It never parts a tool
-//! call from its result, keeps what was said last word for word, and its result is smaller than
-//! what it was made from, or it is cut until it is.
+//! [`SummaryCompactor`] asks a model. It sends its own requests with a transcript in pieces that
+//! always fit, so it works however full the window is. It never separates a tool call from its
+//! result, and keeps the last messages verbatim. A summary that is not smaller than the text it
+//! replaces is cut.
 
 mod hooked;
 mod transcript;
@@ -21,15 +21,15 @@ use robota_core::usage::Usage;
 
 pub(crate) use hooked::HookedCompactor;
 
-/// What every summary begins with.
+/// The prefix of every summary.
 pub const SUMMARY_PREFIX: &str = "[Context Summary]";
 
-/// The share of the window that is kept word for word, at most.
-const KEEP: f64 = 0.2;
+/// The largest share of the window that is kept verbatim.
+const KEEP_SHARE: f64 = 0.2;
 /// The longest summary, as a share of the window.
-const SUMMARY: f64 = 0.1;
-/// No summary needs more tokens than this, however large the window.
-const MAX_SUMMARY: u64 = 8_000;
+const SUMMARY_SHARE: f64 = 0.1;
+/// The longest summary in tokens, however large the window.
+const MAX_SUMMARY_TOKENS: u64 = 8_000;
 
 /// Summarises with a model.
 pub struct SummaryCompactor {
@@ -41,7 +41,7 @@ pub struct SummaryCompactor {
 }
 
 impl SummaryCompactor {
-    /// With that model, whose window has so many tokens.
+    /// Creates a compactor that uses that model, whose window has that many tokens.
     pub fn new(
         provider: Arc<dyn Provider>,
         model: impl Into<String>,
@@ -52,21 +52,22 @@ impl SummaryCompactor {
         Self { provider, model: model.into(), window: window.max(1_000), ids, limits }
     }
 
-    /// The same with other limits for its model calls.
+    /// Sets the limits of its model calls.
     #[must_use]
     pub fn limits(self, limits: AskLimits) -> Self {
         Self { limits, ..self }
     }
 
     fn summary_tokens(&self) -> u64 {
-        share(self.window, SUMMARY).clamp(200, MAX_SUMMARY)
+        share(self.window, SUMMARY_SHARE).clamp(200, MAX_SUMMARY_TOKENS)
     }
 
-    /// How many bytes one request may carry, beside the summary so far and the answer.
-    fn room(&self) -> usize {
+    /// How many bytes of transcript fit into one request, with room for the summary so far and the
+    /// answer.
+    fn request_bytes(&self) -> usize {
         let reserved = self.summary_tokens() * 2 + conservative_tokens(INSTRUCTIONS.len() as u64);
-        // Three bytes a token is careful for any language: letters outside ASCII take two or
-        // three bytes each.
+        // Three bytes a token is a careful estimate for any language: letters outside ASCII take
+        // two or three bytes each.
         let room = share(self.window, 0.9).saturating_sub(reserved + 100) * 3;
         usize::try_from(room).unwrap_or(usize::MAX).max(1_000)
     }
@@ -100,7 +101,7 @@ impl SummaryCompactor {
             .map_err(|error| error.to_data())?;
         let text = answer.text().trim().to_owned();
         if text.is_empty() {
-            return Err(ErrorData::new(ErrorKind::Provider, "the model gave no summary"));
+            return Err(ErrorData::new(ErrorKind::Provider, "the model returned no summary"));
         }
         Ok((text, answer.usage.unwrap_or_default()))
     }
@@ -121,17 +122,17 @@ impl Compactor for SummaryCompactor {
         context: CallContext,
     ) -> Result<Compaction, ErrorData> {
         let all: usize = request.view.iter().map(|message| transcript::size(message)).sum();
-        // A short conversation that somebody wants summarised is summarised too.
-        let budget = share(self.window, KEEP).min(conservative_tokens(all as u64) / 4);
+        // A short conversation is summarised too, if the user asks for it.
+        let budget = share(self.window, KEEP_SHARE).min(conservative_tokens(all as u64) / 4);
         let cut = boundary(&request.view, budget);
         let old: Vec<_> =
             request.view[..cut].iter().filter(|message| message.role() != Role::System).collect();
         if old.is_empty() {
-            let text = "there is nothing to summarise: all of it was said just now";
+            let text = "there is nothing to summarise: all messages are recent";
             return Err(ErrorData::new(ErrorKind::Validation, text));
         }
         let (mut summary, mut usage) = (String::new(), Usage::default());
-        for piece in transcript::pieces(&old, self.room()) {
+        for piece in transcript::pieces(&old, self.request_bytes()) {
             let instructions = request.instructions.as_deref();
             let (text, cost) = self.ask(&summary, &piece, instructions, &context).await?;
             summary = text;
@@ -148,9 +149,9 @@ impl Compactor for SummaryCompactor {
     }
 }
 
-/// Where the end begins that is kept: as much as the budget allows, from the beginning of a turn
-/// if one lies within it, and never between a call and its result. Words of the user that
-/// nobody has answered yet are always kept.
+/// Returns the index of the first message that is kept. Keeps as much as the budget allows, from
+/// the start of a turn if one is within it, and never splits a call from its result. A last user
+/// message without an answer is always kept.
 fn boundary(view: &View, budget: u64) -> usize {
     let mut tokens = 0;
     let (mut best, mut best_turn) = (view.len(), None);
@@ -173,7 +174,7 @@ fn share(window: u64, share: f64) -> u64 {
     robota_core::context::share_of(window, share)
 }
 
-/// Cuts a text to its beginning and its end.
+/// Keeps the beginning and the end of a text that is too long.
 fn shorten(text: &str, longest: usize) -> String {
     const CUT: &str = "\n[...]\n";
     if text.len() <= longest {

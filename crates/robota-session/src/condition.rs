@@ -1,4 +1,4 @@
-//! Hooks that stand under a permission rule (`"if": "Bash(git *)"`).
+//! Hooks that apply only to calls that match a permission rule (`"if": "Bash(git *)"`).
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use robota_core::permission::{Class, Mode, Verdict};
 use robota_policy::{List, Policy, PolicySpec, RuleSource, ToolCall, Workspace};
 use serde_json::Value;
 
-/// Decides by `robota-policy` whether a rule is about a call. It reads the rule as a deny rule
-/// would be read: a hook that guards `git push` is to see it inside any compound or wrapper.
+/// Decides with `robota-policy` whether a rule matches a call. It reads the rule as a deny rule: a
+/// hook that guards `git push` must run for it inside any compound command or wrapper.
 pub struct RuleCondition {
     workspace: Workspace,
     paths: Arc<dyn Paths>,
@@ -24,7 +24,7 @@ impl RuleCondition {
 
 impl HookCondition for RuleCondition {
     fn holds(&self, rule: &str, tool: &str, input: &Value) -> Option<bool> {
-        // In bypass mode nothing denies but a rule, and there is one.
+        // In bypass mode only a rule denies, and this policy has one rule.
         let spec = PolicySpec::new(self.workspace.clone()).mode(Mode::BypassPermissions).rules(
             List::Deny,
             RuleSource::session(),

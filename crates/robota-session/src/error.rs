@@ -1,22 +1,24 @@
-//! Why a session could not do what it was asked.
+//! The error type of sessions.
 
 use robota_core::error::{Diagnose, ErrorData, ErrorKind};
 use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::JournalError;
 use robota_core::tool::ToolNameTaken;
+use robota_core::typed::TypedError;
 
 use crate::id::IdError;
 
-/// Why a session could not do what it was asked.
+/// An error of a session.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// The journal could not be read or written.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A label or a place is none.
+    /// A label or a place to fork at is not valid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error(transparent)]
     Tools(#[from] ToolNameTaken),
     /// The session was shut down.
@@ -24,58 +26,61 @@ pub enum SessionError {
     Closed {
         /// The session.
         session: SessionId,
-        /// Why.
+        /// The reason that the shutdown gave.
         reason: String,
     },
-    /// Something runs that must end first.
+    /// A turn or a compaction runs that must end first.
     #[error("session `{session}` is busy, so {what} has to wait")]
     Busy {
         /// The session.
         session: SessionId,
-        /// What was asked.
+        /// The request that has to wait.
         what: &'static str,
     },
-    /// A dead process left work open and nobody has said yet what becomes of it.
+    /// A crash interrupted a turn, and [`crate::Recovery::recover`] was not called yet.
     #[error("session `{session}` was left in the middle of a turn and is not recovered yet")]
     Unrecovered {
         /// The session.
         session: SessionId,
     },
-    /// Nobody asked about that call, or it was answered already.
+    /// The call does not wait for approval, or was decided already.
     #[error("no approval is pending for `{0}`")]
     NotAsked(CallId),
-    /// There is no place to fork at yet.
+    /// The session has no such safe point to fork at.
     #[error("session `{session}` cannot be forked at {place}: it has {points} safe points")]
     NoSafePoint {
         /// The session.
         session: SessionId,
-        /// Which was asked for.
+        /// The place that was asked for.
         place: String,
-        /// How many it has.
+        /// How many safe points the session has.
         points: u64,
     },
-    /// The conversation ends with a whole answer.
+    /// The conversation ends with a complete answer, so there is no turn to continue.
     #[error("there is nothing to continue: the conversation ends with an answer")]
     NothingToContinue,
-    /// No compaction can be taken back.
-    #[error("there is no compaction to take back")]
+    /// There is no compaction that can be undone.
+    #[error("there is no compaction to undo")]
     NothingToRestore,
     /// The conversation could not be summarised.
     #[error("the conversation could not be summarised: {}", .0.message)]
     Compaction(ErrorData),
-    /// Somebody stopped the run.
+    /// The run was interrupted.
     #[error("the run was aborted")]
     Aborted {
-        /// What the model had said by then.
+        /// The text that the model had streamed by then.
         text: String,
     },
     /// A hook refused the input.
     #[error("{0}")]
     Blocked(String),
-    /// The model's service or the journal failed.
+    /// The provider or the journal failed.
     #[error("{}", .0.message)]
     Failed(ErrorData),
-    /// A setting makes no sense.
+    /// The answer does not have the type that [`crate::Session::run_as`] asked for.
+    #[error(transparent)]
+    Typed(#[from] TypedError),
+    /// A setting is invalid.
     #[error("{0}")]
     Setting(String),
 }
@@ -84,6 +89,7 @@ impl Diagnose for SessionError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Journal(error) => error.kind(),
+            Self::Typed(error) => error.kind(),
             Self::Failed(data) | Self::Compaction(data) => data.kind,
             Self::Id(_)
             | Self::Tools(_)
@@ -112,19 +118,24 @@ impl Diagnose for SessionError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Journal(error) => return error.hint(),
+            Self::Typed(error) => return error.hint(),
             Self::Failed(data) | Self::Compaction(data) => return data.hint.clone(),
-            Self::Id(_) => "a place is latest, sfp:3, label:name or 3-1042",
-            Self::Tools(_) => "give one of them another name",
-            Self::Closed { .. } => "resume the session to go on with it",
-            Self::Busy { .. } => "wait until it is ready, or interrupt it",
-            Self::Unrecovered { .. } => "recover it: seal what was open, or say what it came to",
-            Self::NoSafePoint { .. } => {
-                "safe points follow whole answers and finished calls: sfp:1 is the first, label:L one named L"
+            Self::Id(_) => {
+                "a place is `latest`, `sfp:3`, `label:name` or a cursor such as `3-1042`"
             }
-            Self::NotAsked(_) => "look at the pending approvals",
-            Self::NothingToContinue => "send something",
-            Self::NothingToRestore => "only the last compaction can be taken back, once",
-            Self::Aborted { .. } => "the session can be used as before",
+            Self::Tools(_) => "give one of them another name",
+            Self::Closed { .. } => "resume the session to continue it",
+            Self::Busy { .. } => "wait until it is ready, or interrupt it",
+            Self::Unrecovered { .. } => {
+                "call `recovery().recover(..)` to close the open calls or to give their results"
+            }
+            Self::NoSafePoint { .. } => {
+                "a safe point follows each complete answer and each batch of finished calls: `sfp:1` is the first, `label:L` the one labelled L"
+            }
+            Self::NotAsked(_) => "list the pending approvals with `permissions().pending()`",
+            Self::NothingToContinue => "send an input",
+            Self::NothingToRestore => "only the last compaction can be undone, once",
+            Self::Aborted { .. } => "the session is still usable",
             Self::Blocked(_) | Self::Setting(_) => return None,
         };
         Some(hint.to_owned())

@@ -1,5 +1,5 @@
-//! Where a session can be forked, and creating the fork: the same for a session that is open and
-//! for one that is only stored.
+//! Finds the points at which a session can be forked, and creates the fork: for a session that is
+//! open and for one that is only stored.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::error::SessionError;
 use crate::id::{Selector, SnapshotId};
 use crate::open::{damaged, load_state};
 
-/// Events read at a time while a place is looked for.
+/// How many events are read at a time while searching.
 const PAGE: usize = 1_024;
 
-/// Forks a session that need not be open: begins another that goes on from a place of it. The
-/// parent is not touched, and may be open elsewhere. Returns where it was forked.
+/// Forks a session that need not be open: creates a new session that continues from a point of it.
+/// The parent does not change, and may be open in another process. Returns where it was forked.
 ///
 /// # Errors
-/// When there is no such place, the id is none or taken, or the store fails.
+/// If there is no such point, the id is not valid or taken, or the store fails.
 pub async fn fork_stored(
     store: &dyn JournalStore,
     parent: &SessionId,
@@ -34,15 +34,15 @@ pub async fn fork_stored(
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Cursor, SessionError> {
-    let places = Places::of(&load_state(store, parent).await?);
+    let places = ForkPoints::of(&load_state(store, parent).await?);
     let at = places.resolve(store, parent, place).await?;
-    drop(begin(store, parent, at, places, child, clock).await?);
+    drop(create_fork(store, parent, at, places, child, clock).await?);
     Ok(at)
 }
 
 /// Where a session can be forked now.
-pub(crate) struct Places {
-    /// The last event, when the session is at rest.
+pub(crate) struct ForkPoints {
+    /// The last event, if the session is idle.
     at_rest: Option<Cursor>,
     pub(crate) points: SafePoints,
     /// The newest snapshot: it lists the safe points before the recent ones.
@@ -53,7 +53,7 @@ pub(crate) struct Places {
     pub(crate) state: Option<State>,
 }
 
-impl Places {
+impl ForkPoints {
     pub(crate) fn of(state: &State) -> Self {
         let resting = state.turn.is_none() && !state.compacting;
         Self {
@@ -66,20 +66,20 @@ impl Places {
         }
     }
 
-    /// The event a place is at.
+    /// Returns the event that a selector refers to.
     pub(crate) async fn resolve(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
         place: &Selector,
     ) -> Result<Cursor, SessionError> {
-        let found = match place {
+        let point = match place {
             Selector::Latest => self.at_rest.or(self.points.last),
             Selector::Label(name) => self.labels.get(name).copied(),
-            Selector::SafePoint(number) => self.numbered(store, session, *number).await?,
-            Selector::At(cursor) => self.last_before(store, session, *cursor).await?,
+            Selector::SafePoint(number) => self.safe_point(store, session, *number).await?,
+            Selector::At(cursor) => self.safe_point_before(store, session, *cursor).await?,
         };
-        found.ok_or_else(|| self.no_point(session, place))
+        point.ok_or_else(|| self.no_point(session, place))
     }
 
     pub(crate) fn no_point(&self, session: &SessionId, place: &Selector) -> SessionError {
@@ -89,9 +89,9 @@ impl Places {
     }
 }
 
-impl Places {
-    /// The safe point of that number, counted from one.
-    async fn numbered(
+impl ForkPoints {
+    /// Returns the safe point with that number, counted from one.
+    async fn safe_point(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
@@ -100,33 +100,33 @@ impl Places {
         if number == 0 || number > self.points.count {
             return Ok(None);
         }
-        let mut lists = Lists::of(self);
+        let mut lists = SafePointLists::of(self);
         while let Some(list) = lists.next(store, session).await? {
             if let Some(at) = list.recent(number) {
                 return Ok(Some(at));
             }
         }
-        // Snapshots of older versions list no points.
+        // Snapshots of older versions list no safe points, so the journal is scanned.
         let mut count = 0;
-        find(store, session, |event| {
+        scan(store, session, |event| {
             count += u64::from(SafePoints::is_one(&event.event));
-            if count == number { Look::Take } else { Look::On }
+            if count == number { SearchStep::Found } else { SearchStep::Continue }
         })
         .await
     }
 
-    /// The last safe point at or before an event, which must be one of the journal's.
-    async fn last_before(
+    /// Returns the last safe point at or before an event, which must be in the journal.
+    async fn safe_point_before(
         &self,
         store: &dyn JournalStore,
         session: &SessionId,
         cursor: Cursor,
     ) -> Result<Option<Cursor>, JournalError> {
-        let at = store.pick(session, &[cursor.seq]).await?;
+        let at = store.read_events(session, &[cursor.seq]).await?;
         if at.first().map(Envelope::cursor) != Some(cursor) {
             return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
         }
-        let mut lists = Lists::of(self);
+        let mut lists = SafePointLists::of(self);
         while let Some(list) = lists.next(store, session).await? {
             let before = list.recent.iter().rev().find(|point| point.seq <= cursor.seq);
             if before.is_some() || list.count == 0 {
@@ -134,35 +134,36 @@ impl Places {
             }
         }
         let mut last = None;
-        find(store, session, |event| {
+        scan(store, session, |event| {
             if event.seq > cursor.seq {
-                return Look::Stop;
+                return SearchStep::Stop;
             }
             if SafePoints::is_one(&event.event) {
                 last = Some(event.cursor());
             }
-            Look::On
+            SearchStep::Continue
         })
         .await?;
         Ok(last)
     }
 }
 
-/// The lists of safe points, newest first: the state's, then those of snapshot after snapshot.
-struct Lists {
+/// The lists of safe points, newest first: that of the state, then those of earlier and earlier
+/// snapshots.
+struct SafePointLists {
     state: Option<SafePoints>,
     snapshot: Option<u64>,
-    /// How many points are before those of the last list.
+    /// How many safe points are before those of the last list.
     left: u64,
 }
 
-impl Lists {
-    fn of(places: &Places) -> Self {
+impl SafePointLists {
+    fn of(places: &ForkPoints) -> Self {
         let (state, snapshot) = (Some(places.points.clone()), places.snapshot);
         Self { state, snapshot, left: places.points.count }
     }
 
-    /// The next list; none after the first, and where a snapshot has no list.
+    /// Returns the next list; none at the end, and if a snapshot has no list.
     async fn next(
         &mut self,
         store: &dyn JournalStore,
@@ -174,40 +175,41 @@ impl Lists {
                 list
             }
             (None, Some(seq)) if self.left > 0 => {
-                let event = store.pick(session, &[seq]).await?.pop().map(|event| event.event);
+                let event =
+                    store.read_events(session, &[seq]).await?.pop().map(|event| event.event);
                 let Some(Event::StateSnapshot(snapshot)) = event else { return Ok(None) };
                 self.snapshot = snapshot.previous;
                 snapshot.safe_points
             }
             (None, _) => return Ok(None),
         };
-        // A list that leaves a gap to the one after it is incomplete.
+        // A list that leaves a gap to the next newer one is incomplete.
         let complete = list.count == self.left;
         self.left = list.count.saturating_sub(list.recent.len() as u64);
         Ok(complete.then_some(list))
     }
 }
 
-enum Look {
-    On,
-    Take,
+enum SearchStep {
+    Continue,
+    Found,
     Stop,
 }
 
-/// Reads a journal until an event is taken.
-async fn find(
+/// Reads a journal until `step` finds an event or stops.
+async fn scan(
     store: &dyn JournalStore,
     id: &SessionId,
-    mut look: impl FnMut(&Envelope) -> Look,
+    mut step: impl FnMut(&Envelope) -> SearchStep,
 ) -> Result<Option<Cursor>, JournalError> {
     let mut after = 0;
     loop {
         let page = store.read(id, after, PAGE).await?;
         for event in &page {
-            match look(event) {
-                Look::On => after = event.seq,
-                Look::Take => return Ok(Some(event.cursor())),
-                Look::Stop => return Ok(None),
+            match step(event) {
+                SearchStep::Continue => after = event.seq,
+                SearchStep::Found => return Ok(Some(event.cursor())),
+                SearchStep::Stop => return Ok(None),
             }
         }
         if page.len() < PAGE {
@@ -216,12 +218,12 @@ async fn find(
     }
 }
 
-/// Begins a fork, open for writing. It is safe when this returns.
-pub(crate) async fn begin(
+/// Creates a fork and opens it for writing. It is durable when this returns.
+pub(crate) async fn create_fork(
     store: &dyn JournalStore,
     parent: &SessionId,
     at: Cursor,
-    places: Places,
+    places: ForkPoints,
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Recorder, SessionError> {
@@ -250,23 +252,23 @@ pub(crate) async fn begin(
         None => load_state(store, child).await?,
     };
     let mut recorder = Recorder::continuing(journal, clock, state);
-    leave_behind(&mut recorder).await?;
+    close_parent_work(&mut recorder).await?;
     Ok(recorder)
 }
 
-/// Closes what a fork does not continue: its parent's turn, and inputs meant for the parent.
-async fn leave_behind(recorder: &mut Recorder) -> Result<(), JournalError> {
+/// Closes what a fork does not continue: the turn of its parent, and inputs for the parent.
+async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> {
     let state = recorder.state();
     let inputs = state.inputs.keys().cloned();
     let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User }.into());
     let mut events: Vec<Event> = cancelled.collect();
-    // A whole answer is a whole turn; results of tools wait for one.
+    // A whole answer completes the turn; tool results still wait for an answer.
     let last = state.view.messages.last();
     let answered = last.is_some_and(|message| message.role() == Role::Assistant);
     let end = if answered { TurnEnd::Complete } else { TurnEnd::Interrupted };
     let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
     let turn = state.turn.as_ref().and_then(|turn| turn.id.clone());
-    // At a safe point no call is open, so no message is minted.
+    // No call is open at a safe point, so no message needs an id.
     events.extend(close_turn(state, &closing, &RandomIds));
     if events.is_empty() { Ok(()) } else { recorder.append(turn.as_ref(), events).await }
 }

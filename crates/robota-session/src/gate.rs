@@ -1,4 +1,4 @@
-//! The policy gate: rules, mode, protected files and dangers before every call.
+//! The policy gate: judges every call by rules, mode, protected files and dangerous commands.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -9,35 +9,35 @@ use robota_core::permission::{Class, Mode, Verdict};
 use robota_core::tool::ToolSpec;
 use robota_policy::{List, Policy, RuleError, RuleSource, ToolCall};
 
-/// Judges every call by a policy. What it says is what `robota permissions check` says: both
-/// ask [`Policy::judge`].
+/// Judges every call by a policy. `robota permissions check` gives the same verdicts, because both
+/// use [`Policy::judge`].
 pub struct PolicyGate {
     rules: Arc<RwLock<Rules>>,
     paths: Arc<dyn Paths>,
 }
 
-/// The policy without and with what somebody said yes to for the session.
+/// The policy with and without the rules that the user allowed for this session.
 struct Rules {
-    given: Policy,
-    now: Policy,
+    configured: Policy,
+    effective: Policy,
     remembered: Vec<String>,
 }
 
 impl PolicyGate {
-    /// A gate with that policy, on that file system.
+    /// Creates a gate with that policy, on that file system.
     pub fn new(policy: Policy, paths: Arc<dyn Paths>) -> Self {
-        let rules = Rules { given: policy.clone(), now: policy, remembered: Vec::new() };
+        let rules = Rules { configured: policy.clone(), effective: policy, remembered: Vec::new() };
         Self { rules: Arc::new(RwLock::new(rules)), paths }
     }
 
-    /// Adds a rule for this session, whoever says so.
+    /// Adds a rule for this session.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If the rule is not valid.
     pub fn add_session_rule(&self, list: List, rule: &str) -> Result<(), RuleError> {
         let mut rules = self.write();
-        rules.given.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
-        rules.now.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
+        rules.configured.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)?;
+        rules.effective.add(list, &Arc::new(RuleSource::session()), rule, &*self.paths)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Rules> {
@@ -50,7 +50,8 @@ impl PolicyGate {
 }
 
 fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judgement {
-    let judgement = rules.read().unwrap_or_else(PoisonError::into_inner).now.judge(call, paths);
+    let judgement =
+        rules.read().unwrap_or_else(PoisonError::into_inner).effective.judge(call, paths);
     Judgement {
         verdict: judgement.verdict,
         class: judgement.class,
@@ -86,7 +87,7 @@ impl Gate for PolicyGate {
         };
         let (rules, paths) = (Arc::clone(&self.rules), Arc::clone(&self.paths));
         let (name, class) = (tool.name.clone(), tool.class);
-        // Paths are looked up on disk, which may take long: not on a thread that runs other tasks.
+        // Paths are resolved on disk, which may take long, so this runs in a blocking thread.
         let judged = tokio::task::spawn_blocking(move || {
             judge(&rules, &ToolCall { tool: &name, input: &input, class }, &*paths)
         });
@@ -94,16 +95,18 @@ impl Gate for PolicyGate {
     }
 
     fn remember(&self, rules: &[String]) -> Result<(), String> {
-        let mut kept = self.write();
-        let mut now = kept.now.clone();
+        let mut rules_guard = self.write();
+        let mut effective = rules_guard.effective.clone();
         let source = Arc::new(RuleSource::session());
         for rule in rules {
-            now.add(List::Allow, &source, rule, &*self.paths).map_err(|error| error.to_string())?;
+            effective
+                .add(List::Allow, &source, rule, &*self.paths)
+                .map_err(|error| error.to_string())?;
         }
-        kept.now = now;
+        rules_guard.effective = effective;
         for rule in rules {
-            if !kept.remembered.contains(rule) {
-                kept.remembered.push(rule.clone());
+            if !rules_guard.remembered.contains(rule) {
+                rules_guard.remembered.push(rule.clone());
             }
         }
         Ok(())
@@ -115,18 +118,18 @@ impl Gate for PolicyGate {
 
     fn forget(&self) {
         let mut rules = self.write();
-        rules.now = rules.given.clone();
+        rules.effective = rules.configured.clone();
         rules.remembered.clear();
     }
 
     fn for_fork(&self) -> Option<Arc<dyn Gate>> {
-        Some(Arc::new(Self::new(self.read().given.clone(), self.paths.clone())))
+        Some(Arc::new(Self::new(self.read().configured.clone(), self.paths.clone())))
     }
 
     fn set_mode(&self, mode: Mode) {
         let mut rules = self.write();
-        rules.given = rules.given.clone().with_mode(mode);
-        rules.now = rules.now.clone().with_mode(mode);
+        rules.configured = rules.configured.clone().with_mode(mode);
+        rules.effective = rules.effective.clone().with_mode(mode);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Hooks: those in code (KODE-06) and those of settings, as one.
+//! Hooks in code (KODE-06) and hooks of the settings, combined.
 //!
-//! Hooks in code run first, in the order they were registered, each seeing what those before it
-//! changed; then come the hooks of settings, so that the user's own see what is really about to
-//! run. The strictest word wins. A hook that panics refuses, as every hook that fails does.
+//! Hooks in code run first, in the order of registration; each sees what earlier ones changed. Then
+//! the hooks of the settings run, so that the user's own hooks see what is really about to run. The
+//! strictest decision wins. A hook that panics or fails refuses.
 
 mod chain;
 mod model;
@@ -19,49 +19,50 @@ use robota_core::tool::ToolOutcome;
 pub(crate) use chain::HookChain;
 pub(crate) use model::HookedProvider;
 
-/// The files a hook may look at and write, inside the sandbox of the session.
+/// The files that a hook may read and write, inside the sandbox of the session.
 pub trait HookFiles: Send + Sync {
-    /// Whether a path lies inside.
+    /// Returns whether a path is inside the sandbox.
     fn is_inside(&self, path: &Path) -> bool;
-    /// Where a temporary file of that name lies.
+    /// Returns the path for a temporary file with that name.
     fn temp(&self, name: &str) -> PathBuf;
-    /// Writes a file inside.
+    /// Writes a file inside the sandbox.
     ///
     /// # Errors
-    /// When it lies outside or cannot be written, in words for people.
+    /// If the path is outside or cannot be written; the text is for the user.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), String>;
 }
 
-/// What a hook is told beside the call.
+/// What a hook receives in addition to the call.
 #[derive(Clone)]
 pub struct HookScope {
-    /// The session.
+    /// The session that runs the hook.
     pub session: SessionId,
-    /// The directory it works in.
+    /// The session's working directory.
     pub cwd: Option<String>,
-    /// The sandbox's files, where there is one.
+    /// The sandbox's files; none without a sandbox.
     pub files: Option<Arc<dyn HookFiles>>,
 }
 
-/// Hooks written in code. Every method has a default that says nothing; [`CodeHook::points`]
-/// says which of the tool's are worth calling.
+/// Hooks written in code. Every method has a default that changes nothing. [`CodeHook::points`]
+/// says which of the tool hooks are called.
 #[async_trait::async_trait]
 pub trait CodeHook: Send + Sync {
-    /// What it is called.
+    /// The name, for messages and lists.
     fn name(&self) -> &str;
 
-    /// Where it stands among the points of a turn: both of a tool, unless it says otherwise.
+    /// The hook points at which the session calls this hook: both tool hooks by default.
     fn points(&self) -> &[HookPoint] {
         &[HookPoint::PreToolUse, HookPoint::PostToolUse]
     }
 
-    /// Before a call that was judged and not denied: say nothing, deny, ask, answer in its
-    /// place, or change its arguments.
+    /// Runs before a call that was judged and not denied. It can continue, deny, ask, answer
+    /// instead of the tool, or change the arguments.
     async fn pre_tool(&self, _call: &ToolUse, _scope: &HookScope) -> PreToolDecision {
         PreToolDecision::Continue
     }
 
-    /// After a call ran: say nothing, change what the model is told, or withhold it.
+    /// Runs after a call. It can continue, change the result that the model receives, or withhold
+    /// it.
     async fn post_tool(
         &self,
         _call: &ToolUse,
@@ -71,11 +72,11 @@ pub trait CodeHook: Send + Sync {
         PostToolDecision::Continue
     }
 
-    /// Before a model call. What it changes is sent and not journaled: it is a hook's own
-    /// business to say the same again after a resume.
+    /// Runs before a model call. Its changes are sent but not journaled, so after a resume the hook
+    /// must make them again.
     ///
     /// # Errors
-    /// When the model is not to be called, and why; the turn then fails.
+    /// If the model must not be called, with the reason; the turn then fails.
     async fn pre_model(
         &self,
         _request: &mut ModelRequest,
@@ -84,31 +85,31 @@ pub trait CodeHook: Send + Sync {
         Ok(())
     }
 
-    /// After the model answered, before the answer counts. Its words were streamed already, so
-    /// they cannot be changed.
+    /// Runs after the model answered, before the answer is committed. The text was streamed
+    /// already, so it cannot be changed.
     ///
     /// # Errors
-    /// When the answer is not to count, and why; the turn then fails.
+    /// If the answer must not be committed, with the reason; the turn then fails.
     async fn post_model(&self, _answer: &Message, _scope: &HookScope) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// A hook that is registered.
+/// A registered hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisteredHook {
-    /// What it is called.
+    /// The hook's name, or its event for a hook of the settings.
     pub name: String,
-    /// Where it came from.
+    /// Where it was registered.
     pub origin: HookOrigin,
 }
 
-/// Where a hook came from.
+/// Where a hook was registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookOrigin {
-    /// Code.
+    /// In code, as a [`CodeHook`].
     Code,
-    /// Settings.
+    /// In the settings.
     Settings,
 }
 

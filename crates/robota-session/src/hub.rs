@@ -14,34 +14,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
 
-/// A reader that is more than this many events behind is caught up from the journal.
+/// Capacity of the event queue. A reader that is further behind catches up from the journal.
 const QUEUE: usize = 1024;
 
-/// How a session stands (KODE-01).
+/// The state of a session (KODE-01).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
-    /// It waits for input.
+    /// It waits for an input.
     Ready,
-    /// A model or tools work.
+    /// A model or tools are running.
     Busy,
     /// At least one call waits for approval.
     Paused,
 }
 
-/// How a session stands, as it changes.
+/// The current status of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LiveStatus {
     /// Something runs or is about to.
     pub(crate) busy: bool,
     /// Calls that wait for approval.
-    pub(crate) asked: IndexSet<CallId>,
+    pub(crate) waiting_calls: IndexSet<CallId>,
     /// The last event that was published.
     pub(crate) last: Option<Cursor>,
 }
 
 impl LiveStatus {
     pub(crate) fn state(&self) -> SessionState {
-        match (self.busy, self.asked.is_empty()) {
+        match (self.busy, self.waiting_calls.is_empty()) {
             (_, false) => SessionState::Paused,
             (true, true) => SessionState::Busy,
             (false, true) => SessionState::Ready,
@@ -52,21 +52,21 @@ impl LiveStatus {
         self.last = Some(envelope.cursor());
         match &envelope.event {
             Event::PermissionAsked(data) => {
-                self.asked.insert(data.call.clone());
+                self.waiting_calls.insert(data.call.clone());
             }
             Event::PermissionDecided(data) => {
-                self.asked.shift_remove(&data.call);
+                self.waiting_calls.shift_remove(&data.call);
             }
             Event::ToolFinished(data) => {
-                self.asked.shift_remove(&data.call);
+                self.waiting_calls.shift_remove(&data.call);
             }
-            Event::TurnFinished(_) => self.asked.clear(),
+            Event::TurnFinished(_) => self.waiting_calls.clear(),
             _ => {}
         }
     }
 }
 
-/// A turn ended because the journal could not be written, so its end is not published.
+/// A turn that ended because the journal could not be written, so its end is not published.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreFailure {
     pub(crate) error: ErrorData,
@@ -74,13 +74,13 @@ pub(crate) struct StoreFailure {
     pub(crate) undelivered: HashSet<InputId>,
 }
 
-/// What a session's task publishes to its handles.
+/// Publishes events and the status from a session's task to its handles.
 pub(crate) struct SessionHub {
     events: broadcast::Sender<Arc<Envelope>>,
     status: watch::Sender<LiveStatus>,
     /// The last turn that ended because the journal could not be written.
     failed: watch::Sender<Option<StoreFailure>>,
-    /// Cancelled when the session's task is over.
+    /// Cancelled when the session's task has ended.
     pub(crate) ended: CancellationToken,
     reason: OnceLock<SessionError>,
 }
@@ -96,13 +96,13 @@ impl SessionHub {
         })
     }
 
-    /// Shows every event of a recorder here. The status changes first, so that it is at least as
-    /// new as any event a reader has seen.
+    /// Returns an observer that publishes every event of a recorder. The status changes first, so
+    /// that it is at least as new as any event that a reader has seen.
     pub(crate) fn observer(self: &Arc<Self>) -> Observer {
         let hub = Arc::clone(self);
         Arc::new(move |envelope| {
             hub.status.send_modify(|status| status.apply(envelope));
-            // Nobody listens: that is no failure.
+            // Sending fails if there is no subscriber, which is not a failure.
             let _ = hub.events.send(Arc::clone(envelope));
         })
     }
@@ -119,34 +119,34 @@ impl SessionHub {
         self.status.send_if_modified(|status| std::mem::replace(&mut status.busy, busy) != busy);
     }
 
-    /// A turn ended because the journal could not be written.
+    /// Publishes that a turn ended because the journal could not be written.
     pub(crate) fn fail(&self, failure: StoreFailure) {
         self.failed.send_replace(Some(failure));
     }
 
-    /// Failures of the journal from now on.
+    /// Subscribes to failures of the journal from now on.
     pub(crate) fn failures(&self) -> watch::Receiver<Option<StoreFailure>> {
         let mut failures = self.failed.subscribe();
         failures.mark_unchanged();
         failures
     }
 
-    /// The task is over; the first reason stays.
+    /// Marks the session as ended. The first reason is kept.
     pub(crate) fn end(&self, reason: SessionError) {
         let _ = self.reason.set(reason);
         self.status.send_modify(|status| {
             status.busy = false;
-            status.asked.clear();
+            status.waiting_calls.clear();
         });
         self.ended.cancel();
     }
 
-    /// Changes of the status.
+    /// Subscribes to changes of the status.
     pub(crate) fn watch(&self) -> watch::Receiver<LiveStatus> {
         self.status.subscribe()
     }
 
-    /// Why the session has ended.
+    /// Returns why the session has ended.
     pub(crate) fn why_ended(&self, session: &SessionId) -> SessionError {
         self.reason.get().cloned().unwrap_or_else(|| SessionError::Closed {
             session: session.clone(),

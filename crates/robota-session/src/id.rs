@@ -1,4 +1,4 @@
-//! Labels and places of a session.
+//! Labels, and selectors for points of a session.
 //!
 //! ```
 //! use robota_session::{Selector, SnapshotId};
@@ -15,23 +15,23 @@ use std::str::FromStr;
 use robota_core::event::Cursor;
 use robota_core::ids::{Ids, SessionId, SessionName, name_part};
 
-/// A text that is no label or place.
+/// The error for a text that is not a valid label or selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not {what}: {reason}")]
+#[error("`{input}` is not {what}: {reason}")]
 pub struct IdError {
-    given: String,
+    input: String,
     what: &'static str,
     reason: String,
 }
 
 impl IdError {
-    fn new(given: &str, what: &'static str, reason: impl Into<String>) -> Self {
-        let shown: String = given.chars().take(80).collect();
-        Self { given: shown.escape_debug().to_string(), what, reason: reason.into() }
+    fn new(input: &str, what: &'static str, reason: impl Into<String>) -> Self {
+        let shown: String = input.chars().take(80).collect();
+        Self { input: shown.escape_debug().to_string(), what, reason: reason.into() }
     }
 }
 
-/// The id of a fork of that session: below a structured name, a fresh UUID otherwise.
+/// Returns the id for a fork of that session: below a structured name, otherwise a new UUID.
 pub(crate) fn fork_id(parent: &SessionId, ids: &dyn Ids) -> SessionId {
     let fresh = SessionId::mint(ids);
     match SessionName::parse(parent.as_str()).and_then(|name| name.fork(fresh.as_str())) {
@@ -40,15 +40,15 @@ pub(crate) fn fork_id(parent: &SessionId, ids: &dyn Ids) -> SessionId {
     }
 }
 
-/// A place of a session to fork at.
+/// A point of a session at which to fork.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selector {
-    /// Where it is now: the last event when it is at rest, the last safe point while it works.
+    /// The current point: the last event if the session is idle, else the last safe point.
     #[default]
     Latest,
-    /// The n-th safe point, from one (`sfp:3`).
+    /// The n-th safe point, counted from one (`sfp:3`).
     SafePoint(u64),
-    /// A named place (`label:before-refactoring`).
+    /// A labelled point (`label:before-refactoring`).
     Label(String),
     /// The last safe point at or before an event (`3-1042`).
     At(Cursor),
@@ -57,10 +57,10 @@ pub enum Selector {
 impl FromStr for Selector {
     type Err = IdError;
 
-    /// Reads `latest`, `sfp:3`, `label:name`, `3-1042`, or a whole snapshot id, of which the
-    /// part after the `@` counts.
+    /// Parses `latest`, `sfp:3`, `label:name`, `3-1042`, or a whole snapshot id; of that, the part
+    /// after the `@` counts.
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let what = "a place of a session";
+        let what = "a point of a session";
         let place = text.rsplit_once('@').map_or(text, |(_, place)| place);
         if place == "latest" {
             return Ok(Self::Latest);
@@ -77,22 +77,22 @@ impl FromStr for Selector {
         place
             .parse()
             .map(Self::At)
-            .map_err(|_| IdError::new(text, what, "say latest, sfp:3, label:name or 3-1042"))
+            .map_err(|_| IdError::new(text, what, "use latest, sfp:3, label:name or 3-1042"))
     }
 }
 
-/// A label that may be set.
+/// Checks that a name may be used as a label.
 pub(crate) fn label(name: &str) -> Result<String, IdError> {
     name_part(name, "it").map_err(|reason| IdError::new(name, "a label", reason))?;
     Ok(name.to_owned())
 }
 
-/// A place of a session that has a name of its own: `{session}@sfp:3`, `{session}@label:name`.
+/// A point of a session with its own name: `{session}@sfp:3`, `{session}@label:name`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotId {
-    /// The session.
+    /// The session's id.
     pub session: SessionId,
-    /// The place.
+    /// The point in that session.
     pub place: Selector,
 }
 
@@ -113,7 +113,7 @@ impl FromStr for SnapshotId {
 
     fn from_str(text: &str) -> Result<Self, IdError> {
         let (session, _) = text.rsplit_once('@').ok_or_else(|| {
-            IdError::new(text, "a snapshot", "it looks like {session}@sfp:3 or {session}@label:x")
+            IdError::new(text, "a snapshot", "use {session}@sfp:3 or {session}@label:x")
         })?;
         SessionName::parse(session)
             .map_err(|error| IdError::new(text, "a snapshot", error.to_string()))?;

@@ -30,7 +30,7 @@
 //! | for | there is |
 //! |---|---|
 //! | talking | [`Session::send`], [`Session::cancel`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
-//! | watching | [`Session::subscribe`], [`follow`], [`Session::watch`], [`Kinds`], [`Callbacks`] |
+//! | watching | [`Session::subscribe`], [`follow`], [`Session::watch`], [`EventFilter`], [`Callbacks`] |
 //! | changing | [`Session::set_model`], [`Session::set_system`], [`Session::set_tools`], [`Session::record`] |
 //! | stopping | [`Session::interrupt`], [`Session::shutdown`] |
 //! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
@@ -43,31 +43,26 @@
 //! requests between two steps. `docs/embedding.md` shows whole programs, `docs/recovery.md` says
 //! what happens after a crash and when the store fails.
 
-/// The programs of `docs/embedding.md` compile and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/embedding.md")]
-struct Embedding;
-
 mod actor;
-mod aftermath;
 mod approvals;
 mod builder;
 mod callbacks;
 mod compact;
 mod condition;
+mod crash_cleanup;
 mod error;
+mod event_kind;
 mod fork;
 mod gate;
 mod hooks;
 mod hub;
 mod id;
-mod kind;
 mod open;
 pub mod replay;
 mod session;
 mod setup;
-mod spill;
 mod subscribe;
+mod tool_output;
 
 pub use approvals::{Approvals, Decision, approver_fn};
 pub use builder::SessionBuilder;
@@ -75,16 +70,16 @@ pub use callbacks::{Callbacks, CompactionReport, ToolExecution};
 pub use compact::{SUMMARY_PREFIX, SummaryCompactor};
 pub use condition::RuleCondition;
 pub use error::SessionError;
+pub use event_kind::{EventFilter, EventKind};
 pub use fork::fork_stored;
 pub use gate::PolicyGate;
 pub use hooks::{CodeHook, HookFiles, HookOrigin, HookScope, RegisteredHook};
 pub use hub::SessionState;
 pub use id::{IdError, Selector, SnapshotId};
-pub use kind::{EventKind, Kinds};
-pub use open::{Resume, Strategy};
+pub use open::{Resume, ResumeStrategy};
 pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
     Asked, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
     Recovery, Reply, SendOptions, Session, SessionInfo, Status, ToolChange, TurnWatch,
 };
-pub use subscribe::{Observed, SessionEvent, Since, Subscription, follow};
+pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

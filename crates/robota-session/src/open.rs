@@ -16,7 +16,7 @@ use robota_core::resume::{ResumeError, load};
 use robota_core::state::{FoldError, State};
 
 use crate::actor::{Shared, StartOptions};
-use crate::aftermath;
+use crate::crash_cleanup;
 use crate::error::SessionError;
 use crate::hooks::HookChain;
 use crate::hub::SessionHub;
@@ -25,7 +25,7 @@ use crate::setup::{Setup, TurnSetup};
 
 /// What becomes of work that a crash left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Strategy {
+pub enum ResumeStrategy {
     /// It is sealed, and the session is ready. The default.
     #[default]
     Crash,
@@ -38,7 +38,7 @@ pub enum Strategy {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
     /// What becomes of work that was left open.
-    pub strategy: Strategy,
+    pub strategy: ResumeStrategy,
     /// What is known of calls that were running.
     pub hints: Vec<RecoveryHint>,
     /// Whether inputs that were accepted and not delivered are delivered at once. Otherwise they
@@ -50,7 +50,7 @@ pub struct Resume {
 
 impl Default for Resume {
     fn default() -> Self {
-        let (strategy, hints) = (Strategy::Crash, Vec::new());
+        let (strategy, hints) = (ResumeStrategy::Crash, Vec::new());
         Self { strategy, hints, deliver: true, continue_turn: false }
     }
 }
@@ -141,14 +141,14 @@ pub(crate) async fn open(
     let hooks = setup.hook_chain(&id);
     if let Some(strategy) = options.recovery {
         options.needs_recovery = match strategy {
-            Strategy::Crash if options.closed => false,
-            Strategy::Crash => {
+            ResumeStrategy::Crash if options.closed => false,
+            ResumeStrategy::Crash => {
                 let hints = std::mem::take(&mut options.hints);
                 let closing = Closing { hints, ..Closing::of(Cause::Crash) };
                 seal(&*store.blobs(&id), &mut recorder, setup, &hooks, closing).await?;
                 false
             }
-            Strategy::Manual => !open_operations(recorder.state()).is_empty(),
+            ResumeStrategy::Manual => !open_operations(recorder.state()).is_empty(),
         };
     }
     let shared = Shared::new(id, store, hub, hooks, turn_setup);
@@ -163,11 +163,11 @@ pub(crate) async fn seal(
     hooks: &HookChain,
     mut closing: Closing,
 ) -> Result<(), SessionError> {
-    aftermath::clean_up(blobs, recorder.state(), setup, &mut closing).await;
+    crash_cleanup::clean_up(blobs, recorder.state(), setup, &mut closing).await;
     if open_operations(recorder.state()).is_empty() {
         return Ok(());
     }
-    let hooked = hooks.has(HookPoint::PostToolUse);
+    let hooked = hooks.has_point(HookPoint::PostToolUse);
     for (call, outcome) in awaiting_post_hook(recorder.state(), hooked) {
         if !hooked {
             continue;

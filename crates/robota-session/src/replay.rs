@@ -1,19 +1,18 @@
-//! Sessions in other shapes: out of the store, into it, and checked.
+//! Exports, imports and validates sessions in several formats.
 //!
-//! | shape | what it is | out | in |
+//! | format | content | export | import |
 //! |---|---|---|---|
-//! | journal | our own lines, byte for byte | [`journal::export`] | [`journal::import`] |
-//! | record | one JSON document: who, where, messages, history (SESS-10) | [`Record::of`] | [`record::import`] |
-//! | log | JSON lines that repeat everything a replay needs (SESS-12), large fields in files beside them | [`log::export`] | [`log::replay`] |
-//! | markdown | for people | [`markdown`] | |
+//! | journal | the journal's own lines, unchanged | [`journal::export`] | [`journal::import`] |
+//! | record | one JSON document with facts, messages and history (SESS-10) | [`Record::of`] | [`record::import`] |
+//! | log | JSON lines that repeat everything a replay needs (SESS-12); large fields are in separate files | [`log::export`] | [`log::import`] |
+//! | markdown | a transcript to read | [`markdown`] | |
 //!
-//! Nothing here touches files: what lies beside an export (payloads, blobs) is given and taken
-//! as bytes. Exports take secrets out once more ([`Redactor`](robota_core::redact::Redactor), by
-//! the name of a field and by value). Importing the same thing twice is safe: the second time
-//! it is recognised.
+//! Nothing here reads or writes files: payloads and blobs are passed as bytes. Exports remove
+//! secrets again ([`Redactor`](robota_core::redact::Redactor), by the name of a field and by value).
+//! Importing the same thing twice is safe: the second import is recognised.
 //!
-//! [`validate`] reads a journal or a log and says all that is missing or does not fit;
-//! [`Transcript`] is a session told in turns, for people.
+//! [`validate`] reports everything that is missing or inconsistent in a journal, a log or a record.
+//! [`Transcript`] is a readable view of a session, turn by turn.
 //!
 //! ```
 //! use robota_core::ids::{CountingIds, SessionId};

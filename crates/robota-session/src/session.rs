@@ -3,8 +3,8 @@
 mod chat;
 mod config;
 mod context;
-mod follow;
 mod fork;
+mod input_follower;
 mod journal;
 mod permissions;
 mod recovery;
@@ -20,10 +20,14 @@ use robota_core::driver::Recorder;
 use robota_core::error::Diagnose as _;
 use robota_core::event::{Cursor, Delivery, Event, ModelAsked, ModelRetry, Renamed};
 use robota_core::ids::{CallId, InputId, SessionId};
+use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, Provider, ask};
 use robota_core::state::{Origin, State};
+use robota_core::typed::{self, MAX_REPAIRS, TypedError};
 use robota_core::usage::Usage;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,12 +39,12 @@ pub use permissions::Permissions;
 pub use recovery::Recovery;
 pub use watch::{LiveTurn, TurnWatch};
 
-use crate::actor::{Accepted, Actor, Request, SendRequest, Shared, StartOptions};
+use crate::actor::{AcceptedInput, Actor, Request, SendRequest, Shared, StartOptions};
 use crate::builder::SessionBuilder;
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionState;
-use crate::kind::{EventKind, Kinds};
-use crate::subscribe::{Observed, SessionEvent, Since, Subscription, subscribe};
+use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, subscribe};
 
 /// Requests that may wait for the session's task.
 const REQUESTS: usize = 64;
@@ -130,9 +134,12 @@ pub struct Asked {
 }
 
 impl Session {
-    /// Begins to build one.
-    pub fn builder(provider: Arc<dyn Provider>, model: impl Into<String>) -> SessionBuilder {
-        SessionBuilder::new(provider, model.into())
+    /// Returns a builder for a session that uses this provider and model.
+    pub fn builder(
+        provider: impl IntoArc<dyn Provider>,
+        model: impl Into<String>,
+    ) -> SessionBuilder {
+        SessionBuilder::new(provider.into_arc(), model.into())
     }
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
@@ -175,7 +182,7 @@ impl Session {
         &self,
         Content(content): Content,
         SendOptions { delivery, metadata }: SendOptions,
-    ) -> Result<Accepted, SessionError> {
+    ) -> Result<AcceptedInput, SessionError> {
         let input = SendRequest { content, delivery, metadata };
         self.ask(|reply| Request::Send { input, reply }).await
     }
@@ -196,8 +203,8 @@ impl Session {
     /// When the journal cannot be read.
     pub async fn subscribe(
         &self,
-        since: impl Into<Since>,
-        kinds: impl Into<Kinds>,
+        since: impl Into<StartAt>,
+        kinds: impl Into<EventFilter>,
     ) -> Result<Subscription, SessionError> {
         let Shared { store, id, hub, .. } = &*self.shared;
         subscribe(store.clone(), id, hub, since.into(), kinds.into()).await
@@ -211,7 +218,7 @@ impl Session {
     pub async fn chat(
         &self,
         content: impl Into<Content>,
-        kinds: impl Into<Kinds>,
+        kinds: impl Into<EventFilter>,
     ) -> Result<Chat, SessionError> {
         Chat::begin(self.clone(), content.into(), kinds.into()).await
     }
@@ -221,7 +228,7 @@ impl Session {
     /// # Errors
     /// As [`Session::send`], and when the session ends first.
     pub async fn reply(&self, content: impl Into<Content>) -> Result<Reply, SessionError> {
-        self.chat(content, Kinds::default()).await?.finish().await
+        self.chat(content, EventFilter::default()).await?.finish().await
     }
 
     /// Sends an input and waits for the answer, also while calls wait for approval (SESS-01).
@@ -230,9 +237,34 @@ impl Session {
     /// When the run was aborted, a hook refused it, or it failed. The session can be used as
     /// before.
     pub async fn run(&self, content: impl Into<Content>) -> Result<String, SessionError> {
-        let mut chat = self.chat(content, Kinds::default()).await?;
+        let mut chat = self.chat(content, EventFilter::default()).await?;
         chat.wait_for_approvals();
         chat.finish().await?.into_text()
+    }
+
+    /// Sends an input and waits for an answer of type `T`: the schema of the type is part of the input,
+    /// and an answer that does not match it is sent back to the model, at most
+    /// [`MAX_REPAIRS`] times.
+    ///
+    /// # Errors
+    /// As [`Session::run`], and [`SessionError::Typed`] when the last answer still does not match.
+    pub async fn run_as<T: DeserializeOwned + JsonSchema>(
+        &self,
+        content: impl Into<Content>,
+    ) -> Result<T, SessionError> {
+        let mut content = typed::ask_for::<T>(content);
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let answer = self.run(content).await?;
+            match typed::read(&answer) {
+                Ok(value) => return Ok(value),
+                Err(reason) if attempts > MAX_REPAIRS => {
+                    return Err(TypedError::Mismatch { reason, answer, attempts }.into());
+                }
+                Err(reason) => content = typed::repair(&reason).into(),
+            }
+        }
     }
 
     /// Asks the model something outside the conversation. The answer is not kept; its cost counts
@@ -299,11 +331,16 @@ impl Session {
     /// Shuts the session down: stops what runs, writes everything, runs SessionEnd hooks with the
     /// reason, and lets other processes open it. Inputs that wait are kept for the next resume.
     ///
+    /// Shutting down a session that was shut down already does nothing.
+    ///
     /// # Errors
     /// When the end could not be written.
     pub async fn shutdown(&self, reason: impl Into<String>) -> Result<(), SessionError> {
         let reason = reason.into();
-        self.ask(|reply| Request::Shutdown { reason, reply }).await
+        match self.ask(|reply| Request::Shutdown { reason, reply }).await {
+            Err(SessionError::Closed { .. }) => Ok(()),
+            ended => ended,
+        }
     }
 
     /// How it stands.
@@ -321,7 +358,7 @@ impl Session {
             messages,
             safe_points,
             cursor: status.last,
-            pending: status.asked.into_iter().collect(),
+            pending: status.waiting_calls.into_iter().collect(),
             queued,
         })
     }
@@ -375,10 +412,10 @@ impl Session {
         kind: EventKind,
         handler: impl Fn(SessionEvent) + Send + 'static,
     ) -> Result<(), SessionError> {
-        let mut events = self.subscribe(Since::Now, [kind]).await?;
+        let mut events = self.subscribe(StartAt::Now, [kind]).await?;
         drop(tokio::spawn(async move {
             while let Some(Ok(observed)) = events.next().await {
-                if let Observed::Event(event) = observed {
+                if let SubscriptionItem::Event(event) = observed {
                     // A handler's panic is its own: the next event reaches it all the same.
                     let call = AssertUnwindSafe(|| handler(event));
                     if std::panic::catch_unwind(call).is_err() {

@@ -1,9 +1,9 @@
-//! What a session is made of.
+//! The parts and options of a session.
 
 use std::sync::Arc;
 
 use robota_core::approve::RuleSink;
-use robota_core::checkpoint::Aftermath;
+use robota_core::checkpoint::CrashCleanup;
 use robota_core::clock::Clock;
 use robota_core::compact::Compactor;
 use robota_core::driver::{Ports, SessionConfig};
@@ -20,9 +20,9 @@ use crate::approvals::{ApprovalQueue, Approvals};
 use crate::callbacks::Callbacks;
 use crate::compact::{HookedCompactor, SummaryCompactor};
 use crate::hooks::{CodeHook, HookChain, HookFiles, HookedProvider};
-use crate::spill::{Hosted, ReadOutput};
+use crate::tool_output::{ReadOutput, SessionTool};
 
-/// What a session is made of. A fork is made of the same, with tools of its own.
+/// The parts and options of a session. A fork uses the same, with its own tools.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) provider: Arc<dyn Provider>,
@@ -43,37 +43,37 @@ pub(crate) struct Setup {
     pub(crate) name: Option<String>,
     pub(crate) spawned_by: Option<SpawnedBy>,
     pub(crate) callbacks: Callbacks,
-    /// Output longer than this is cut for the model; none never cuts.
-    pub(crate) spill: Option<usize>,
+    /// Output longer than this many bytes is cut for the model; none does not cut.
+    pub(crate) output_limit: Option<usize>,
     /// Cleans up what a crash left on the machine.
-    pub(crate) aftermath: Option<Arc<dyn Aftermath>>,
+    pub(crate) crash_cleanup: Option<Arc<dyn CrashCleanup>>,
 }
 
 /// What summarises long conversations.
 #[derive(Clone)]
 pub(crate) enum Summaries {
-    /// Nothing.
+    /// Nothing: there is no compaction.
     None,
     /// The session's own model.
     Model,
-    /// This compactor.
+    /// A compactor of the caller.
     By(Arc<dyn Compactor>),
 }
 
-/// What the next turn is made of: the setup, and the tools made for this session.
+/// The parts of the next turn: the setup, and the tools created for this session.
 pub(crate) struct TurnSetup {
     pub(crate) setup: Setup,
     scope: ToolScope,
-    /// Tools that factories made for this session.
-    made: Vec<Arc<dyn Tool>>,
+    /// Tools that factories created for this session.
+    from_factories: Vec<Arc<dyn Tool>>,
     tools: ToolSet,
 }
 
 impl TurnSetup {
-    /// Makes the session's tools.
+    /// Creates the session's tools.
     ///
     /// # Errors
-    /// When two have one name.
+    /// If two tools have the same name.
     pub(crate) fn new(
         setup: Setup,
         store: &dyn JournalStore,
@@ -81,46 +81,47 @@ impl TurnSetup {
     ) -> Result<Self, ToolNameTaken> {
         let blobs = store.blobs(session);
         let scope = ToolScope { session: session.clone(), cwd: setup.cwd.clone(), blobs };
-        let made = setup.factories.iter().flat_map(|factory| factory.make(&scope)).collect();
-        let mut this = Self { setup, scope, made, tools: ToolSet::default() };
+        let from_factories =
+            setup.factories.iter().flat_map(|factory| factory.make(&scope)).collect();
+        let mut this = Self { setup, scope, from_factories, tools: ToolSet::default() };
         this.tools = this.tool_set()?;
         Ok(this)
     }
 
-    /// Changes the tools, from the next turn on. On an error nothing changes.
+    /// Changes the tools, from the next turn on. After an error nothing has changed.
     pub(crate) fn change_tools(
         &mut self,
         change: impl FnOnce(&mut Vec<Arc<dyn Tool>>, &mut Vec<Arc<dyn Tool>>),
     ) -> Result<(), ToolNameTaken> {
-        let before = (self.setup.tools.clone(), self.made.clone());
-        change(&mut self.setup.tools, &mut self.made);
+        let before = (self.setup.tools.clone(), self.from_factories.clone());
+        change(&mut self.setup.tools, &mut self.from_factories);
         match self.tool_set() {
             Ok(tools) => {
                 self.tools = tools;
                 Ok(())
             }
             Err(taken) => {
-                (self.setup.tools, self.made) = before;
+                (self.setup.tools, self.from_factories) = before;
                 Err(taken)
             }
         }
     }
 
-    /// The tools as the driver runs them: long output is cut, and the rest can be read.
+    /// Returns the tools as the driver runs them: long output is cut, and a tool reads the rest.
     fn tool_set(&self) -> Result<ToolSet, ToolNameTaken> {
-        let (limit, blobs) = (self.setup.spill, &self.scope.blobs);
-        let inner: Vec<_> = self.setup.tools.iter().chain(&self.made).cloned().collect();
+        let (limit, blobs) = (self.setup.output_limit, &self.scope.blobs);
+        let inner: Vec<_> = self.setup.tools.iter().chain(&self.from_factories).cloned().collect();
         let reads = limit.is_some() && !inner.is_empty();
         let hosted = inner.into_iter().map(|inner| {
             let (blobs, redactor) = (blobs.clone(), self.setup.config.redactor.clone());
-            Arc::new(Hosted { inner, blobs, limit, redactor }) as Arc<dyn Tool>
+            Arc::new(SessionTool { inner, blobs, limit, redactor }) as Arc<dyn Tool>
         });
         let reader: Option<Arc<dyn Tool>> =
             reads.then(|| Arc::new(ReadOutput::new(blobs.clone())) as _);
         ToolSet::new(hosted.chain(reader))
     }
 
-    /// What a turn runs against.
+    /// Returns the ports that a turn runs against.
     pub(crate) fn ports(&self, approvals: &Arc<ApprovalQueue>, hooks: &Arc<HookChain>) -> Ports {
         Ports {
             provider: self.setup.provider(hooks),
@@ -150,7 +151,7 @@ impl Setup {
         Arc::new(HookChain::new(scope, self.code_hooks.clone(), self.hooks.clone()))
     }
 
-    /// The provider behind the session's hooks: every model call passes them.
+    /// Returns the provider with the session's hooks around every model call.
     pub(crate) fn provider(&self, hooks: &Arc<HookChain>) -> Arc<dyn Provider> {
         HookedProvider::wrap(self.provider.clone(), hooks, &self.ids)
     }

@@ -1,8 +1,8 @@
-//! Subscriptions: what is in the journal joined to what happens, with no gap and no duplicate.
+//! Subscriptions: the events in the journal, then those that follow, without gaps or duplicates.
 //!
-//! A reader has a place in the journal. What is published is only a hint that there is more: a
-//! reader who got it in order takes it, and everybody else (who comes late, is slow, or lost
-//! its queue) reads the journal from its place.
+//! A reader has a position in the journal. A published event is only a hint that there is more. A
+//! reader that receives it in order uses it directly. A reader that started late, is slow or lost
+//! its queue reads the journal from its position.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -19,80 +19,82 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::SessionHub;
-use crate::kind::{EventKind, Kinds};
 
-/// Events read from the journal at a time.
+/// How many events are read from the journal at a time.
 const PAGE: usize = 256;
 
-/// Where a subscriber begins.
+/// Where a subscription starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Since {
-    /// With what happens from now on.
+pub enum StartAt {
+    /// With the events from now on.
     #[default]
     Now,
-    /// With the first event.
+    /// With the first event of the journal.
     Start,
-    /// With what follows this one.
+    /// With the events after this one.
     After(Cursor),
 }
 
-impl From<Cursor> for Since {
+impl From<Cursor> for StartAt {
     fn from(cursor: Cursor) -> Self {
         Self::After(cursor)
     }
 }
 
-/// An event of the journal, and what it is to this subscriber.
+/// An event of the journal, with its kinds for this subscriber.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionEvent {
-    /// The kinds of it that were asked for.
+    /// The kinds of the event that the subscriber asked for.
     pub kinds: Vec<EventKind>,
-    /// The event.
+    /// The event with its sequence number, epoch, time and turn.
     pub envelope: Arc<Envelope>,
 }
 
 impl SessionEvent {
-    /// Its place: what to come back with.
+    /// The event's position; pass it to [`StartAt::After`] to continue there later.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.envelope.cursor()
     }
 
-    /// What happened.
+    /// The event without its envelope.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.envelope.event
     }
 }
 
-/// What a subscriber gets.
+/// An item of a [`Subscription`].
 #[derive(Debug, Clone, PartialEq)]
-pub enum Observed {
-    /// Something happened.
+pub enum SubscriptionItem {
+    /// An event of the journal.
     Event(SessionEvent),
-    /// The cursor the subscriber came with is of events that a loss of power took back, or that
-    /// never were. What it saw after `valid` did not happen; what follows `valid` comes next.
+    /// The subscriber's cursor refers to events that a power failure removed, or that never
+    /// existed. Events that the subscriber saw after `valid` are void; the events after `valid`
+    /// come next.
     CursorReset {
-        /// The cursor it came with.
+        /// The subscriber's cursor.
         asked: Cursor,
-        /// The last event of its journal that is still there; none when there is none.
+        /// The last event before it that still exists; none if there is none.
         valid: Option<Cursor>,
     },
 }
 
-/// A stream of what happens. It ends when the session is shut down or lost.
+/// A stream of events. It ends when the session is shut down or lost.
 pub struct Subscription {
-    inner: BoxStream<'static, Result<Observed, SessionError>>,
+    inner: BoxStream<'static, Result<SubscriptionItem, SessionError>>,
 }
 
 impl Subscription {
-    /// Only the events, for those who begin at a place they just got.
+    /// Returns the next event and skips cursor resets. For subscribers that start at a cursor they
+    /// just received.
     pub async fn next_event(&mut self) -> Option<Result<SessionEvent, SessionError>> {
         loop {
             match self.inner.next().await? {
-                Ok(Observed::Event(event)) => return Some(Ok(event)),
-                Ok(Observed::CursorReset { .. }) => {}
+                Ok(SubscriptionItem::Event(event)) => return Some(Ok(event)),
+                Ok(SubscriptionItem::CursorReset { .. }) => {}
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -100,41 +102,42 @@ impl Subscription {
 }
 
 impl Stream for Subscription {
-    type Item = Result<Observed, SessionError>;
+    type Item = Result<SubscriptionItem, SessionError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.inner.poll_next_unpin(context)
     }
 }
 
-/// Follows a session that need not be open here: another process may write to it. What is in the
-/// journal after `since` comes first, then what the writer appends, as the store notices it.
+/// Follows a session that need not be open in this process: another process may write to it. The
+/// stream starts with the events after `start_at`, then continues with those that the writer
+/// appends, when the store notices them.
 ///
 /// # Errors
-/// When there is no such session, or its journal cannot be read. The stream ends with an error
-/// when the session is deleted.
+/// If there is no such session, or its journal cannot be read. The stream ends with an error if the
+/// session is deleted.
 pub async fn follow(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
-    since: impl Into<Since>,
-    kinds: impl Into<Kinds>,
+    start_at: impl Into<StartAt>,
+    filter: impl Into<EventFilter>,
 ) -> Result<Subscription, SessionError> {
     let last = store.head(session).await?.last.seq;
-    start(store, session, Source::Store, last, since.into(), kinds.into()).await
+    start(store, session, Source::Store, last, start_at.into(), filter.into()).await
 }
 
-/// Follows a session that is open here.
+/// Follows a session that is open in this process.
 pub(crate) async fn subscribe(
     store: Arc<dyn JournalStore>,
     session: &SessionId,
     hub: &SessionHub,
-    since: Since,
-    kinds: Kinds,
+    start_at: StartAt,
+    filter: EventFilter,
 ) -> Result<Subscription, SessionError> {
-    // First the queue, then the place: nothing can fall between.
+    // Subscribe before reading the position, so that no event is missed in between.
     let source = Source::Live { queue: hub.subscribe(), ended: hub.ended.clone() };
     let last = hub.status().last.map_or(0, |cursor| cursor.seq);
-    start(store, session, source, last, since, kinds).await
+    start(store, session, source, last, start_at, filter).await
 }
 
 async fn start(
@@ -142,19 +145,19 @@ async fn start(
     session: &SessionId,
     source: Source,
     last: u64,
-    since: Since,
-    kinds: Kinds,
+    start_at: StartAt,
+    filter: EventFilter,
 ) -> Result<Subscription, SessionError> {
-    let (at, reset) = match since {
-        Since::Now => (last, None),
-        Since::Start => (0, None),
-        Since::After(cursor) => place(&*store, session, cursor).await?,
+    let (at, reset) = match start_at {
+        StartAt::Now => (last, None),
+        StartAt::Start => (0, None),
+        StartAt::After(cursor) => resolve(&*store, session, cursor).await?,
     };
     let feed = Feed {
         store,
         session: session.clone(),
         source,
-        kinds,
+        filter,
         at,
         epoch: None,
         behind: at < last,
@@ -165,32 +168,34 @@ async fn start(
     let inner = futures::stream::unfold(Some(feed), |feed| async move {
         let mut feed = feed?;
         match feed.next().await? {
-            Ok(observed) => Some((Ok(observed), Some(feed))),
-            // What cannot be read now is not skipped: the subscriber comes back with its cursor.
+            Ok(item) => Some((Ok(item), Some(feed))),
+            // After an error the stream ends. The subscriber can continue from its cursor, so
+            // nothing is skipped.
             Err(error) => Some((Err(error), None)),
         }
     });
     Ok(Subscription { inner: inner.boxed() })
 }
 
-/// Where a cursor leads: the number to go on after, and the reset to tell.
-async fn place(
+/// Resolves a cursor: returns the sequence number to continue after, and a reset if it is needed.
+async fn resolve(
     store: &dyn JournalStore,
     session: &SessionId,
     asked: Cursor,
-) -> Result<(u64, Option<Observed>), JournalError> {
+) -> Result<(u64, Option<SubscriptionItem>), JournalError> {
     if asked.seq == 0 {
         return Ok((0, None));
     }
     let last = store.head(session).await?.last;
     let epoch_of = async |seq: u64| -> Result<u32, JournalError> {
-        Ok(store.pick(session, &[seq]).await?.first().map_or(0, |event| event.epoch))
+        Ok(store.read_events(session, &[seq]).await?.first().map_or(0, |event| event.epoch))
     };
     let most = asked.seq.min(last.seq);
     if most == asked.seq && epoch_of(asked.seq).await? == asked.epoch {
         return Ok((asked.seq, None));
     }
-    // Epochs only grow: the last event of its epoch, or of one before, is found by halving.
+    // Epochs never decrease, so a binary search finds the last event of this epoch or an earlier
+    // one.
     let (mut low, mut high) = (0, most);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
@@ -204,12 +209,12 @@ async fn place(
         0 => None,
         seq => Some(Cursor { epoch: epoch_of(seq).await?, seq }),
     };
-    Ok((low, Some(Observed::CursorReset { asked, valid })))
+    Ok((low, Some(SubscriptionItem::CursorReset { asked, valid })))
 }
 
-/// What says that there is more.
+/// How the subscription learns that there are more events.
 enum Source {
-    /// The session is open here.
+    /// The session is open in this process.
     Live { queue: broadcast::Receiver<Arc<Envelope>>, ended: CancellationToken },
     /// The store notices what another process appends.
     Store,
@@ -219,46 +224,46 @@ struct Feed {
     store: Arc<dyn JournalStore>,
     session: SessionId,
     source: Source,
-    kinds: Kinds,
-    /// The last event that was looked at.
+    filter: EventFilter,
+    /// The last event that was read.
     at: u64,
-    /// Its epoch, once one was looked at.
+    /// Its epoch; none until an event was read.
     epoch: Option<u32>,
-    /// Whether the journal has more than what was looked at.
+    /// Whether the journal has more events than were read.
     behind: bool,
     /// Whether nothing more will be published.
     closing: bool,
-    reset: Option<Observed>,
+    reset: Option<SubscriptionItem>,
     ready: VecDeque<Arc<Envelope>>,
 }
 
 impl Feed {
-    /// Whether what follows belongs to another history: a writer begins its epoch with `opened`,
-    /// so that was among numbers this reader has seen as something else. A crash of the store took
-    /// those back.
+    /// Returns whether the next events belong to another history. A writer starts its epoch with
+    /// `opened`. If that event is missing here, it has a sequence number that this reader saw with
+    /// another event, which a crash of the store removed.
     fn was_replaced(&self, page: &[Envelope]) -> bool {
         let (Some(epoch), Some(first)) = (self.epoch, page.first()) else { return false };
         first.epoch > epoch && !matches!(first.event, Event::Opened(_) | Event::SessionCreated(_))
     }
 
-    /// Goes back to the last event that is still there.
-    async fn rewind(&mut self) -> Result<Option<Observed>, JournalError> {
+    /// Goes back to the last event that still exists.
+    async fn rewind(&mut self) -> Result<Option<SubscriptionItem>, JournalError> {
         let epoch = self.epoch.take().unwrap_or_default();
         let seen = Cursor { epoch, seq: self.at };
-        let (at, reset) = place(&*self.store, &self.session, seen).await?;
+        let (at, reset) = resolve(&*self.store, &self.session, seen).await?;
         self.at = at;
         Ok(reset)
     }
 
-    async fn next(&mut self) -> Option<Result<Observed, SessionError>> {
+    async fn next(&mut self) -> Option<Result<SubscriptionItem, SessionError>> {
         if let Some(reset) = self.reset.take() {
             return Some(Ok(reset));
         }
         loop {
             while let Some(envelope) = self.ready.pop_front() {
                 (self.at, self.epoch) = (envelope.seq, Some(envelope.epoch));
-                if let Some(kinds) = self.kinds.wanted(&envelope.event) {
-                    return Some(Ok(Observed::Event(SessionEvent { kinds, envelope })));
+                if let Some(kinds) = self.filter.matching(&envelope.event) {
+                    return Some(Ok(SubscriptionItem::Event(SessionEvent { kinds, envelope })));
                 }
             }
             if self.behind {

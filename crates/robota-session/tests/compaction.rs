@@ -1,4 +1,4 @@
-//! Compaction in a session: before a turn, between rounds, by hand, and back.
+//! Compaction in a session: before a turn, between rounds, manually, and undone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -88,7 +88,7 @@ fn sess_06_a_window_that_fills_up_between_rounds_is_compacted_there() {
 }
 
 #[test]
-fn sess_06_by_hand_with_instructions_and_back_again() {
+fn sess_06_manual_compaction_takes_instructions_and_can_be_undone() {
     both_runtimes(async || {
         let (first, model) = builder(
             Script::new().text("a".repeat(400)).text("b".repeat(400)).text("Short.").text("After."),
@@ -109,7 +109,7 @@ fn sess_06_by_hand_with_instructions_and_back_again() {
             assert!(shown[0].after.used_tokens < shown[0].before.used_tokens);
         }
         session.run("Three").await.unwrap();
-        // The view before survives a resume.
+        // The view before the compaction survives a resume.
         let id = session.id().clone();
         session.shutdown("end").await.unwrap();
         let again = first.resume(store.clone(), &id, Resume::default()).await.unwrap();
@@ -126,12 +126,12 @@ fn sess_06_by_hand_with_instructions_and_back_again() {
     });
 }
 
-/// Refuses, or watches.
-struct Guard(Option<&'static str>, Mutex<Vec<HookData>>);
+/// Blocks compactions, or records them.
+struct CompactHooks(Option<&'static str>, Mutex<Vec<HookData>>);
 
 #[async_trait::async_trait]
-impl Hooks for Guard {
-    fn has(&self, _point: HookPoint) -> bool {
+impl Hooks for CompactHooks {
+    fn has_point(&self, _point: HookPoint) -> bool {
         false
     }
 
@@ -139,7 +139,7 @@ impl Hooks for Guard {
         NoHooks.run(input).await
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
+    fn has_event(&self, event: HookEvent) -> bool {
         matches!(event, HookEvent::PreCompact | HookEvent::PostCompact)
     }
 
@@ -154,24 +154,24 @@ impl Hooks for Guard {
 }
 
 #[test]
-fn sess_06_hooks_before_and_after_a_summary() {
+fn sess_06_hooks_run_before_and_after_a_compaction() {
     both_runtimes(async || {
         for refuses in [None, Some("not now")] {
             let (builder, _) = builder(Script::new().text("a".repeat(400)).text("Short."));
-            let guard = Arc::new(Guard(refuses, Mutex::default()));
+            let guard = Arc::new(CompactHooks(refuses, Mutex::default()));
             let session = builder.hooks(guard.clone()).create(memory(), None).await.unwrap();
             session.run("One").await.unwrap();
             let result = session.context().compact(Some("briefly".to_owned())).await;
-            let told: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
+            let events: Vec<_> = guard.1.lock().unwrap().iter().map(|data| data.event()).collect();
             match refuses {
                 None => {
                     result.unwrap();
-                    assert_eq!(told, [HookEvent::PreCompact, HookEvent::PostCompact]);
+                    assert_eq!(events, [HookEvent::PreCompact, HookEvent::PostCompact]);
                 }
                 Some(_) => {
                     let error = result.unwrap_err();
                     assert!(error.to_string().contains("Blocked by hook: not now"), "{error}");
-                    assert_eq!(told, [HookEvent::PreCompact]);
+                    assert_eq!(events, [HookEvent::PreCompact]);
                     assert_eq!(session.context().messages().await.unwrap().len(), 2);
                 }
             }
@@ -212,7 +212,7 @@ fn sess_06_without_a_compactor_a_full_window_says_what_to_do() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("x".repeat(9_000)).text("Never."));
         let session = builder
-            .compactor(None)
+            .without_compactor()
             .configure(|config| config.turn.context_window = 2_000)
             .create(memory(), None)
             .await

@@ -1,4 +1,4 @@
-//! Crashes: a rich session is cut after every event, resumed, and must hold.
+//! Crashes: a session with many features is cut after every event and resumed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -18,17 +18,17 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::provider::ModelRequest;
 use robota_core::resume::{load, load_whole};
 use robota_session::{
-    Approvals, Choice, EventKind, Kinds, OpenOperation, Resume, Session, SessionBuilder,
-    SessionError, SessionState, Since, Strategy, approver_fn,
+    Approvals, Choice, EventFilter, EventKind, OpenOperation, Resume, ResumeStrategy, Session,
+    SessionBuilder, SessionError, SessionState, StartAt, approver_fn,
 };
 use robota_testkit::{Answer, Script, ScriptedGate, ScriptedProvider};
 
-/// Hooks at every point of a turn; the one after a call stamps what it saw.
-struct Everywhere(Mutex<usize>);
+/// Hooks at every point of a turn; the one after a call adds a counter to the outcome.
+struct AllHooks(Mutex<usize>);
 
 #[async_trait::async_trait]
-impl Hooks for Everywhere {
-    fn has(&self, _point: HookPoint) -> bool {
+impl Hooks for AllHooks {
+    fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
 
@@ -86,7 +86,7 @@ fn rich_builder_with(
         .tools(tool(echo("asked", Class::Execute)))
         .gate(Arc::new(gate))
         .approvals(Approvals::Handler(yes))
-        .hooks(Arc::new(Everywhere(Mutex::new(0))));
+        .hooks(Arc::new(AllHooks(Mutex::new(0))));
     (builder, act)
 }
 
@@ -103,13 +103,13 @@ async fn rich_journal() -> (SessionId, Vec<Envelope>) {
     (id, events)
 }
 
-async fn settled(session: &Session) {
+async fn wait_until_idle(session: &Session) {
     let mut watch = session.watch();
     while watch.next().await.unwrap().state != SessionState::Ready {}
 }
 
-/// Ids of messages and calls differ between two processes; the words do not.
-fn words(request: &ModelRequest) -> Vec<(Role, String)> {
+/// Returns only roles and texts: ids of messages and calls differ between two processes.
+fn roles_and_texts(request: &ModelRequest) -> Vec<(Role, String)> {
     request
         .messages_for_api()
         .map(|message| {
@@ -121,7 +121,7 @@ fn words(request: &ModelRequest) -> Vec<(Role, String)> {
 }
 
 #[test]
-fn kode_05_a_session_cut_after_any_event_resumes_and_holds() {
+fn kode_05_a_session_cut_after_any_event_resumes_correctly() {
     both_runtimes(async || {
         let (id, events) = rich_journal().await;
         assert!(events.len() > 60, "a rich run: {}", events.len());
@@ -134,7 +134,7 @@ fn kode_05_a_session_cut_after_any_event_resumes_and_holds() {
             let status = session.status().await.unwrap();
             assert_eq!(status.state, SessionState::Ready, "cut {cut}");
             assert_eq!(act.inputs().len(), 0, "cut {cut}: resuming runs nothing");
-            assert!(model.requests().is_empty(), "cut {cut}: and asks nobody");
+            assert!(model.requests().is_empty(), "cut {cut}: and asks no model");
             session.run("Go on").await.unwrap();
             let after = journal(&*store, &id).await;
             assert_eq!(after[..cut], events[..cut], "cut {cut}: history is never rewritten");
@@ -151,7 +151,7 @@ fn kode_05_a_session_cut_after_any_event_resumes_and_holds() {
 }
 
 #[test]
-fn kode_05_what_was_at_rest_goes_on_with_the_very_same_request() {
+fn kode_05_an_idle_session_continues_with_the_identical_request() {
     both_runtimes(async || {
         let (id, events) = rich_journal().await;
         let finished: Vec<usize> = (0..events.len())
@@ -179,14 +179,14 @@ fn kode_05_what_was_at_rest_goes_on_with_the_very_same_request() {
             bytes(&resumed),
             "byte for byte, but for the id of the new message"
         );
-        assert_eq!(words(&live), words(&resumed));
+        assert_eq!(roles_and_texts(&live), roles_and_texts(&resumed));
         assert_eq!(live.system, resumed.system);
         assert_eq!(live.tools, resumed.tools);
     });
 }
 
 #[test]
-fn kode_05_going_on_asks_again_without_the_half_answer() {
+fn kode_05_continuing_asks_again_without_the_partial_answer() {
     both_runtimes(async || {
         let (first, model) =
             builder(Script::new().answer(Answer::new().text("Half an").gate("never")));
@@ -201,13 +201,17 @@ fn kode_05_going_on_asks_again_without_the_half_answer() {
         let (second, again) = builder(Script::new().text("A whole answer."));
         let resume = Resume { continue_turn: true, ..Resume::default() };
         let resumed = second.resume(store.clone(), &id, resume).await.unwrap();
-        let mut texts = resumed.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        let mut texts = resumed.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
         let half = texts.next_event().await.unwrap().unwrap();
         let Event::AssistantMessage(half) = half.event() else { panic!() };
         assert_eq!(half.message.state(), MessageState::Interrupted(Cause::Crash));
         texts.next_event().await.unwrap().unwrap();
-        settled(&resumed).await;
-        assert_eq!(words(&again.requests()[0]), words(&model.requests()[0]), "the same request");
+        wait_until_idle(&resumed).await;
+        assert_eq!(
+            roles_and_texts(&again.requests()[0]),
+            roles_and_texts(&model.requests()[0]),
+            "the same request"
+        );
         let history = resumed.context().full_history().await.unwrap();
         assert_eq!(history.len(), 3, "the half answer stays in the history");
         assert_eq!(resumed.context().messages().await.unwrap().len(), 2);
@@ -233,8 +237,8 @@ fn kode_05_an_accepted_input_is_delivered_and_its_hook_run_again() {
         let model = ScriptedProvider::new(Script::new().text("Here."));
         let (builder, _) = rich_builder(&model);
         let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
-        settled(&session).await;
-        let sent = words(&model.requests()[0]);
+        wait_until_idle(&session).await;
+        let sent = roles_and_texts(&model.requests()[0]);
         assert_eq!(sent, [(Role::User, "(hooked) First".to_owned())]);
         let after = journal(&*store, &id).await;
         let accepted = after.iter().filter(|event| event.event.kind() == "input_accepted").count();
@@ -255,8 +259,9 @@ fn kode_05_f_the_hook_is_run_again_on_the_recorded_outcome_and_the_tool_is_not()
         let (builder, act) = rich_builder_with(&model, look.clone());
         let session = builder.resume(store.clone(), &id, Resume::default()).await.unwrap();
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
-        assert!(told.iter().any(|text| text == "stamped: {}"), "{told:?}");
+        let results: Vec<_> =
+            messages.last().unwrap().tool_results().map(|r| r.as_text()).collect();
+        assert!(results.iter().any(|text| text == "stamped: {}"), "{results:?}");
         assert!(look.inputs().is_empty() && act.inputs().is_empty(), "nothing ran again");
     });
 }
@@ -275,7 +280,7 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
         slow.started(1).await;
         let store = crashed(&id, &journal(&*store, &id).await).await;
         let (second, model) = builder(Script::new().text("On it."));
-        let resume = Resume { strategy: Strategy::Manual, ..Resume::default() };
+        let resume = Resume { strategy: ResumeStrategy::Manual, ..Resume::default() };
         let resumed =
             second.tools(tools()).gate(allow()).resume(store.clone(), &id, resume).await.unwrap();
         let open = resumed.recovery().open_operations().await.unwrap();
@@ -297,8 +302,8 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
         resumed.recovery().recover(choices).await.unwrap();
         assert!(resumed.recovery().open_operations().await.unwrap().is_empty());
         resumed.recovery().continue_turn().await.unwrap();
-        settled(&resumed).await;
-        let sent = words(&model.requests()[0]);
+        wait_until_idle(&resumed).await;
+        let sent = roles_and_texts(&model.requests()[0]);
         assert!(sent[2].1.starts_with("I looked: it is done.later did not run"), "{sent:?}");
         let messages = resumed.context().messages().await.unwrap();
         check(&journal(&*store, &id).await, &messages);
@@ -307,10 +312,10 @@ fn kode_05_manual_reports_and_lets_the_caller_choose() {
 }
 
 #[test]
-fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
+fn kode_05_hints_and_partial_output_reach_the_model_without_secrets() {
     both_runtimes(async || {
         let (first, _) = builder(yaml("- tools: [noisy]"));
-        let noisy = Noisy(robota_testkit::blocking_tool("noisy", Class::Execute));
+        let noisy = PrintingTool(robota_testkit::blocking_tool("noisy", Class::Execute));
         let store = memory();
         let session = first
             .tools(tool(noisy.clone()))
@@ -321,7 +326,7 @@ fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
         let id = session.id().clone();
         session.send("Go").await.unwrap();
         noisy.0.started(1).await;
-        let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
         while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::ToolOutput(_)) {
         }
         let written = journal(&*store, &id).await;
@@ -342,17 +347,17 @@ fn kode_05_evidence_and_shown_output_reach_the_model_without_secrets() {
             .await
             .unwrap();
         let messages = resumed.context().messages().await.unwrap();
-        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-        assert!(told.contains("code 9") && told.contains("half way [REDACTED]"), "{told}");
+        let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(result.contains("code 9") && result.contains("half way [REDACTED]"), "{result}");
     });
 }
 
 /// Shows output, then runs until it is released.
 #[derive(Clone)]
-struct Noisy(robota_testkit::HeldTool);
+struct PrintingTool(robota_testkit::HeldTool);
 
 #[async_trait::async_trait]
-impl robota_core::tool::Tool for Noisy {
+impl robota_core::tool::Tool for PrintingTool {
     fn spec(&self) -> &robota_core::tool::ToolSpec {
         self.0.spec()
     }
@@ -390,7 +395,7 @@ fn kode_05_approvals_do_not_survive_a_resume() {
         let allow = robota_session::Decision::Allow(Scope::Once);
         assert!(resumed.permissions().decide(&permissions[0], allow, None).await.is_err());
         let messages = resumed.context().messages().await.unwrap();
-        let told = messages.last().unwrap().tool_results().next().unwrap().as_text();
-        assert!(told.contains("did not run") && act.inputs().is_empty(), "{told}");
+        let result = messages.last().unwrap().tool_results().next().unwrap().as_text();
+        assert!(result.contains("did not run") && act.inputs().is_empty(), "{result}");
     });
 }

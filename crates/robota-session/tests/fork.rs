@@ -9,7 +9,7 @@ use common::*;
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
 use robota_core::permission::Class;
-use robota_session::{EventKind, Kinds, Selector, SessionError, SessionState, Since};
+use robota_session::{EventFilter, EventKind, Selector, SessionError, SessionState, StartAt};
 use robota_testkit::{Answer, Script, blocking_tool};
 
 fn place(text: &str) -> Selector {
@@ -21,7 +21,7 @@ fn texts(messages: &[Arc<robota_core::message::Message>]) -> Vec<String> {
 }
 
 #[test]
-fn kode_04_a_fork_goes_on_from_a_safe_point_and_leaves_its_parent_alone() {
+fn kode_04_a_fork_continues_from_a_safe_point_and_does_not_change_its_parent() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Other."));
         let store = memory();
@@ -58,7 +58,7 @@ fn kode_04_a_fork_goes_on_from_a_safe_point_and_leaves_its_parent_alone() {
 }
 
 #[test]
-fn kode_04_labels_are_places_to_come_back_to() {
+fn kode_04_a_label_can_be_forked_later() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One.").text("Two.").text("Three."));
         let store = memory();
@@ -106,7 +106,7 @@ fn kode_04_a_fork_of_a_busy_session_takes_the_last_safe_point() {
         check(&journal(&*store, child.id()).await, &messages);
         assert_eq!(child.status().await.unwrap().queued, 0, "what waits, waits for the parent");
         slow.release("ok");
-        let mut events = session.subscribe(Since::Start, [EventKind::Text]).await.unwrap();
+        let mut events = session.subscribe(StartAt::Start, [EventKind::Text]).await.unwrap();
         loop {
             let event = events.next_event().await.unwrap().unwrap();
             let Event::AssistantMessage(data) = event.event() else { panic!() };
@@ -149,14 +149,15 @@ fn kode_04_a_cursor_means_the_last_safe_point_before_it() {
 }
 
 #[test]
-fn kode_04_the_child_is_safe_before_the_parent_speaks_of_it() {
+fn kode_04_the_child_is_durable_before_the_parent_records_it() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One."));
         let store = Failing::new();
         let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
         session.run("First").await.unwrap();
         let child = "agent:dev/session:child";
-        // The fork itself is one step of the store; the note in the parent is the next append.
+        // The fork itself is one operation of the store; the entry in the parent is the next
+        // append.
         let next = store.appends() + 1;
         store.fail(next, next);
         let failed = session.fork(&Selector::Latest, Some(child.into())).await;
@@ -170,12 +171,12 @@ fn kode_04_the_child_is_safe_before_the_parent_speaks_of_it() {
 }
 
 #[test]
-fn kode_04_subscribers_are_told_of_forks_and_safe_points() {
+fn kode_04_subscribers_receive_forks_and_safe_points() {
     both_runtimes(async || {
         let (builder, _) = builder(Script::new().text("One."));
         let session = builder.create(memory(), None).await.unwrap();
-        let kinds = Kinds::from([EventKind::Forked, EventKind::Commit]);
-        let mut events = session.subscribe(Since::Now, kinds).await.unwrap();
+        let kinds = EventFilter::from([EventKind::Forked, EventKind::Commit]);
+        let mut events = session.subscribe(StartAt::Now, kinds).await.unwrap();
         session.run("First").await.unwrap();
         let child = session.fork(&Selector::Latest, None).await.unwrap();
         let commit = events.next_event().await.unwrap().unwrap();

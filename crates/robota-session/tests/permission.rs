@@ -1,4 +1,4 @@
-//! The gate, approvals and their scopes, hooks in code and from settings.
+//! The gate, approvals and their scopes, hooks in code and in settings.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -66,7 +66,7 @@ fn decided(events: &[robota_core::event::Envelope]) -> Vec<PermissionDecided> {
 }
 
 #[test]
-fn sess_04_nobody_to_ask_means_no() {
+fn sess_04_without_an_approver_calls_are_denied() {
     both_runtimes(async || {
         let (builder, _) = builder(make_twice());
         let (bash, store) = (bash(), memory());
@@ -85,7 +85,7 @@ fn sess_04_nobody_to_ask_means_no() {
 }
 
 #[test]
-fn sess_04_a_yes_for_the_session_holds_for_calls_like_it_and_can_be_taken_back() {
+fn sess_04_an_approval_for_the_session_covers_similar_calls_and_can_be_revoked() {
     both_runtimes(async || {
         let (builder, _) = builder(make_twice());
         let (bash, store) = (bash(), memory());
@@ -155,7 +155,7 @@ fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
 }
 
 #[test]
-fn kode_01_several_approvals_are_answered_each_by_itself() {
+fn kode_01_several_approvals_are_answered_independently() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [a, b, c]\n- text: Done."));
         let store = memory();
@@ -186,16 +186,17 @@ fn kode_01_several_approvals_are_answered_each_by_itself() {
         {
         }
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
-        assert_eq!(told[0], (false, "{}".to_owned()));
-        assert_eq!(told[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
-        assert_eq!(told[2], (false, "{}".to_owned()));
+        let results: Vec<_> =
+            messages[2].tool_results().map(|r| (r.is_error, r.as_text())).collect();
+        assert_eq!(results[0], (false, "{}".to_owned()));
+        assert_eq!(results[1], (true, "Permission denied: not b".to_owned()), "KODE-07");
+        assert_eq!(results[2], (false, "{}".to_owned()));
         check(&journal(&*store, session.id()).await, &messages);
     });
 }
 
 #[test]
-fn sess_01_the_mode_can_change_while_a_session_lives() {
+fn sess_01_the_mode_can_change_while_a_session_is_open() {
     both_runtimes(async || {
         let make = json!({"command": "make all"});
         let (builder, _) = builder(
@@ -225,14 +226,14 @@ fn sess_01_the_mode_can_change_while_a_session_lives() {
     });
 }
 
-/// A hook in code that says what it is told to say.
-struct Says {
+/// A hook in code with fixed decisions.
+struct FixedHook {
     pre: PreToolDecision,
     post: PostToolDecision,
 }
 
 #[async_trait::async_trait]
-impl CodeHook for Says {
+impl CodeHook for FixedHook {
     fn name(&self) -> &str {
         "says"
     }
@@ -251,7 +252,7 @@ impl CodeHook for Says {
     }
 }
 
-async fn told(hook: Says, verdict: Verdict) -> (String, usize) {
+async fn run_with_hook(hook: FixedHook, verdict: Verdict) -> (String, usize) {
     let (builder, _) = builder(yaml("- tools: [{tool: act, input: {n: 1}}]\n- text: Done."));
     let act = echo("act", Class::Execute);
     let session = builder
@@ -270,28 +271,31 @@ async fn told(hook: Says, verdict: Verdict) -> (String, usize) {
 #[test]
 fn kode_06_hooks_in_code_deny_ask_answer_and_change() {
     both_runtimes(async || {
-        let pre = |pre| Says { pre, post: PostToolDecision::Continue };
+        let pre = |pre| FixedHook { pre, post: PostToolDecision::Continue };
         let reason = || "no".to_owned();
         let deny = pre(PreToolDecision::Deny { reason: reason() });
-        assert_eq!(told(deny, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 0));
-        let ask = pre(PreToolDecision::Ask { reason: reason() });
-        let (text, ran) = told(ask, Verdict::Allow).await;
-        assert!(
-            text.starts_with("Permission denied") && ran == 0,
-            "nobody is there to ask: {text}"
+        assert_eq!(
+            run_with_hook(deny, Verdict::Allow).await,
+            ("Blocked by hook: no".to_owned(), 0)
         );
+        let ask = pre(PreToolDecision::Ask { reason: reason() });
+        let (text, ran) = run_with_hook(ask, Verdict::Allow).await;
+        assert!(text.starts_with("Permission denied") && ran == 0, "there is no approver: {text}");
         let answer = pre(PreToolDecision::Answer { outcome: ToolOutcome::ok("from the hook") });
-        assert_eq!(told(answer, Verdict::Allow).await, ("from the hook".to_owned(), 0));
+        assert_eq!(run_with_hook(answer, Verdict::Allow).await, ("from the hook".to_owned(), 0));
         let input = json!({"n": 2});
         let change = pre(PreToolDecision::Change { input, then: AfterChange::Judge });
-        assert_eq!(told(change, Verdict::Allow).await, ("{\"n\":2}".to_owned(), 1));
-        let post = |post| Says { pre: PreToolDecision::Continue, post };
+        assert_eq!(run_with_hook(change, Verdict::Allow).await, ("{\"n\":2}".to_owned(), 1));
+        let post = |post| FixedHook { pre: PreToolDecision::Continue, post };
         let replace = post(PostToolDecision::Replace { outcome: ToolOutcome::ok("short") });
-        assert_eq!(told(replace, Verdict::Allow).await, ("short".to_owned(), 1));
+        assert_eq!(run_with_hook(replace, Verdict::Allow).await, ("short".to_owned(), 1));
         let block = post(PostToolDecision::Block { reason: reason() });
-        assert_eq!(told(block, Verdict::Allow).await, ("Blocked by hook: no".to_owned(), 1));
+        assert_eq!(
+            run_with_hook(block, Verdict::Allow).await,
+            ("Blocked by hook: no".to_owned(), 1)
+        );
         let allow = pre(PreToolDecision::Allow { reason: None });
-        let (text, ran) = told(allow, Verdict::Ask).await;
+        let (text, ran) = run_with_hook(allow, Verdict::Ask).await;
         assert!(
             text.starts_with("Permission denied") && ran == 0,
             "a hook cannot lift a rule: {text}"
@@ -355,7 +359,7 @@ impl HookFiles for Files {
 }
 
 #[test]
-fn kode_06_the_context_gives_the_sandboxs_files() {
+fn kode_06_hooks_can_use_the_sandboxs_files() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml(
             "- tools: [{tool: read, input: {file: /etc/passwd}}, {tool: read, input: {file: /srv/a}}]\n- text: Done.",
@@ -370,9 +374,9 @@ fn kode_06_the_context_gives_the_sandboxs_files() {
             .unwrap();
         session.run("Go").await.unwrap();
         let messages = session.context().messages().await.unwrap();
-        let told: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
-        assert_eq!(told[0], "Blocked by hook: path out of sandbox");
-        assert!(told[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", told[1]);
+        let results: Vec<_> = messages[2].tool_results().map(|result| result.as_text()).collect();
+        assert_eq!(results[0], "Blocked by hook: path out of sandbox");
+        assert!(results[1].starts_with("[Full output at /srv/.temp/tool-"), "{}", results[1]);
         assert_eq!(files.0.lock().unwrap()[0].1, b"{\"file\":\"/srv/a\"}");
         assert_eq!(read.inputs().len(), 1);
         let hooks = session.config().get_hooks();
@@ -433,12 +437,12 @@ fn kode_06_hooks_before_and_after_the_model() {
     });
 }
 
-/// Hooks as settings would have them.
+/// Hooks as the settings define them.
 struct Settings(Mutex<Vec<HookInput>>, HookReply);
 
 #[async_trait::async_trait]
 impl Hooks for Settings {
-    fn has(&self, point: HookPoint) -> bool {
+    fn has_point(&self, point: HookPoint) -> bool {
         point == HookPoint::PreToolUse
     }
 
@@ -453,7 +457,7 @@ fn kode_06_hooks_of_settings_see_what_hooks_in_code_changed() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [{tool: act, input: {n: 1}}]\n- text: Done."));
         let input = json!({"n": 2});
-        let code = Says {
+        let code = FixedHook {
             pre: PreToolDecision::Change { input: input.clone(), then: AfterChange::Judge },
             post: PostToolDecision::Continue,
         };
@@ -508,7 +512,7 @@ fn sess_15_a_hook_that_wants_all_work_to_stop_ends_the_turn() {
 }
 
 #[test]
-fn sess_17_tools_that_are_not_there_reach_the_same_callback_once() {
+fn sess_17_unknown_tools_reach_the_tool_callback_once() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [look, nowhere, act]\n- text: Done."));
         let shown: Arc<Mutex<Vec<ToolExecution>>> = Arc::default();
@@ -552,14 +556,14 @@ fn sess_03_long_output_reaches_the_model_cut_and_readable() {
             .await
             .unwrap();
         session.run("Go").await.unwrap();
-        let told = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
-        assert!(told.len() < 1_500 && told.contains("call ReadOutput"), "{}", told.len());
+        let result = model.requests()[1].messages[2].tool_results().next().unwrap().as_text();
+        assert!(result.len() < 1_500 && result.contains("call ReadOutput"), "{}", result.len());
         assert!(model.requests()[1].tools.iter().any(|tool| tool.name == "ReadOutput"));
     });
 }
 
 #[test]
-fn kode_04_a_fork_has_a_gate_of_its_own() {
+fn kode_04_a_fork_has_its_own_gate() {
     both_runtimes(async || {
         let gate = policy();
         gate.remember(&["Bash(make all)".to_owned()]).unwrap();

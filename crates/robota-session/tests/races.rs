@@ -1,5 +1,5 @@
-//! Races: whatever the order in which tasks run, answers count once, output keeps its order, and
-//! a panic ends nothing but itself. These run on several threads.
+//! Races: in whatever order tasks run, answers count once, output keeps its order, and a panic
+//! affects nothing else. These tests run on several threads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -19,18 +19,18 @@ use robota_core::permission::{Class, Verdict};
 use robota_core::provider::RetryPolicy;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::{
-    Approvals, Callbacks, CodeHook, Decision, EventKind, HookScope, Kinds, Session, SessionError,
-    Since,
+    Approvals, Callbacks, CodeHook, Decision, EventFilter, EventKind, HookScope, Session,
+    SessionError, StartAt,
 };
 use robota_testkit::{Answer, Script, fn_tool};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// Asks about every call, and keeps rules.
-struct Asks;
+/// AskingGate about every call, and accepts rules.
+struct AskingGate;
 
 #[async_trait::async_trait]
-impl Gate for Asks {
+impl Gate for AskingGate {
     async fn judge(&self, _call: &ToolUse, tool: &ToolSpec) -> Judgement {
         Judgement {
             verdict: Verdict::Ask,
@@ -46,11 +46,11 @@ impl Gate for Asks {
     }
 }
 
-fn asks() -> Arc<Asks> {
-    Arc::new(Asks)
+fn asks() -> Arc<AskingGate> {
+    Arc::new(AskingGate)
 }
 
-/// A client that answers as soon as the journal says that a call is asked about.
+/// A client that answers as soon as the journal has the question.
 #[test]
 fn sess_04_a_question_can_be_answered_the_moment_it_is_asked() {
     on_threads(async || {
@@ -65,7 +65,7 @@ fn sess_04_a_question_can_be_answered_the_moment_it_is_asked() {
                 .await
                 .unwrap();
             let mut asked =
-                session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+                session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
             let client = session.clone();
             let answers = tokio::spawn(async move {
                 for _ in 0..3 {
@@ -100,9 +100,9 @@ impl RuleSink for SlowSink {
     }
 }
 
-/// An HTTP client that disconnects while its "always" is being saved has still said yes.
+/// An HTTP client that disconnects while its "always" is being saved has still approved the call.
 #[test]
-fn sess_04_an_answer_counts_although_its_caller_goes_away() {
+fn sess_04_an_answer_counts_although_its_caller_disconnects() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [act]\n- text: Done."));
         let (act, sink) = (echo("act", Class::Execute), Arc::new(SlowSink::default()));
@@ -114,7 +114,7 @@ fn sess_04_an_answer_counts_although_its_caller_goes_away() {
             .create(memory(), None)
             .await
             .unwrap();
-        let mut asked = session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+        let mut asked = session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
         let waiting = session.clone();
         let run = tokio::spawn(async move { waiting.run("Go").await });
         let event = asked.next_event().await.unwrap().unwrap();
@@ -133,7 +133,7 @@ fn sess_04_an_answer_counts_although_its_caller_goes_away() {
     });
 }
 
-/// Prints faster than any journal writes, from two threads in turn.
+/// Prints faster than any journal writes, alternating between two threads.
 struct Printer(ToolSpec);
 
 const LINES: usize = 4_000;
@@ -208,9 +208,9 @@ fn failing_once() -> Script {
     Script::new().answer(cut).text("Whole.")
 }
 
-/// Ordinary watchers and callbacks are told that the text of an attempt that failed is void.
+/// Ordinary subscribers and callbacks learn that the text of a failed attempt is void.
 #[test]
-fn core_19_a_retried_stream_takes_its_text_back_everywhere() {
+fn core_19_a_retried_stream_resets_its_text_for_all_subscribers() {
     both_runtimes(async || {
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (text, reset) = (shown.clone(), shown.clone());
@@ -225,7 +225,7 @@ fn core_19_a_retried_stream_takes_its_text_back_everywhere() {
             .create(memory(), None)
             .await
             .unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::default()).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::default()).await.unwrap();
         assert_eq!(session.run("Hi").await.unwrap(), "Whole.");
         session.shutdown("end").await.unwrap();
         let mut watched = String::new();
@@ -241,7 +241,7 @@ fn core_19_a_retried_stream_takes_its_text_back_everywhere() {
     });
 }
 
-/// Where nothing can be taken back, a line says what happened.
+/// A callback without a reset handler receives a line that says what happened.
 #[test]
 fn core_19_without_a_reset_handler_the_text_says_that_it_starts_again() {
     both_runtimes(async || {
@@ -264,11 +264,11 @@ fn core_19_without_a_reset_handler_the_text_says_that_it_starts_again() {
 }
 
 /// Panics wherever it is called.
-struct Bomb(Vec<HookPoint>);
+struct PanickingHooks(Vec<HookPoint>);
 
 #[async_trait::async_trait]
-impl Hooks for Bomb {
-    fn has(&self, point: HookPoint) -> bool {
+impl Hooks for PanickingHooks {
+    fn has_point(&self, point: HookPoint) -> bool {
         self.0.contains(&point)
     }
 
@@ -277,10 +277,10 @@ impl Hooks for Bomb {
     }
 }
 
-struct CodeBomb;
+struct PanickingCodeHook;
 
 #[async_trait::async_trait]
-impl CodeHook for CodeBomb {
+impl CodeHook for PanickingCodeHook {
     fn name(&self) -> &str {
         "bomb"
     }
@@ -296,7 +296,7 @@ impl CodeHook for CodeBomb {
 }
 
 #[test]
-fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_ends_nothing_but_itself() {
+fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_does_not_end_the_session() {
     both_runtimes(async || {
         let (builder, _) = builder(yaml("- tools: [bang]\n- text: Still here.\n- text: Again."));
         let bang = robota_testkit::panicking_tool("bang", Class::Inspect);
@@ -306,7 +306,7 @@ fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_ends_nothing_but_itself() {
         let session = builder
             .tools(tool(bang))
             .gate(allow())
-            .code_hook(Arc::new(CodeBomb))
+            .code_hook(Arc::new(PanickingCodeHook))
             .callbacks(callbacks)
             .create(memory(), None)
             .await
@@ -319,11 +319,11 @@ fn sess_15_a_panic_in_a_hook_a_tool_or_a_callback_ends_nothing_but_itself() {
 }
 
 #[test]
-fn sess_15_a_prompt_hook_that_panics_blocks_its_prompt_alone() {
+fn sess_15_a_prompt_hook_that_panics_blocks_only_its_prompt() {
     both_runtimes(async || {
         let (builder, model) = builder(Script::new().text("Never."));
         let session = builder
-            .hooks(Arc::new(Bomb(vec![HookPoint::UserPromptSubmit])))
+            .hooks(Arc::new(PanickingHooks(vec![HookPoint::UserPromptSubmit])))
             .create(memory(), None)
             .await
             .unwrap();
@@ -335,7 +335,7 @@ fn sess_15_a_prompt_hook_that_panics_blocks_its_prompt_alone() {
     });
 }
 
-/// Mints ids until it is told to panic: the way to a panic in the session's own task.
+/// Creates ids until it is set to panic: this causes a panic in the session's own task.
 #[derive(Default)]
 struct PanickingIds {
     inner: CountingIds,
@@ -355,7 +355,7 @@ fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
         let (builder, _) = builder(Script::new().text("Hi."));
         let ids = Arc::new(PanickingIds::default());
         let session = builder.ids(ids.clone()).create(memory(), None).await.unwrap();
-        let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+        let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
         ids.panics.store(true, Ordering::SeqCst);
         let error = session.run("Hi").await.unwrap_err();
         assert!(error.to_string().contains("panicked"), "{error}");
@@ -367,10 +367,10 @@ fn a_panic_of_the_session_itself_ends_its_watchers_with_an_error() {
     });
 }
 
-/// Two chats wait; the turn of the first ends with a failed journal. The second is no part of
-/// it: its input is delivered when the journal can be written again.
+/// Two chats wait; the turn of the first one ends with a failed journal. The second one is not
+/// affected: its input is delivered when the journal can be written again.
 #[test]
-fn sess_08_a_store_failure_ends_the_chat_of_its_turn_alone() {
+fn sess_08_a_store_failure_ends_only_the_chat_of_its_turn() {
     both_runtimes(async || {
         let script = Script::new().answer(Answer::new().text("One").gate("hold")).text("Two.");
         let (builder, model) = builder(script);
@@ -389,13 +389,13 @@ fn sess_08_a_store_failure_ends_the_chat_of_its_turn_alone() {
         assert!(error.to_string().contains("append to"), "{error}");
         assert!(!second.is_finished());
         store.fail(0, 0);
-        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session goes on by itself");
+        assert_eq!(second.await.unwrap().unwrap(), "Two.", "the session continues by itself");
         let messages = session.context().messages().await.unwrap();
         check(&journal(&store, session.id()).await, &messages);
     });
 }
 
-/// Sessions of one process that are dropped in the middle of anything leave no task behind.
+/// Sessions that are dropped at any point leave no task behind.
 #[test]
 fn a_dropped_session_leaves_no_task() {
     on_threads(async || {
@@ -405,7 +405,8 @@ fn a_dropped_session_leaves_no_task() {
             let script = Script::new().answer(Answer::new().text("Half").gate("never"));
             let (builder, model) = builder(script);
             let session: Session = builder.create(memory(), None).await.unwrap();
-            let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
+            let mut events =
+                session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
             session.send("Hi").await.unwrap();
             model.reached("never").await;
             drop(session);

@@ -1,6 +1,6 @@
-//! A thousand sessions at once, on several threads: tools that print fast, approvals decided by
-//! other tasks, interrupts, forks, drops, and a store that fails. Afterwards every journal
-//! validates, every call has one result, output is in order, and no task is left.
+//! A thousand sessions on several threads: tools that print fast, approvals decided by other tasks,
+//! interrupts, forks, drops, and a store that fails. Afterwards every journal validates, every call
+//! has one result, output is in order, and no task is left.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -20,7 +20,7 @@ use robota_core::resume::{load, load_whole};
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use robota_session::replay::validate;
 use robota_session::{
-    Approvals, Decision, EventKind, Resume, Selector, Session, SessionBuilder, Since,
+    Approvals, Decision, EventKind, Resume, Selector, Session, SessionBuilder, StartAt,
 };
 use robota_testkit::{ScriptedGate, ScriptedProvider, fn_tool};
 use serde_json::Value;
@@ -28,7 +28,7 @@ use serde_json::Value;
 const SESSIONS: usize = 1_000;
 const PROMPTS: usize = 3;
 
-/// Numbers that differ and repeat from run to run.
+/// Pseudo-random numbers that are the same in every run.
 fn spread(a: usize, b: usize) -> usize {
     let mut x = (a as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (b as u64 + 1);
     x ^= x >> 31;
@@ -36,8 +36,8 @@ fn spread(a: usize, b: usize) -> usize {
     (x >> 17) as usize
 }
 
-/// A store in memory whose writers fail now and then: before the append, after it, and for so
-/// long that the turn fails.
+/// A store in memory whose writers sometimes fail: before the append, after it, and for so long
+/// that the turn fails.
 #[derive(Clone)]
 struct Flaky {
     inner: MemoryStore,
@@ -76,14 +76,14 @@ impl Journal for FlakyWriter {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
-        // Others run in the middle of it.
+        // Let other tasks run in the middle of it.
         tokio::task::yield_now().await;
         self.appends += 1;
         if self.outage > 0 {
             self.outage -= 1;
             return Err(self.failed());
         }
-        // The first appends make the session; they are not what is tried here.
+        // The first appends create the session; they do not fail in this test.
         match spread(self.number, self.appends) % 97 {
             0 if self.appends > 3 => Err(self.failed()),
             1 if self.appends > 3 => {
@@ -146,7 +146,7 @@ fn build() -> SessionBuilder {
 
 /// Answers every question, as another client would.
 async fn answer(session: Session, number: usize) -> tokio::task::JoinHandle<()> {
-    let mut asked = session.subscribe(Since::Now, [EventKind::PermissionAsk]).await.unwrap();
+    let mut asked = session.subscribe(StartAt::Now, [EventKind::PermissionAsk]).await.unwrap();
     tokio::spawn(async move {
         let mut count = 0;
         while let Some(Ok(event)) = asked.next_event().await {
@@ -161,8 +161,8 @@ async fn answer(session: Session, number: usize) -> tokio::task::JoinHandle<()> 
     })
 }
 
-/// One session: prompts, interrupts, forks, chats that are given up, and one of three ends.
-async fn live(number: usize, store: Flaky) -> Vec<SessionId> {
+/// Runs one session: prompts, interrupts, forks, chats that are dropped, and one of three ends.
+async fn run_session(number: usize, store: Flaky) -> Vec<SessionId> {
     let session = build().create(Arc::new(store), None).await.unwrap();
     let client = answer(session.clone(), number).await;
     let mut ids = vec![session.id().clone()];
@@ -206,10 +206,10 @@ async fn live(number: usize, store: Flaky) -> Vec<SessionId> {
     ids
 }
 
-/// What must hold of a session's journal, whatever happened to it.
+/// Checks what must hold for a session's journal, whatever happened to it.
 async fn inspect(id: &SessionId, store: &MemoryStore) {
     let store = Arc::new(store.clone());
-    // The task of a session whose last handle was dropped is still closing it.
+    // The task of a session whose last handle was dropped may still be closing it.
     let session = loop {
         match build()
             .resume(store.clone(), id, Resume { deliver: false, ..Resume::default() })
@@ -251,7 +251,7 @@ fn a_thousand_sessions_under_stress() {
         let store = Flaky { inner: MemoryStore::new(), writers, failures };
         let mut lives = tokio::task::JoinSet::new();
         for number in 0..SESSIONS {
-            lives.spawn(live(number, store.clone()));
+            lives.spawn(run_session(number, store.clone()));
         }
         let ids: Vec<SessionId> = lives.join_all().await.into_iter().flatten().collect();
         assert!(ids.len() > SESSIONS, "some were forked");

@@ -1,5 +1,5 @@
-//! Figures of stores that are printed, not sampled: appends per second on PostgreSQL, and what a
-//! fork of a long session costs beside one of a short session (target: at most twice as much).
+//! Figures of stores that are printed, not sampled: appends per second on PostgreSQL, and the cost
+//! of forking a long session compared to a short one (target: at most twice as much).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use robota_testkit::store_suite::{envelope, events};
 const LENGTHS: [u64; 2] = [100, 100_000];
 const SPAN: Duration = Duration::from_secs(4);
 
-/// Appends of one event of about 600 bytes by so many writers, per second.
+/// Measures appends per second of one event of about 600 bytes, with that many writers.
 async fn append_rate(store: &PostgresStore, writers: usize, durability: Durability) -> f64 {
     static RUN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let run = RUN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let begun = Instant::now();
+    let started = Instant::now();
     let tasks: Vec<_> = (0..writers)
         .map(|writer| {
             let store = store.clone();
             tokio::spawn(async move {
                 let session = SessionId::from(format!("rate-{run}-{writer}"));
                 let mut journal = store.create(&session).await.unwrap();
-                let (mut seq, begun) = (0_u64, Instant::now());
-                while begun.elapsed() < SPAN {
+                let (mut seq, started) = (0_u64, Instant::now());
+                while started.elapsed() < SPAN {
                     seq += 1;
                     let event = envelope(1, seq, Renamed { name: "x".repeat(480) });
                     journal.append(&[event], durability).await.unwrap();
@@ -41,7 +41,7 @@ async fn append_rate(store: &PostgresStore, writers: usize, durability: Durabili
         appends += task.await.unwrap();
     }
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
-    let rate = appends as f64 / begun.elapsed().as_secs_f64();
+    let rate = appends as f64 / started.elapsed().as_secs_f64();
     rate
 }
 
@@ -60,8 +60,8 @@ async fn long(store: &dyn JournalStore, length: u64) {
     }
 }
 
-/// Prints how long a fork takes near the end and in the middle of sessions of both lengths. They
-/// take turns, and the median counts: a slow moment of the disk is slow for both.
+/// Prints how long a fork takes near the end and in the middle of sessions of both lengths. Runs
+/// alternate and the median counts, so a slow moment of the disk affects both.
 async fn fork_ratio(name: &str, store: Arc<dyn JournalStore>) {
     for length in LENGTHS {
         long(&*store, length).await;
@@ -73,10 +73,10 @@ async fn fork_ratio(name: &str, store: Arc<dyn JournalStore>) {
                 let at = if back == 0 { length / 2 + 7 } else { length - back };
                 let child = SessionId::from(format!("{}-{length}-{number}", place.len()));
                 let first = [envelope(2, at + 1, Renamed { name: "x".to_owned() })];
-                let begun = Instant::now();
+                let started = Instant::now();
                 let at = envelope(1, at, Renamed { name: String::new() }).cursor();
                 drop(store.fork(&long_id(length), at, &child, &first).await.unwrap());
-                times.push(begun.elapsed().as_secs_f64() * 1e3);
+                times.push(started.elapsed().as_secs_f64() * 1e3);
             }
         }
         let [short, long] = times.map(|mut times| {

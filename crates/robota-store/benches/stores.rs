@@ -1,10 +1,10 @@
-//! What a store costs: to append, to come back to a long session, to list many, to fork; and how
-//! often a round of a turn waits for the disk. The claims: coming back to a session of 100,000
-//! events costs at most three times what it costs for 100; a list of 10,000 is interactive (well
-//! below 300 ms); a round with one tool call that has effects syncs twice.
+//! The costs of a store: appending, resuming a long session, listing many, forking; and how often a
+//! round of a turn waits for the disk. The targets: resuming a session of 100,000 events costs at
+//! most three times as much as one of 100; a list of 10,000 takes well below 300 ms; a round with
+//! one tool call that has effects syncs twice.
 //!
-//! The claims are printed as one line each. A disk that is slow for a moment is slow for one of
-//! the two that are compared, so they take turns, and the middle of many counts.
+//! Each target is printed as one line. Runs of the two cases alternate and the median counts, so a
+//! slow moment of the disk affects both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 #[path = "../tests/sim/mod.rs"]
@@ -36,7 +36,7 @@ fn session() -> SessionId {
     SessionId::from("agent:bench/session:long")
 }
 
-/// A session of so many events, renamed and synced at its end.
+/// Creates a session with that many events, renamed and synced at its end.
 async fn long(store: &dyn JournalStore, length: u64) {
     let mut journal = store.create(&session()).await.unwrap();
     let mut next = 1;
@@ -48,15 +48,15 @@ async fn long(store: &dyn JournalStore, length: u64) {
     journal.append(&events(length..=length), Durability::Synced).await.unwrap();
 }
 
-/// What coming back takes of the store: who has it, what is known, the tail, what the view needs.
-async fn come_back(store: &dyn JournalStore, length: u64) {
+/// Reads what a resume needs from the store: head, tail, and the events of the view.
+async fn read_for_resume(store: &dyn JournalStore, length: u64) {
     let journal = store.open(&session()).await.unwrap();
     let head = store.head(&session()).await.unwrap();
     assert_eq!(head.last.seq, length);
     let tail = store.read(&session(), length - 50, usize::MAX).await.unwrap();
     assert_eq!(tail.len(), 50);
     let view: Vec<u64> = (0..40).map(|part| part * length / 40 + 1).collect();
-    assert_eq!(store.pick(&session(), &view).await.unwrap().len(), 40);
+    assert_eq!(store.read_events(&session(), &view).await.unwrap().len(), 40);
     drop(journal);
 }
 
@@ -73,20 +73,20 @@ fn resume<S: JournalStore>(
         let store = runtime.block_on(make(folder.path()));
         runtime.block_on(long(&store, length));
         group.bench_function(BenchmarkId::new(name, length), |bencher| {
-            bencher.to_async(&runtime).iter(|| come_back(&store, length));
+            bencher.to_async(&runtime).iter(|| read_for_resume(&store, length));
         });
     }
     group.finish();
 }
 
-/// How long something takes.
+/// Measures how long something takes.
 async fn timed(work: impl Future<Output = ()>) -> Duration {
-    let begun = Instant::now();
+    let started = Instant::now();
     work.await;
-    begun.elapsed()
+    started.elapsed()
 }
 
-/// The middle one, in milliseconds.
+/// Returns the median in milliseconds.
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2].as_secs_f64() * 1e3
@@ -99,7 +99,7 @@ async fn store(kind: &str, folder: &std::path::Path) -> Box<dyn JournalStore> {
     }
 }
 
-/// Coming back to a long session beside coming back to a short one.
+/// Compares resuming a long session to resuming a short one.
 fn resume_ratio(_criterion: &mut Criterion) {
     const TURNS: usize = 200;
     let [short, length] = LENGTHS;
@@ -112,8 +112,8 @@ fn resume_ratio(_criterion: &mut Criterion) {
             long(&*many, length).await;
             let mut times = (Vec::new(), Vec::new());
             for _ in 0..TURNS {
-                times.0.push(timed(come_back(&*few, short)).await);
-                times.1.push(timed(come_back(&*many, length)).await);
+                times.0.push(timed(read_for_resume(&*few, short)).await);
+                times.1.push(timed(read_for_resume(&*many, length)).await);
             }
             let (few, many) = (median(times.0), median(times.1));
             println!(
@@ -131,9 +131,9 @@ fn list(criterion: &mut Criterion) {
     group.sample_size(10).measurement_time(Duration::from_secs(3));
     for count in SESSIONS {
         let folder = tempfile::tempdir().unwrap();
-        // Made without waiting for the disk; listed like any other.
-        let store =
-            FileStore::new(folder.path().join("s")).with_level(robota_store::Level::Relaxed);
+        // Created without waiting for the disk; listed like any other.
+        let store = FileStore::new(folder.path().join("s"))
+            .with_level(robota_store::DurabilityLevel::Relaxed);
         runtime.block_on(async {
             for number in 0..count {
                 let session = SessionId::from(format!("agent:bench/session:{number}"));
@@ -209,7 +209,7 @@ fn append(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The appends of a turn of so many rounds, each with one call that has effects.
+/// Returns the appends of a turn with that many rounds, each with one call that has effects.
 async fn turn(rounds: usize) -> Vec<(Vec<Arc<Envelope>>, Durability)> {
     let round = "- {text: On it., tools: [{tool: act, input: {}}]}\n";
     let journal = FailingJournal::new();
@@ -223,7 +223,7 @@ async fn turn(rounds: usize) -> Vec<(Vec<Arc<Envelope>>, Durability)> {
     journal.appends().into_iter().map(|append| (append.events, append.durability)).collect()
 }
 
-/// How often a turn of so many rounds waits for the disk.
+/// Counts how often a turn with that many rounds waits for the disk.
 async fn syncs(rounds: usize) -> u64 {
     let disk = SimDisk::new();
     let store = FileStore::new("/s").with_disk(Arc::new(disk.clone()));

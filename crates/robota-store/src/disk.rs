@@ -1,6 +1,6 @@
-//! The few things done to files. Everything the file store does to a disk goes through [`Disk`],
-//! so that a disk which fails, fills up, folds case or loses what was not synced can be put in its
-//! place.
+//! The file operations that the file store needs. The store reaches the disk only through [`Disk`],
+//! so tests can replace it with a simulated disk that fails, fills up, folds case or loses what was
+//! not synced.
 
 mod real;
 
@@ -10,105 +10,107 @@ use std::path::Path;
 
 pub use real::RealDisk;
 
-/// A disk. Links are not followed where a file or a session's folder is expected: a checkout may
-/// hold one there.
+/// A disk. Where a file or a session's folder is expected, implementations do not follow symbolic
+/// links: a checked-out repository may contain one there.
 pub trait Disk: Debug + Send + Sync {
     /// Opens a regular file for reading.
-    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Source>>;
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
 
     /// Opens a regular file for appending.
-    fn open_append(&self, path: &Path, make: Make) -> io::Result<Box<dyn Tail>>;
+    fn open_append(&self, path: &Path, create: CreateMode) -> io::Result<Box<dyn AppendFile>>;
 
-    /// Makes a folder only its owner may enter; its parent must be there. Returns whether it was
-    /// missing. What is there and no folder is an error.
+    /// Creates a folder that only its owner may enter; the parent must exist. Returns whether the
+    /// folder was missing. Fails if the path exists and is not a folder.
     fn make_folder(&self, path: &Path) -> io::Result<bool>;
 
-    /// Whether there is a folder, or a link to one.
+    /// Returns whether the path is a folder, or a link to one.
     fn is_folder(&self, path: &Path) -> bool;
 
-    /// The names in a folder; those that are no UTF-8 are left out, none is ours.
+    /// Lists the names in a folder. Names that are not UTF-8 are left out: the store creates none.
     fn names(&self, folder: &Path) -> io::Result<Vec<String>>;
 
-    /// Gives a file another name, in place of whatever has it.
+    /// Renames a file, replacing the file that has the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Gives a file one more name, which must be free.
+    /// Adds a hard link to a file; the new name must be unused.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a file.
+    /// Deletes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes an empty folder.
+    /// Deletes an empty folder.
     fn remove_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until the names in a folder survive the loss of power.
+    /// Waits until the names in a folder survive a power failure.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Takes a lock that ends with the process, creating its file if need be, and notes in it who
-    /// has it; or returns the note of whoever has it.
-    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<Held, String>>;
+    /// Takes a lock that ends with the process, and writes `note` (who holds it) into the lock
+    /// file, which is created if it is missing. If another process holds the lock, returns that
+    /// process's note.
+    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<LockGuard, String>>;
 
-    /// Waits for a lock, alone or together with others who share it.
-    fn lock(&self, path: &Path, share: Share) -> io::Result<Held>;
+    /// Waits for a lock, exclusive or shared.
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<LockGuard>;
 
-    /// What network a folder lies on, if on one: its locks and syncs cannot be relied upon.
-    fn network(&self, folder: &Path) -> io::Result<Option<&'static str>>;
+    /// Returns the name of the network file system that a folder is on, if it is on one. Locks and
+    /// syncs are not reliable there.
+    fn network_file_system(&self, folder: &Path) -> io::Result<Option<&'static str>>;
 
-    /// The user we are.
-    fn user(&self) -> u32;
+    /// Returns the id of the user that runs this process.
+    fn user_id(&self) -> u32;
 }
 
-/// A lock, until it is dropped.
-pub type Held = Box<dyn Send + Sync>;
+/// Holds a lock until it is dropped.
+pub type LockGuard = Box<dyn Send + Sync>;
 
-/// Whether others may have a lock as well.
+/// Whether other holders may have a lock at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// Nobody.
-    Alone,
-    /// Those who share it too.
-    Together,
+pub enum LockMode {
+    /// No other holder.
+    Exclusive,
+    /// Other holders that also take it as shared.
+    Shared,
 }
 
-/// Whether a file is made when it is opened.
+/// Whether opening a file creates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Make {
-    /// It must be there.
+pub enum CreateMode {
+    /// The file must exist.
     Never,
-    /// If it is missing.
+    /// Creates the file if it is missing.
     IfMissing,
-    /// It must be missing.
+    /// The file must not exist.
     Always,
 }
 
-/// A file that is read.
-pub trait Source: io::Read + io::Seek + Send {
-    /// How long it is, and whose.
-    fn look(&self) -> io::Result<Look>;
+/// A file that is open for reading.
+pub trait ReadFile: io::Read + io::Seek + Send {
+    /// Returns the file's length, owner and identity.
+    fn info(&self) -> io::Result<FileInfo>;
 }
 
-/// What is known of a file.
+/// Facts about an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
-    /// How many bytes it has.
+pub struct FileInfo {
+    /// Length in bytes.
     pub len: u64,
-    /// Whose it is.
-    pub user: u32,
-    /// Tells it from a file that had the same name before.
+    /// The user that owns the file.
+    pub user_id: u32,
+    /// Distinguishes the file from an earlier file with the same name.
     pub id: u64,
 }
 
-/// The end of a file that grows.
-pub trait Tail: Send {
-    /// Appends all of it. May leave a part behind when it fails.
+/// A file that is open for appending.
+pub trait AppendFile: Send {
+    /// Appends all bytes. If it fails, some of them may have been written.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Waits until what was written survives the loss of power.
+    /// Waits until what was written survives a power failure.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Cuts off what is beyond that length.
+    /// Cuts the file to that length.
     fn truncate(&mut self, len: u64) -> io::Result<()>;
 
-    /// How long it is.
+    /// Returns the length in bytes.
     fn length(&self) -> io::Result<u64>;
 }

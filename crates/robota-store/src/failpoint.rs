@@ -1,15 +1,15 @@
-//! Named places at which a test child ends itself as if by a crash.
+//! Named places at which a test's child process kills itself, to simulate a crash.
 //!
-//! Without the feature `failpoints` none of this exists. With it nothing happens either, until
-//! [`arm`] is called: a test's child does so with what its environment says; the program never
-//! does.
+//! Without the feature `failpoints` none of this is compiled. With it, nothing happens until
+//! [`arm`] is called. Only test children call it, with a value from their environment; the program
+//! never does.
 
 #[cfg(feature = "failpoints")]
 use std::collections::BTreeMap;
 #[cfg(feature = "failpoints")]
 use std::sync::{Mutex, PoisonError};
 
-/// Every failpoint of this crate.
+/// The names of all failpoints in this crate.
 #[cfg(feature = "failpoints")]
 pub const POINTS: &[&str] = &[
     "store.append.before_write",
@@ -37,7 +37,7 @@ pub const POINTS: &[&str] = &[
     "store.sql.open.after_lease",
 ];
 
-/// A place at which a crash is interesting.
+/// Marks a place at which tests may crash the process.
 macro_rules! failpoint {
     ($name:literal) => {
         #[cfg(feature = "failpoints")]
@@ -49,7 +49,7 @@ pub(crate) use failpoint;
 #[cfg(feature = "failpoints")]
 #[derive(Default)]
 struct Registry {
-    /// The failpoint to die at, and how many times it is passed before.
+    /// The failpoint to crash at, and at which hit.
     armed: Option<(String, u64)>,
     hits: BTreeMap<&'static str, u64>,
 }
@@ -57,10 +57,10 @@ struct Registry {
 #[cfg(feature = "failpoints")]
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { armed: None, hits: BTreeMap::new() });
 
-/// Dies at that failpoint: `name`, or `name:3` for the third time it is reached.
+/// Makes the process crash at a failpoint: `name`, or `name:3` for the third time it is reached.
 ///
 /// # Errors
-/// When there is no such failpoint.
+/// If there is no failpoint with that name.
 #[cfg(feature = "failpoints")]
 pub fn arm(spec: &str) -> Result<(), String> {
     let (name, nth) = match spec.split_once(':') {
@@ -75,14 +75,14 @@ pub fn arm(spec: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// How often each failpoint was reached.
+/// Returns how often each failpoint was reached.
 #[cfg(feature = "failpoints")]
 #[must_use]
 pub fn hits() -> BTreeMap<&'static str, u64> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner).hits.clone()
 }
 
-/// A failpoint is reached.
+/// Counts that a failpoint was reached, and kills the process if it is the armed one.
 #[cfg(feature = "failpoints")]
 pub fn hit(name: &'static str) {
     let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,7 +90,7 @@ pub fn hit(name: &'static str) {
     *count += 1;
     let reached = *count;
     if registry.armed.as_ref().is_some_and(|(armed, nth)| armed == name && *nth == reached) {
-        // As a crash does it: nothing is unwound, flushed or dropped.
+        // SIGKILL, like a crash: nothing is unwound, flushed or dropped.
         let us = rustix::process::getpid();
         let _ = rustix::process::kill_process(us, rustix::process::Signal::KILL);
         loop {

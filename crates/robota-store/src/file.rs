@@ -2,31 +2,31 @@
 //!
 //! ```text
 //! root/                      0700
-//!   .gitignore               `*`, when the root is a project's `.robota/sessions`
-//!   blobs/aa/{sha256}        0600, what is too large for an event; shared by sessions
-//!   blobs/lock               held while blobs are kept or swept
-//!   {folder name}/           0700, see `folder`
-//!     lock                   held by the writer; says who it is
-//!     session.json           the session's id and its owner's seal: with it there is a session
+//!   .gitignore               `*`, if the root is a project's `.robota/sessions`
+//!   blobs/aa/{sha256}        0600, content that is too large for an event; shared by sessions
+//!   blobs/lock               held while blobs are stored or swept
+//!   {folder name}/           0700, see `folder_name`
+//!     lock                   held by the writer; contains who that is
+//!     session.json           the session's id and its owner's seal; makes the folder a session
 //!     {first seq}.jsonl      0600, a segment: one event per line
-//!     refs                   the blobs it refers to, one hash per line
-//!     head.json              what a list shows; made from the journal, may be deleted
-//!     {first seq}.head       what was known where a segment begins; may be deleted
-//!     {first seq}.idx        where events begin in a segment; may be deleted
+//!     refs                   the blobs that the session refers to, one hash per line
+//!     head.json              what a list shows; derived from the journal, may be deleted
+//!     {first seq}.head       heads at some places of a segment; may be deleted
+//!     {first seq}.idx        offsets of some events of a segment; may be deleted
 //! ```
 //!
-//! A session exists from its first event: a folder without `session.json`, or without an event,
-//! is what a writer left that died before anything was acknowledged, and the next `create` takes
-//! it over.
+//! A session exists from its first event. A folder without `session.json`, or without an event,
+//! was left by a writer that crashed before anything was acknowledged; the next `create` takes it
+//! over.
 
 mod blobs;
-mod folder;
+mod folder_name;
 mod fork;
 mod identity;
 mod index;
+mod journal_store;
 mod marks;
 mod open;
-mod port;
 mod read;
 mod remove;
 mod replace;
@@ -43,7 +43,7 @@ use robota_core::ids::SessionId;
 
 pub use store::FileStore;
 
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::disk::Disk;
 
 /// What all parts of a file store share.
@@ -52,15 +52,15 @@ struct Files {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     segment_bytes: u64,
-    level: Level,
+    level: DurabilityLevel,
     key: Option<seal::OwnerKey>,
     clock: Arc<dyn Clock>,
 }
 
 impl Files {
-    /// The folder a session is kept in, whether it exists or not.
+    /// Returns the folder of a session, whether it exists or not.
     fn folder(&self, session: &SessionId) -> PathBuf {
-        self.root.join(folder::folder_name(session))
+        self.root.join(folder_name::folder_name(session))
     }
 }
 

@@ -1,15 +1,15 @@
-//! Where journals are kept: files, one folder per session ([`FileStore`]), SQLite (feature
-//! `sqlite`, `SqliteStore`) and PostgreSQL (feature `postgres`, `PostgresStore`). What they promise
-//! and what can be lost at which [`Level`] is in `docs/stores.md`.
+//! Stores for journals: files, one folder per session ([`FileStore`]); SQLite (feature `sqlite`,
+//! `SqliteStore`); PostgreSQL (feature `postgres`, `PostgresStore`). `docs/stores.md` says what
+//! they guarantee, and what each [`DurabilityLevel`] can lose.
 //!
-//! A journal is append-only. What [`Journal::append`](robota_core::journal::Journal::append)
-//! acknowledged is there after a crash; what it refused is not, not even in part. One writer
-//! holds a session at a time: on files by a lock that ends with its process, in a database by a
-//! lease that it renews; readers need neither.
+//! A journal is append-only. Events that [`Journal::append`](robota_core::journal::Journal::append)
+//! acknowledged survive a crash of the process; of events that it refused, nothing is stored. A
+//! session has one writer at a time. In files the writer holds a lock that ends with its process;
+//! in a database it holds a lease that it renews. Readers need neither.
 //!
-//! All that the file store does to a disk goes through [`disk::Disk`], so that tests can use one
-//! that loses its power, fills up and fails. The feature `failpoints` has places at which a test's
-//! child dies; the program is never built with it.
+//! The file store reaches the disk only through [`disk::Disk`], so tests can use a disk that loses
+//! power, fills up or fails. The feature `failpoints` adds places at which a test's child process
+//! crashes; the program is never built with it.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -39,17 +39,17 @@
 //! # }
 //! ```
 
-// The simulated disk names this crate as the integration tests do.
+// The simulated disk refers to this crate by the name that integration tests use.
 #[cfg(test)]
 extern crate self as robota_store;
 
 pub mod disk;
+mod durability_level;
 #[cfg(feature = "failpoints")]
 pub mod failpoint;
 #[cfg(not(feature = "failpoints"))]
 mod failpoint;
 mod file;
-mod level;
 mod owner;
 mod process;
 #[cfg(test)]
@@ -64,8 +64,8 @@ use std::path::Path;
 
 use robota_core::journal::JournalError;
 
+pub use durability_level::DurabilityLevel;
 pub use file::FileStore;
-pub use level::Level;
 #[cfg(feature = "postgres")]
 pub use sql::PostgresStore;
 #[cfg(feature = "sqlite")]
@@ -73,7 +73,7 @@ pub use sql::SqliteStore;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use sql::{SqlOptions, SqlStore};
 
-/// What went wrong with a file or a folder.
+/// Makes the error for an operation on a file or a folder.
 fn io(action: &'static str, place: &Path, reason: impl Display) -> JournalError {
     JournalError::io(action, place.display().to_string(), reason)
 }

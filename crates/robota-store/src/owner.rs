@@ -3,12 +3,12 @@
 use robota_core::clock::Clock;
 use robota_core::journal::LeaseOwner;
 
-/// This process, as others see it when they find a session open.
-pub(crate) fn owner(clock: &dyn Clock) -> LeaseOwner {
+/// Describes this process to others that find a session open.
+pub(crate) fn lease_owner(clock: &dyn Clock) -> LeaseOwner {
     LeaseOwner {
         host: Some(rustix::system::uname().nodename().to_string_lossy().into_owned()),
         pid: Some(std::process::id()),
-        process: crate::process::ourselves(),
+        process: crate::process::this_process(),
         since: Some(clock.now()),
     }
 }

@@ -1,40 +1,42 @@
-//! Whether a process of this machine is still there: a lease need not be waited out when its
-//! holder died here.
+//! Finds out whether a process of this machine still runs. A new writer need not wait for a lease
+//! to expire if the process that held it crashed on the same machine.
 //!
-//! A process is known by the boot of its machine, the space its number is of, its number, and when
-//! it started; so a number that is used again, a container and another machine are not mistaken.
+//! A process is identified by the boot id of its machine, its PID namespace, its PID and its start
+//! time. So a reused PID, another container and another machine are distinguished.
 
 use std::fs;
 
-/// This process; none where the kernel does not say.
-pub(crate) fn ourselves() -> Option<String> {
+/// Identifies this process; none if the kernel does not provide the facts.
+pub(crate) fn this_process() -> Option<String> {
     let pid = std::process::id();
-    Some(format!("{}/{pid}/{}", here()?, started(pid)?))
+    Some(format!("{}/{pid}/{}", boot_and_namespace()?, start_time(pid)?))
 }
 
-/// Whether that process ran here and does not any more. In doubt it does.
-pub(crate) fn is_gone(process: &str) -> bool {
-    let Some(here) = here() else { return false };
-    let Some(rest) = process.strip_prefix(&*here).and_then(|rest| rest.strip_prefix('/')) else {
+/// Returns whether that process ran on this machine and has exited. Returns false if in doubt.
+pub(crate) fn has_exited(process: &str) -> bool {
+    let Some(boot_and_namespace) = boot_and_namespace() else { return false };
+    let Some(rest) =
+        process.strip_prefix(&*boot_and_namespace).and_then(|rest| rest.strip_prefix('/'))
+    else {
         return false;
     };
     let Some((pid, start)) = rest.split_once('/') else { return false };
     let Ok(pid) = pid.parse() else { return false };
-    started(pid).is_none_or(|now| now != start)
+    start_time(pid).is_none_or(|now| now != start)
 }
 
-/// This boot of this machine, and the space of numbers we live in.
-fn here() -> Option<String> {
+/// Returns the boot id of this machine and the PID namespace of this process.
+fn boot_and_namespace() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let space = fs::read_link("/proc/self/ns/pid").ok()?;
     Some(format!("{}/{}", boot.trim(), space.display()))
 }
 
-/// When a process started, in ticks since the boot; none when there is no such process, or only
-/// what is left of one.
-fn started(pid: u32) -> Option<String> {
+/// Returns when a process started, in ticks since the boot; none if there is no such process, or it
+/// is a zombie.
+fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The process name, in parentheses, may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;

@@ -1,17 +1,17 @@
-//! Journals in a database. The logic is here once; a database says how to run a transaction.
+//! Journals in a database. The logic is here once; each database says how to run a transaction.
 //!
-//! A *journal* holds events, a *session* is a name for one. A fork is a new journal that begins
-//! with another one up to a number: nothing is copied. A journal goes when no session and no
-//! journal needs it, so deleting a parent takes nothing from its forks.
+//! A *journal* contains events, a *session* is a name for a journal. A fork is a new journal that
+//! continues another one from a sequence number: nothing is copied. A journal is deleted when no
+//! session and no other journal needs it, so deleting a parent does not affect its forks.
 //!
-//! One writer: a session has a lease row with a token that no other writer ever has. An append
-//! checks it, and what it follows on, in its own statement; so a writer whose session was taken
-//! over is refused, whatever it believes.
+//! A session has one writer: its lease row has a token that no other writer ever gets. An append
+//! checks the token, and the last sequence number, in its own statement. So a writer whose session
+//! was taken over is refused, even if it has not noticed yet.
 
 mod append;
 mod blobs;
 mod chain;
-mod ended;
+mod ended_leases;
 mod fork;
 mod journal;
 mod lease;
@@ -33,8 +33,8 @@ use futures::future::BoxFuture;
 use robota_core::clock::Clock;
 use robota_core::journal::JournalError;
 
-use append::{Append, Appended};
-use ended::Token;
+use append::{Append, AppendOutcome};
+use ended_leases::Token;
 
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
@@ -42,32 +42,32 @@ pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 pub use store::SqlStore;
 
-use crate::Level;
+use crate::DurabilityLevel;
 
-/// How a store in a database behaves.
+/// Options of a store in a database.
 #[derive(Clone)]
 pub struct SqlOptions {
-    /// How much it waits for.
-    pub level: Level,
-    /// How long a writer that does not renew its lease keeps a session. It renews it three times
-    /// as often.
+    /// When appends wait for the disk.
+    pub level: DurabilityLevel,
+    /// How long a writer that does not renew its lease keeps the session. A writer renews three
+    /// times in this period.
     pub lease: Duration,
-    /// The clock that leases are measured by. Without one: the database's, of which there is one
-    /// for all who use it.
+    /// The clock that measures leases. Without one, the PostgreSQL store uses the server's clock,
+    /// which is the same for all its users.
     pub clock: Option<Arc<dyn Clock>>,
-    /// PostgreSQL: at most so many connections for reads and writes. Each store has one more for
+    /// PostgreSQL: maximum number of connections for reads and writes. Each store uses one more for
     /// its leases and notifications.
     pub connections: usize,
-    /// PostgreSQL: whether an append notifies those who wait for events
-    /// ([`wait_past`](robota_core::journal::JournalStore::wait_past)), and those who wait here
-    /// listen. Without, they find out by polling.
+    /// PostgreSQL: whether appends send notifications, and waiting readers listen for them
+    /// ([`wait_past`](robota_core::journal::JournalStore::wait_past)). Without notifications,
+    /// readers poll.
     pub notify: bool,
 }
 
 impl Default for SqlOptions {
     fn default() -> Self {
         Self {
-            level: Level::default(),
+            level: DurabilityLevel::default(),
             lease: Duration::from_secs(30),
             clock: None,
             connections: 16,
@@ -87,7 +87,7 @@ impl std::fmt::Debug for SqlOptions {
     }
 }
 
-/// A value of a row or a parameter.
+/// A column value or a parameter.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Null,
@@ -97,17 +97,17 @@ enum Value {
     Bytes(Vec<u8>),
 }
 
-/// A row of an answer.
+/// A row of a result.
 type Row = Vec<Value>;
 
-/// Where statements that change nothing are asked. Statements are written for PostgreSQL; what
-/// SQLite calls differently is replaced.
+/// Runs read-only statements. Statements are written for PostgreSQL; SQLite rewrites what
+/// differs.
 #[async_trait::async_trait]
 trait Query: Send {
-    /// Asks, and returns the answer's rows.
+    /// Runs a statement and returns the rows.
     async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError>;
 
-    /// Asks, and returns the answer's first row.
+    /// Runs a statement and returns the first row.
     async fn first(
         &mut self,
         sql: &str,
@@ -120,101 +120,98 @@ trait Query: Send {
 /// A transaction.
 #[async_trait::async_trait]
 trait Tx: Query {
-    /// Changes something, and returns how many rows.
+    /// Runs a changing statement and returns the number of affected rows.
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError>;
 
-    /// The time that leases are measured in, in milliseconds.
+    /// The current time for leases, in milliseconds.
     async fn now(&mut self) -> Result<i64, JournalError>;
 
-    /// The id of a journal that is to be made.
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError>;
+    /// Returns the id for a new journal.
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError>;
 
-    /// Keeps others who ask for the same waiting until the end of the transaction.
-    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError>;
+    /// Takes a lock on the blobs until the end of the transaction.
+    async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError>;
 }
 
-/// What transactions exclude each other from.
+/// Which lock on the blobs a transaction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exclude {
-    /// Keeping blobs, together with others who do.
-    Keeping,
-    /// Sweeping blobs, alone.
-    Sweeping,
+enum BlobLock {
+    /// Shared: for storing blobs.
+    Put,
+    /// Exclusive: for sweeping blobs.
+    Sweep,
 }
 
-/// What is done in a transaction.
-type Work<T> =
+/// What runs in a transaction.
+type TxWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
-/// Statements that change nothing.
-type Questions<T> =
+/// Read-only statements.
+type ReadWork<T> =
     Box<dyn for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>> + Send>;
 
 fn query<T: Send + 'static>(
     query: impl for<'a> FnOnce(&'a mut dyn Query) -> BoxFuture<'a, Result<T, JournalError>>
     + Send
     + 'static,
-) -> Questions<T> {
+) -> ReadWork<T> {
     Box::new(query)
 }
 
 fn work<T: Send + 'static>(
     work: impl for<'a> FnOnce(&'a mut dyn Tx) -> BoxFuture<'a, Result<T, JournalError>> + Send + 'static,
-) -> Work<T> {
+) -> TxWork<T> {
     Box::new(work)
 }
 
 /// A database.
 trait Database: Send + Sync + 'static {
     /// Whether other machines use it too: then a writer that cannot renew its lease in time must
-    /// stop, since another machine may have taken its session.
+    /// stop, because another machine may have taken its session.
     const SHARED: bool;
 
-    /// How often those who wait for events look, about.
+    /// How often waiting readers poll, approximately.
     const POLL: Duration;
 
-    /// Runs a transaction that changes something. All or none of it; with `durable` it survives
-    /// a power failure when this returns.
+    /// Runs a changing transaction, all of it or nothing. With `durable` it survives a power
+    /// failure when this returns.
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>>;
 
-    /// Runs statements that change nothing.
-    fn read<T: Send + 'static>(
-        &self,
-        query: Questions<T>,
-    ) -> BoxFuture<'_, Result<T, JournalError>>;
+    /// Runs read-only statements.
+    fn read<T: Send + 'static>(&self, query: ReadWork<T>)
+    -> BoxFuture<'_, Result<T, JournalError>>;
 
     /// Appends events if the lease row is as expected.
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>>;
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>>;
 
-    /// Renews leases, given by journal and token, for so many milliseconds; returns the journals
-    /// whose token is that one.
+    /// Renews leases, given by journal and token, for `ttl` milliseconds. Returns the journals
+    /// whose row has that token.
     fn renew(
         &self,
         leases: Vec<(i64, Token)>,
         ttl: i64,
     ) -> BoxFuture<'_, Result<HashSet<i64>, JournalError>>;
 
-    /// Runs a transaction in the background. Returns the task, unless the database does what it
-    /// is asked in order anyway.
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>>;
+    /// Runs a transaction in the background. Returns its task, or none if the database runs
+    /// transactions in the order of the calls anyway.
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>>;
 
-    /// What the database says from now on about journals that grew.
-    fn hints(&self) -> Hints;
+    /// Returns hints, from now on, about journals that grew.
+    fn growth_hints(&self) -> GrowthHints;
 
-    /// The database, for people.
+    /// Describes the database in error messages, without secrets.
     fn place(&self) -> String;
 }
 
-/// What a database says about journals that grew. It may say too little, so those who wait look
-/// now and then.
-struct Hints(Option<tokio::sync::broadcast::Receiver<Arc<str>>>);
+/// Hints about journals that grew. A database may miss some, so readers also poll.
+struct GrowthHints(Option<tokio::sync::broadcast::Receiver<Arc<str>>>);
 
-impl Hints {
-    /// Returns when a journal may have grown.
+impl GrowthHints {
+    /// Waits until a journal may have grown.
     async fn wait_for(&mut self, journal: i64) {
         let Some(hints) = &mut self.0 else { return std::future::pending().await };
         let journal = journal.to_string();
@@ -248,13 +245,13 @@ impl Value {
     }
 }
 
-/// A sequence number as the database has it.
+/// Converts a sequence number for the database.
 fn int(seq: u64) -> i64 {
-    // Sequence numbers end where JSON's do, far below.
+    // Sequence numbers are limited by JSON's integers, which are far smaller.
     i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
-/// Takes the columns of a row, in order.
+/// Takes the columns of a row in order.
 struct Columns(std::vec::IntoIter<Value>);
 
 impl Columns {
@@ -266,35 +263,35 @@ impl Columns {
         match self.0.next() {
             Some(Value::Int(value)) => Ok(Some(value)),
             Some(Value::Null) => Ok(None),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 
     fn int(&mut self) -> Result<i64, JournalError> {
-        self.opt_int()?.ok_or_else(|| odd(None))
+        self.opt_int()?.ok_or_else(|| unexpected_column(None))
     }
 
     fn opt_text(&mut self) -> Result<Option<String>, JournalError> {
         match self.0.next() {
             Some(Value::Text(value)) => Ok(Some(value)),
             Some(Value::Null) => Ok(None),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 
     fn text(&mut self) -> Result<String, JournalError> {
-        self.opt_text()?.ok_or_else(|| odd(None))
+        self.opt_text()?.ok_or_else(|| unexpected_column(None))
     }
 
     fn bytes(&mut self) -> Result<Vec<u8>, JournalError> {
         match self.0.next() {
             Some(Value::Bytes(value)) => Ok(value),
-            other => Err(odd(other.as_ref())),
+            other => Err(unexpected_column(other.as_ref())),
         }
     }
 }
 
-fn odd(value: Option<&Value>) -> JournalError {
+fn unexpected_column(value: Option<&Value>) -> JournalError {
     let found = match value {
         None => "nothing",
         Some(Value::Null) => "a null",
@@ -302,6 +299,6 @@ fn odd(value: Option<&Value>) -> JournalError {
         Some(Value::Text(_)) => "a text",
         Some(Value::Bytes(_)) => "bytes",
     };
-    let reason = format!("a column holds {found} where something else is due");
+    let reason = format!("a column contains {found}, which is not expected there");
     JournalError::Damaged { place: "the database".to_owned(), reason }
 }

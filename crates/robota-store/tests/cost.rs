@@ -1,4 +1,4 @@
-//! What a turn costs a file store, counted, not timed.
+//! The number of syncs that a turn costs a file store.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;
@@ -9,13 +9,13 @@ use robota_core::gate::AllowEverything;
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalStore as _;
 use robota_core::permission::Class;
-use robota_store::{FileStore, Level};
+use robota_store::{DurabilityLevel, FileStore};
 use robota_testkit::{FailingJournal, Run, fn_tool};
 
 use sim::SimDisk;
 
-/// How often a turn of so many rounds, each with one call, waits for the disk.
-async fn syncs(rounds: usize, class: Class, level: Level) -> u64 {
+/// Counts how often a turn with that many rounds, each with one call, waits for the disk.
+async fn syncs(rounds: usize, class: Class, level: DurabilityLevel) -> u64 {
     let round = "- {text: On it., tools: [{tool: act, input: {}}]}\n";
     let script = format!("{}- {{text: Done.}}\n", round.repeat(rounds));
     let journal = FailingJournal::new();
@@ -36,16 +36,16 @@ async fn syncs(rounds: usize, class: Class, level: Level) -> u64 {
     disk.syncs()
 }
 
-async fn per_round(class: Class, level: Level) -> u64 {
+async fn per_round(class: Class, level: DurabilityLevel) -> u64 {
     let more = syncs(30, class, level).await - syncs(10, class, level).await;
     assert_eq!(more % 20, 0);
     more / 20
 }
 
 #[tokio::test]
-async fn kode_12_a_round_with_effects_waits_twice_and_one_without_never() {
-    assert_eq!(per_round(Class::Execute, Level::Barrier).await, 2);
-    assert_eq!(per_round(Class::Inspect, Level::Barrier).await, 0);
-    assert_eq!(per_round(Class::Execute, Level::Relaxed).await, 0);
-    assert!(per_round(Class::Execute, Level::Strict).await > 2);
+async fn kode_12_a_round_with_effects_syncs_twice_and_one_without_never() {
+    assert_eq!(per_round(Class::Execute, DurabilityLevel::Barrier).await, 2);
+    assert_eq!(per_round(Class::Inspect, DurabilityLevel::Barrier).await, 0);
+    assert_eq!(per_round(Class::Execute, DurabilityLevel::Relaxed).await, 0);
+    assert!(per_round(Class::Execute, DurabilityLevel::Strict).await > 2);
 }

@@ -1,20 +1,20 @@
-//! Files are a journal store: on this disk, on one that folds case, at every level.
+//! Runs the store suite on files: on a real disk, on one that folds case, and at every level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;
 
-use robota_store::{FileStore, Level};
-use robota_testkit::store_suite::Made;
+use robota_store::{DurabilityLevel, FileStore};
+use robota_testkit::store_suite::TestStore;
 
-fn below_a_folder(change: impl FnOnce(FileStore) -> FileStore) -> Made {
+fn below_a_folder(change: impl FnOnce(FileStore) -> FileStore) -> TestStore {
     let folder = tempfile::tempdir().unwrap();
-    Made::keeping(change(FileStore::new(folder.path().join("sessions"))), folder)
+    TestStore::with_guard(change(FileStore::new(folder.path().join("sessions"))), folder)
 }
 
 mod real {
     use super::*;
 
-    async fn make() -> Made {
+    async fn make() -> TestStore {
         below_a_folder(|store| store)
     }
 
@@ -24,7 +24,7 @@ mod real {
 mod small_segments_and_a_key {
     use super::*;
 
-    async fn make() -> Made {
+    async fn make() -> TestStore {
         below_a_folder(|store| store.with_segment_bytes(2000).with_owner_key("secret"))
     }
 
@@ -34,8 +34,8 @@ mod small_segments_and_a_key {
 mod relaxed {
     use super::*;
 
-    async fn make() -> Made {
-        below_a_folder(|store| store.with_level(Level::Relaxed))
+    async fn make() -> TestStore {
+        below_a_folder(|store| store.with_level(DurabilityLevel::Relaxed))
     }
 
     robota_testkit::store_suite!(make);
@@ -47,9 +47,9 @@ mod folding_case {
     use super::sim::SimDisk;
     use super::*;
 
-    async fn make() -> Made {
+    async fn make() -> TestStore {
         let disk = Arc::new(SimDisk::folding_case());
-        Made::new(FileStore::new("/Sessions").with_disk(disk))
+        TestStore::new(FileStore::new("/Sessions").with_disk(disk))
     }
 
     robota_testkit::store_suite!(make);

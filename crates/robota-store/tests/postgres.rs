@@ -1,4 +1,4 @@
-//! PostgreSQL is a journal store: a real server, which the tests start themselves.
+//! Runs the store suite on PostgreSQL, with a real server that the tests start.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 mod leases;
@@ -8,11 +8,11 @@ use robota_core::event::Durability;
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore as _, LostReason};
 use robota_store::{PostgresStore, SqlOptions};
-use robota_testkit::postgres::{Cut, PostgresServer, Proxy};
-use robota_testkit::store_suite::{Made, events};
+use robota_testkit::postgres::{CutPoint, PostgresServer, Proxy};
+use robota_testkit::store_suite::{TestStore, events};
 use tokio_postgres::NoTls;
 
-/// A server, or a word on why there is none.
+/// Starts a server; prints why if there is none.
 fn server() -> Option<PostgresServer> {
     let server = PostgresServer::start().unwrap();
     if server.is_none() {
@@ -25,7 +25,7 @@ fn server() -> Option<PostgresServer> {
 async fn kode_12_every_case_of_the_suite() {
     let Some(server) = server() else { return };
     let make =
-        async || Made::new(PostgresStore::connect(&server.database().unwrap()).await.unwrap());
+        async || TestStore::new(PostgresStore::connect(&server.database().unwrap()).await.unwrap());
     robota_testkit::store_suite!(@list all make);
 }
 
@@ -44,11 +44,14 @@ async fn kode_12_leases() {
     let (first, second) = pair(&server, leases::options(&clock)).await;
     leases::two_stores_take_turns(&first, &second).await;
     let (first, second) = pair(&server, leases::options(&clock)).await;
-    leases::a_writer_of_a_session_that_was_begun_anew_is_refused(&first, &second, &clock).await;
+    leases::a_writer_of_a_session_that_was_deleted_and_created_again_is_refused(
+        &first, &second, &clock,
+    )
+    .await;
 }
 
 #[tokio::test]
-async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
+async fn kode_12_a_release_that_the_database_missed_does_not_block_the_next_writer() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let first = PostgresStore::connect(&address).await.unwrap();
@@ -57,40 +60,44 @@ async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
     tokio::spawn(connection);
     // A sequence is not rolled back: it counts how often a release was tried.
     let sql = "CREATE SEQUENCE tried; \
-               CREATE FUNCTION jam() RETURNS trigger LANGUAGE plpgsql \
-               AS $$ BEGIN PERFORM nextval('tried'); RAISE EXCEPTION 'jammed'; END $$";
+               CREATE FUNCTION block() RETURNS trigger LANGUAGE plpgsql \
+               AS $$ BEGIN PERFORM nextval('tried'); RAISE EXCEPTION 'blocked'; END $$";
     client.batch_execute(sql).await.unwrap();
     let jams = std::sync::atomic::AtomicI64::new(0);
     let tried = async || {
         let row = client.query_one("SELECT last_value, is_called FROM tried", &[]).await.unwrap();
         if row.get::<_, bool>(1) { row.get::<_, i64>(0) } else { 0 }
     };
-    let jam = async |on: bool| {
+    let block = async |on: bool| {
         let jams = jams.fetch_add(i64::from(on), std::sync::atomic::Ordering::SeqCst);
         while tried().await < jams {
             tokio::task::yield_now().await;
         }
         let sql = if on {
-            "CREATE TRIGGER jam BEFORE UPDATE ON robota_sessions FOR EACH ROW \
-             WHEN (NEW.lease IS NULL) EXECUTE FUNCTION jam()"
+            "CREATE TRIGGER block BEFORE UPDATE ON robota_sessions FOR EACH ROW \
+             WHEN (NEW.lease IS NULL) EXECUTE FUNCTION block()"
         } else {
-            "DROP TRIGGER jam ON robota_sessions"
+            "DROP TRIGGER block ON robota_sessions"
         };
         client.batch_execute(sql).await.unwrap();
     };
-    leases::a_release_that_nobody_heard_is_made_up_for(&first, &second, jam).await;
+    leases::a_release_that_the_database_missed_does_not_block_the_next_writer(
+        &first, &second, block,
+    )
+    .await;
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_that_ends_while_the_server_is_down_can_be_followed_at_once() {
+async fn kode_12_a_session_whose_writer_ended_while_the_server_was_down_can_be_opened_immediately()
+{
     let Some(mut server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
     let mut journal = store.create(&session).await.unwrap();
     journal.append(&events(1..=2), Durability::Synced).await.unwrap();
-    // As many connections as it ever has, all of them of a server that dies.
-    let looks = (0..32).map(|_| store.head(&session));
-    for head in futures::future::join_all(looks).await {
+    // As many connections as the pool has, all to a server that is about to stop.
+    let heads = (0..32).map(|_| store.head(&session));
+    for head in futures::future::join_all(heads).await {
         assert_eq!(head.unwrap().last.seq, 2);
     }
     server.kill().unwrap();
@@ -103,13 +110,14 @@ async fn kode_12_a_writer_that_ends_while_the_server_is_down_can_be_followed_at_
     assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 3);
 }
 
-/// Without what else talks to the server: counts are exact.
+/// Options without background traffic, so that counts are exact.
 fn quiet() -> SqlOptions {
     let lease = std::time::Duration::from_secs(3_600);
     SqlOptions { lease, notify: false, ..SqlOptions::default() }
 }
 
-/// Everything a writer does, each step repeated until it succeeds. Returns how many had to be.
+/// Does everything a writer does, and repeats each step until it succeeds. Returns the number of
+/// repetitions.
 async fn script(store: &PostgresStore, session: &SessionId) -> usize {
     let mut repeated = 0;
     let mut again = |error: JournalError| {
@@ -143,11 +151,11 @@ async fn script(store: &PostgresStore, session: &SessionId) -> usize {
 }
 
 #[tokio::test]
-async fn kode_12_a_cut_around_any_commit_loses_nothing_and_repeats_nothing() {
+async fn kode_12_a_connection_failure_around_any_commit_loses_and_repeats_nothing() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let direct = PostgresStore::connect_at(&address, quiet()).await.unwrap();
-    for cut in [Cut::BeforeCommit, Cut::AfterCommit] {
+    for cut in [CutPoint::BeforeCommit, CutPoint::AfterCommit] {
         for count in [1, 3] {
             for nth in 1.. {
                 let (proxy, address) = Proxy::new(&address).unwrap();
@@ -170,7 +178,7 @@ async fn kode_12_a_cut_around_any_commit_loses_nothing_and_repeats_nothing() {
 }
 
 #[tokio::test]
-async fn kode_12_a_lease_that_was_given_unheard_is_known_to_be_nobodys() {
+async fn kode_12_a_lease_whose_grant_was_not_acknowledged_counts_as_ended() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let other = PostgresStore::connect(&address).await.unwrap();
@@ -184,15 +192,15 @@ async fn kode_12_a_lease_that_was_given_unheard_is_known_to_be_nobodys() {
     let locked = |error: JournalError| {
         assert!(matches!(error, JournalError::Locked { .. }), "{error}");
     };
-    proxy.cut(1, 1, Cut::AfterCommit);
+    proxy.cut(1, 1, CutPoint::AfterCommit);
     unheard(store.create(&session).await.err().unwrap());
     locked(other.create(&session).await.err().unwrap());
     let mut journal = store.create(&session).await.unwrap();
     journal.append(&events(1..=2), Durability::Synced).await.unwrap();
     drop(journal);
     drop(store.open(&session).await.unwrap());
-    // The next commit is the release; the one after it the lease.
-    proxy.cut(2, 1, Cut::AfterCommit);
+    // The next commit is the release; the one after it grants the lease.
+    proxy.cut(2, 1, CutPoint::AfterCommit);
     unheard(store.open(&session).await.err().unwrap());
     locked(other.open(&session).await.err().unwrap());
     let mut journal = store.open(&session).await.unwrap();
@@ -214,7 +222,7 @@ async fn kode_12_an_append_is_one_round_trip() {
         seq += count;
         proxy.round_trips() - before
     };
-    // The first of each kind on a connection prepares its statement.
+    // The first statement of each kind on a connection is prepared.
     assert_eq!(append(1, Durability::Synced).await, 2);
     assert_eq!(append(1, Durability::Written).await, 2);
     for count in [1, 7, 300, 1, 1] {
@@ -222,14 +230,14 @@ async fn kode_12_an_append_is_one_round_trip() {
             assert_eq!(append(count, durability).await, 1, "{count} {durability:?}");
         }
     }
-    // So are reads of a page, heads and picks, when they were prepared.
+    // Reads of a page, heads and single events take one round trip too, once they are prepared.
     for _ in 0..2 {
         store.head(&session).await.unwrap();
-        store.pick(&session, &[1, 5, 9]).await.unwrap();
+        store.read_events(&session, &[1, 5, 9]).await.unwrap();
         store.read(&session, 0, 10).await.unwrap();
     }
     let before = proxy.round_trips();
-    store.pick(&session, &(1..=200).collect::<Vec<_>>()).await.unwrap();
+    store.read_events(&session, &(1..=200).collect::<Vec<_>>()).await.unwrap();
     assert_eq!(proxy.round_trips() - before, 1);
     store.read(&session, 0, 10).await.unwrap();
     assert_eq!(proxy.round_trips() - before, 3);
@@ -259,21 +267,21 @@ async fn kode_12_appends_leave_no_dead_rows_in_an_index() {
 }
 
 #[tokio::test]
-async fn kode_12_connections_that_are_silent_are_given_up() {
+async fn kode_12_connections_that_do_not_answer_are_closed() {
     let Some(server) = server() else { return };
     let (proxy, address) = Proxy::new(&server.database().unwrap()).unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
     let session = SessionId::from("s");
     let mut journal = store.create(&session).await.unwrap();
     journal.append(&events(1..=1), Durability::Synced).await.unwrap();
-    let looks = (0..4).map(|_| store.head(&session));
-    futures::future::join_all(looks).await;
-    // Each way to use a connection notices by itself.
+    let heads = (0..4).map(|_| store.head(&session));
+    futures::future::join_all(heads).await;
+    // Each way to use a connection notices the failure by itself.
     for seq in 2..=4 {
         let before = proxy.connections();
         proxy.silence();
-        // Nothing happens until the timeout is almost over, which need not be waited for; then
-        // time runs as it does.
+        // Nothing happens until shortly before the timeout, so that time is skipped; then the clock
+        // runs normally.
         tokio::time::pause();
         tokio::spawn(async {
             tokio::time::sleep(std::time::Duration::from_millis(9_990)).await;
@@ -281,7 +289,7 @@ async fn kode_12_connections_that_are_silent_are_given_up() {
         });
         match seq {
             2 => assert_eq!(store.head(&session).await.unwrap().last.seq, 1),
-            3 => assert!(!store.delete(&SessionId::from("nobody")).await.unwrap()),
+            3 => assert!(!store.delete(&SessionId::from("missing")).await.unwrap()),
             _ => {}
         }
         journal.append(&events(seq..=seq), Durability::Synced).await.unwrap();
@@ -297,7 +305,7 @@ async fn kode_12_leases_are_measured_by_the_servers_clock() {
     writer.append(&events(1..=1), Durability::Synced).await.unwrap();
     let error = second.open(&SessionId::from("s")).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
-    // One that is over before it begins can be taken at once.
+    // A lease with no duration can be taken immediately.
     let short = SqlOptions { lease: std::time::Duration::ZERO, ..SqlOptions::default() };
     let (first, second) = pair(&server, short).await;
     let _writer = first.create(&SessionId::from("s")).await.unwrap();
@@ -305,7 +313,7 @@ async fn kode_12_leases_are_measured_by_the_servers_clock() {
 }
 
 #[tokio::test]
-async fn kode_12_all_leases_are_renewed_by_one_statement_beside_the_pool() {
+async fn kode_12_all_leases_are_renewed_by_one_statement_outside_the_pool() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let other = PostgresStore::connect(&address).await.unwrap();
@@ -320,7 +328,7 @@ async fn kode_12_all_leases_are_renewed_by_one_statement_beside_the_pool() {
         writer.append(&events(1..=1), Durability::Synced).await.unwrap();
         writers.push((session, writer));
     }
-    // A connection of its own, and nothing but renewals for longer than a lease.
+    // One connection, and nothing but renewals for longer than a lease.
     let before = proxy.commits();
     while proxy.commits() < before + 5 {
         tokio::task::yield_now().await;
@@ -353,7 +361,7 @@ async fn kode_12_a_writer_that_is_cut_off_stops_when_its_lease_is_over() {
     };
     assert!(*elapsed >= lease, "{elapsed:?}");
     assert!(error.to_string().contains("could not renew its lease for 1 s"), "{error}");
-    // What runs for it was stopped, so it does not continue when the server is back.
+    // Its work was stopped, so it does not continue when the server is back.
     proxy.refuse(false);
     let again = journal.append(&events(2..=2), Durability::Synced).await.unwrap_err();
     assert_eq!(again, error);
@@ -378,36 +386,36 @@ async fn kode_12_notifications_are_sent_for_many_appends_at_once() {
     let address = server.database().unwrap();
     let store = PostgresStore::connect(&address).await.unwrap();
     let (client, mut connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
-    let (heard, mut hear) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut notifications) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut messages = futures::stream::poll_fn(move |cx| connection.poll_message(cx));
         while let Some(Ok(message)) = futures::StreamExt::next(&mut messages).await {
-            if let tokio_postgres::AsyncMessage::Notification(said) = message {
-                let _ = heard.send(said.payload().to_owned());
+            if let tokio_postgres::AsyncMessage::Notification(notification) = message {
+                let _ = sender.send(notification.payload().to_owned());
             }
         }
     });
     client.batch_execute("LISTEN robota_events").await.unwrap();
     let mut journal = store.create(&SessionId::from("s")).await.unwrap();
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     for seq in 1..=200 {
         journal.append(&events(seq..=seq), Durability::Written).await.unwrap();
     }
-    // What is sent after the last append comes after all that was sent before.
+    // A notification that is sent after the last append arrives after all earlier ones.
     let id = client.query_one("SELECT journal FROM robota_leases", &[]).await.unwrap();
     let id = id.get::<_, i64>(0).to_string();
-    assert_eq!(hear.recv().await.unwrap(), id);
+    assert_eq!(notifications.recv().await.unwrap(), id);
     client.batch_execute("NOTIFY robota_events, 'end'").await.unwrap();
     let mut count = 1;
-    while hear.recv().await.unwrap() != "end" {
+    while notifications.recv().await.unwrap() != "end" {
         count += 1;
     }
-    // One at once, and then one in 50 ms at most.
-    assert!(count <= 2 + begun.elapsed().as_millis() / 50, "{count}");
+    // One immediately, and then at most one in 50 ms.
+    assert!(count <= 2 + started.elapsed().as_millis() / 50, "{count}");
 }
 
 #[tokio::test]
-async fn kode_12_events_that_the_server_forgot_are_appended_again() {
+async fn kode_12_events_that_the_server_lost_are_appended_again() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -419,7 +427,7 @@ async fn kode_12_events_that_the_server_forgot_are_appended_again() {
     journal.append(&events(4..=6), Durability::Written).await.unwrap();
     let head = store.head(&session).await.unwrap();
     assert_eq!((head.last.seq, head.name), (6, Some("name 6\n\u{1F680}".to_owned())));
-    // As a crash of the server does with what it did not sync.
+    // Deletes events, as a crash of the server does with what it did not sync.
     let forget = async |last: i64| {
         let sql = format!(
             "DELETE FROM robota_events WHERE seq > {last}; \
@@ -434,7 +442,7 @@ async fn kode_12_events_that_the_server_forgot_are_appended_again() {
     assert_eq!((found.seq, last.seq), (7, 3));
     journal.append(&events(4..=7), Durability::Synced).await.unwrap();
     assert_eq!(store.read(&session, 0, 99).await.unwrap().len(), 7);
-    // All of it.
+    // All of them.
     forget(0).await;
     client.batch_execute("UPDATE robota_sessions SET head = NULL").await.unwrap();
     let error = journal.append(&events(8..=8), Durability::Synced).await.unwrap_err();
@@ -446,7 +454,7 @@ async fn kode_12_events_that_the_server_forgot_are_appended_again() {
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_that_ends_does_not_announce_events_that_the_server_forgot() {
+async fn kode_12_a_writer_that_ends_does_not_list_events_that_the_server_lost() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let store = PostgresStore::connect_at(&address, quiet()).await.unwrap();
@@ -466,7 +474,7 @@ async fn kode_12_a_writer_that_ends_does_not_announce_events_that_the_server_for
 }
 
 #[tokio::test]
-async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
+async fn kode_12_a_list_lags_behind_by_the_unsynced_events() {
     let Some(server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
@@ -491,7 +499,7 @@ async fn kode_12_a_list_lags_behind_by_what_was_not_synced() {
 }
 
 #[tokio::test]
-async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
+async fn kode_12_a_database_of_version_1_is_migrated() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
@@ -514,7 +522,7 @@ async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
 }
 
 #[tokio::test]
-async fn kode_12_what_was_synced_survives_the_death_of_the_server() {
+async fn kode_12_synced_events_survive_a_crash_of_the_server() {
     let Some(mut server) = server() else { return };
     let store = PostgresStore::connect(&server.database().unwrap()).await.unwrap();
     let session = SessionId::from("s");
@@ -534,7 +542,7 @@ async fn kode_12_what_was_synced_survives_the_death_of_the_server() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_does_not_show_its_password() {
+async fn the_error_for_an_invalid_address_does_not_contain_its_password() {
     let error = PostgresStore::connect("postgres://me:hunter2@host:port/db").await.unwrap_err();
     assert!(!error.to_string().contains("hunter2"), "{error}");
     let nowhere = "host=/nonexistent user=me password=hunter2 dbname=x";

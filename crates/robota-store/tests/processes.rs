@@ -1,4 +1,4 @@
-//! Processes that share a store, and one that dies at every place where that is interesting.
+//! Processes that share a store, and a process that crashes at every failpoint.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 #![allow(clippy::disallowed_methods, reason = "a test that starts itself again as a child")]
 
@@ -14,7 +14,7 @@ use robota_core::journal::{JournalError, JournalStore};
 use robota_store::{FileStore, SqliteStore, failpoint};
 use robota_testkit::store_suite::{envelope, event, events};
 
-/// What a child is to do: `hold FILES`, `append KIND FOLDER` or `die FAILPOINT KIND FOLDER`.
+/// The task of a child: `hold FILES`, `append KIND FOLDER` or `die FAILPOINT KIND FOLDER`.
 const TASK: &str = "ROBOTA_STORE_TEST_CHILD";
 
 fn child(task: &str) -> Child {
@@ -28,19 +28,19 @@ fn child(task: &str) -> Child {
         .unwrap()
 }
 
-/// Does nothing unless it is started by one of the others.
+/// Does nothing unless one of the other tests starts it.
 #[test]
 fn the_child_of_the_other_tests() {
     let Ok(task) = std::env::var(TASK) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let words: Vec<_> = task.split(' ').collect();
-    match words[..] {
+    let parts: Vec<_> = task.split(' ').collect();
+    match parts[..] {
         ["hold", folder] => runtime.block_on(async {
             let store = FileStore::new(folder);
             let mut journal = store.create(&SessionId::from("s")).await.unwrap();
             journal.append(&events(1..=2), Durability::Written).await.unwrap();
             println!("\nholding");
-            // Until somebody ends us.
+            // Until the parent kills this process.
             let _ = std::io::stdin().read(&mut [0]);
         }),
         ["append", kind, folder] => runtime.block_on(async {
@@ -49,7 +49,7 @@ fn the_child_of_the_other_tests() {
             for seq in 1.. {
                 journal.append(&[event(seq)], Durability::Written).await.unwrap();
                 println!("\nsafe {seq}");
-                // The next one when somebody asks for it.
+                // The next one when the parent asks for it.
                 if !matches!(std::io::stdin().read(&mut [0]), Ok(1)) {
                     return;
                 }
@@ -79,7 +79,7 @@ fn fork() -> SessionId {
     SessionId::from("fork")
 }
 
-/// Everything a store does, saying what it was told is safe.
+/// Uses every operation of a store, and prints what was acknowledged as durable.
 async fn script(store: &dyn JournalStore) {
     let mut journal = store.create(&session()).await.unwrap();
     for seq in 1..=6 {
@@ -100,10 +100,10 @@ async fn script(store: &dyn JournalStore) {
     println!("\ndeleted");
 }
 
-/// What must hold of what a child left that said this before it died.
-async fn check(store: &dyn JournalStore, said: &[String], what: &str) {
-    let said_so = |word: &str| said.iter().any(|line| line == word);
-    let safe = (0..=7).rev().find(|seq| said_so(&format!("safe {seq}"))).unwrap_or(0);
+/// Checks what a child left that printed these lines before it crashed.
+async fn check(store: &dyn JournalStore, output_lines: &[String], what: &str) {
+    let printed = |word: &str| output_lines.iter().any(|line| line == word);
+    let safe = (0..=7).rev().find(|seq| printed(&format!("safe {seq}"))).unwrap_or(0);
     let seqs = async |session: SessionId| -> Result<Vec<u64>, JournalError> {
         Ok(store.read(&session, 0, 99).await?.iter().map(|event| event.seq).collect())
     };
@@ -126,7 +126,7 @@ async fn check(store: &dyn JournalStore, said: &[String], what: &str) {
         Err(error) => panic!("{what}: {error}"),
     };
     assert_eq!(seqs(session()).await.unwrap().len() as u64, last, "{what}");
-    if said_so("blob") {
+    if printed("blob") {
         let blob = robota_core::message::BlobRef::of(b"a blob");
         let found = store.blobs(&session()).get(&blob).await.unwrap();
         assert!(found.is_some(), "{what}");
@@ -134,11 +134,11 @@ async fn check(store: &dyn JournalStore, said: &[String], what: &str) {
     match seqs(fork()).await {
         Ok(there) => assert_eq!(there, [1, 2, 3, 4, 5], "{what}"),
         Err(JournalError::NotFound(_)) => {
-            assert!(!said_so("forked") || said_so("deleting"), "{what}: the fork is gone");
+            assert!(!printed("forked") || printed("deleting"), "{what}: the fork is gone");
         }
         Err(error) => panic!("{what}: {error}"),
     }
-    // Whatever is left of it, it can be deleted and made again.
+    // Whatever is left of it, it can be deleted and created again.
     store.delete(&fork()).await.unwrap_or_else(|e| panic!("{what}: {e}"));
     if last > 4 {
         let first = envelope(9, 4, robota_core::event::Renamed { name: "again".to_owned() });
@@ -147,12 +147,12 @@ async fn check(store: &dyn JournalStore, said: &[String], what: &str) {
     }
 }
 
-/// Runs the script until it dies at a failpoint. Returns what it said, and whether it died.
+/// Runs the script until it crashes at a failpoint. Returns its output, and whether it crashed.
 fn die(point: &str, kind: &str, folder: &Path) -> (Vec<String>, bool) {
     let child = child(&format!("die {point} {kind} {}", folder.display()));
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    (said.lines().map(str::to_owned).collect(), output.status.signal() == Some(9))
+    let text = String::from_utf8(output.stdout).unwrap();
+    (text.lines().map(str::to_owned).collect(), output.status.signal() == Some(9))
 }
 
 async fn every_death(kind: &str, of: impl Fn(&str) -> bool) {
@@ -161,14 +161,17 @@ async fn every_death(kind: &str, of: impl Fn(&str) -> bool) {
         // At the first time it is reached, the second, and so on.
         for nth in 1..=20 {
             let folder = tempfile::tempdir().unwrap();
-            let (said, died) = die(&format!("{point}:{nth}"), kind, folder.path());
+            let (output_lines, died) = die(&format!("{point}:{nth}"), kind, folder.path());
             if !died {
-                assert!(said.iter().any(|line| line == "deleted"), "{point}:{nth}: {said:?}");
+                assert!(
+                    output_lines.iter().any(|line| line == "deleted"),
+                    "{point}:{nth}: {output_lines:?}"
+                );
                 break;
             }
             deaths += 1;
             let store = make(kind, folder.path()).await;
-            check(&*store, &said, &format!("{kind}, {point}:{nth}")).await;
+            check(&*store, &output_lines, &format!("{kind}, {point}:{nth}")).await;
         }
         println!("{kind:8} {point:32} {deaths} deaths");
         assert!(deaths > 0, "{kind} never gets to {point}");
@@ -176,22 +179,22 @@ async fn every_death(kind: &str, of: impl Fn(&str) -> bool) {
 }
 
 #[tokio::test]
-async fn kode_12_files_survive_the_death_of_their_writer_at_every_failpoint() {
+async fn kode_12_files_survive_a_crash_of_their_writer_at_every_failpoint() {
     every_death("files", |point| !point.starts_with("store.sql.")).await;
 }
 
 #[tokio::test]
-async fn kode_12_sqlite_survives_the_death_of_its_writer_at_every_failpoint() {
+async fn kode_12_sqlite_survives_a_crash_of_its_writer_at_every_failpoint() {
     every_death("sqlite", |point| point.starts_with("store.sql.")).await;
 }
 
 #[tokio::test]
-async fn kode_12_a_second_process_is_told_who_has_the_session() {
+async fn kode_12_a_second_process_learns_who_holds_the_session() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("sessions");
     let mut holder = child(&format!("hold {}", root.display()));
-    let mut said = BufReader::new(holder.stdout.take().unwrap()).lines();
-    assert!(said.any(|line| line.unwrap() == "holding"));
+    let mut output_lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(output_lines.any(|line| line.unwrap() == "holding"));
     let store = FileStore::new(&root);
     for refused in [
         store.open(&session()).await.err(),
@@ -215,15 +218,15 @@ async fn kode_12_a_session_of_another_process_can_be_followed() {
     for kind in ["files", "sqlite"] {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = child(&format!("append {kind} {}", folder.path().display()));
-        let mut said = BufReader::new(writer.stdout.take().unwrap()).lines();
-        assert!(said.any(|line| line.unwrap() == "safe 1"), "{kind}");
+        let mut output_lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+        assert!(output_lines.any(|line| line.unwrap() == "safe 1"), "{kind}");
         let mut ask = writer.stdin.take().unwrap();
         let store = make(kind, folder.path()).await;
         for seen in 0..5 {
             store.wait_past(&session(), seen).await.unwrap();
             let events = store.read(&session(), seen, 9).await.unwrap();
             assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [seen + 1]);
-            // The next one is there only after this.
+            // The child appends the next one only after this.
             ask.write_all(b"x").unwrap();
         }
         drop(ask);

@@ -1,11 +1,11 @@
-//! The simulated disk loses what a disk may lose, and nothing else.
+//! The simulated disk loses what a real disk may lose, and nothing else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod sim;
 
 use std::path::Path;
 
-use robota_store::disk::{Disk as _, Make};
+use robota_store::disk::{CreateMode, Disk as _};
 
 use sim::{Crash, SimDisk};
 
@@ -15,12 +15,12 @@ fn left(crash: &Crash) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_synced_survives_and_what_is_not_may() {
+fn synced_data_survives_and_unsynced_data_may() {
     let disk = SimDisk::new();
     disk.make_folder(Path::new("/d")).unwrap();
     disk.sync_folder(Path::new("/")).unwrap();
     disk.record();
-    let mut file = disk.open_append(Path::new("/d/1.jsonl"), Make::Always).unwrap();
+    let mut file = disk.open_append(Path::new("/d/1.jsonl"), CreateMode::Always).unwrap();
     file.write(b"ab").unwrap();
     let written = disk.now();
     file.sync().unwrap();
@@ -43,7 +43,7 @@ fn what_is_synced_survives_and_what_is_not_may() {
 fn renames_that_are_not_synced_may_come_in_any_order() {
     let disk = SimDisk::new();
     for name in ["/a", "/b"] {
-        disk.open_append(Path::new(name), Make::Always).unwrap();
+        disk.open_append(Path::new(name), CreateMode::Always).unwrap();
     }
     disk.sync_folder(Path::new("/")).unwrap();
     disk.record();
@@ -61,7 +61,7 @@ fn renames_that_are_not_synced_may_come_in_any_order() {
 #[test]
 fn a_disk_that_folds_case_has_one_file_for_two_names() {
     let disk = SimDisk::folding_case();
-    disk.open_append(Path::new("/Name"), Make::Always).unwrap();
-    assert!(disk.open_append(Path::new("/nAME"), Make::Always).is_err());
+    disk.open_append(Path::new("/Name"), CreateMode::Always).unwrap();
+    assert!(disk.open_append(Path::new("/nAME"), CreateMode::Always).is_err());
     assert_eq!(disk.names(Path::new("/")).unwrap_or_default(), ["Name"]);
 }

@@ -1,21 +1,21 @@
-//! SQLite is a journal store; what a lease means is tested here.
+//! Runs the store suite and the lease tests on SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod leases;
 mod version1;
 
 use robota_store::{SqlOptions, SqliteStore};
-use robota_testkit::store_suite::Made;
+use robota_testkit::store_suite::TestStore;
 
-async fn make() -> Made {
+async fn make() -> TestStore {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("sessions.db")).await.unwrap();
-    Made::keeping(store, folder)
+    TestStore::with_guard(store, folder)
 }
 
 robota_testkit::store_suite!(make);
 
-/// Two stores on one database, as two processes have them.
+/// Opens two stores on one database, as two processes do.
 async fn pair(options: SqlOptions) -> (SqliteStore, SqliteStore, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
@@ -31,10 +31,10 @@ async fn kode_12_a_writer_whose_session_was_taken_over_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn kode_12_losing_a_lease_is_told() {
+async fn kode_12_losing_a_lease_is_reported() {
     let clock = leases::clock();
     let (first, second, _folder) = pair(leases::options(&clock)).await;
-    leases::losing_a_lease_is_told(&first, &second, &clock).await;
+    leases::losing_a_lease_is_reported(&first, &second, &clock).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,48 +52,54 @@ async fn kode_12_two_stores_on_one_file_take_turns() {
 }
 
 #[tokio::test]
-async fn kode_12_a_release_that_nobody_heard_is_made_up_for() {
+async fn kode_12_a_release_that_the_database_missed_does_not_block_the_next_writer() {
     let clock = leases::clock();
     let (first, second, folder) = pair(leases::options(&clock)).await;
     let path = folder.path().join("sessions.db");
-    let jam = async |on: bool| {
+    let block = async |on: bool| {
         let sql = if on {
-            "CREATE TRIGGER jam BEFORE UPDATE ON robota_sessions WHEN NEW.lease IS NULL \
-             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+            "CREATE TRIGGER block BEFORE UPDATE ON robota_sessions WHEN NEW.lease IS NULL \
+             BEGIN SELECT RAISE(ABORT, 'blocked'); END"
         } else {
-            "DROP TRIGGER jam"
+            "DROP TRIGGER block"
         };
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     };
-    leases::a_release_that_nobody_heard_is_made_up_for(&first, &second, jam).await;
+    leases::a_release_that_the_database_missed_does_not_block_the_next_writer(
+        &first, &second, block,
+    )
+    .await;
 }
 
 #[tokio::test]
-async fn kode_12_a_writer_of_a_session_that_was_begun_anew_is_refused() {
+async fn kode_12_a_writer_of_a_session_that_was_deleted_and_created_again_is_refused() {
     let clock = leases::clock();
     let (first, second, _folder) = pair(leases::options(&clock)).await;
-    leases::a_writer_of_a_session_that_was_begun_anew_is_refused(&first, &second, &clock).await;
+    leases::a_writer_of_a_session_that_was_deleted_and_created_again_is_refused(
+        &first, &second, &clock,
+    )
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn kode_12_a_lease_that_nobody_took_is_renewed_later() {
+async fn kode_12_an_expired_lease_that_no_writer_took_is_renewed() {
     let clock = leases::clock();
     let (first, _second, folder) = pair(leases::options(&clock)).await;
     let path = folder.path().join("sessions.db");
-    let jam = async |on: bool| {
+    let block = async |on: bool| {
         let sql = if on {
-            "CREATE TRIGGER jam BEFORE UPDATE ON robota_leases \
-             BEGIN SELECT RAISE(ABORT, 'jammed'); END"
+            "CREATE TRIGGER block BEFORE UPDATE ON robota_leases \
+             BEGIN SELECT RAISE(ABORT, 'blocked'); END"
         } else {
-            "DROP TRIGGER jam"
+            "DROP TRIGGER block"
         };
         rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
     };
-    leases::a_lease_that_nobody_took_is_renewed_later(&first, &clock, jam).await;
+    leases::an_expired_lease_that_no_writer_took_is_renewed(&first, &clock, block).await;
 }
 
 #[tokio::test]
-async fn kode_12_a_database_of_version_1_is_brought_up_to_date() {
+async fn kode_12_a_database_of_version_1_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sessions.db");
     let database = rusqlite::Connection::open(&path).unwrap();

@@ -1,8 +1,8 @@
-//! Telemetry of Robota: events as metrics and by name, and the export of spans and metrics by
-//! OpenTelemetry.
+//! Telemetry of Robota: metrics and named events computed from the events of a session, and the
+//! export of spans and metrics with OpenTelemetry.
 //!
-//! [`Metrics`] and [`named::NamedProjection`] are projections of events and need nothing else. The
-//! export is the feature `otel`, on by default: `install` starts it.
+//! [`Metrics`] and [`named::NamedProjection`] are projections of events and need no exporter. The
+//! export is the feature `otel`, which is on by default; `install` starts it.
 
 mod metrics;
 pub mod named;

@@ -1,4 +1,4 @@
-//! Metrics: counts and durations of what the events say. The same fold works on a live session
+//! Metrics: counts and durations that are computed from events. The same fold works on a live session
 //! (as an observer) and on a stored journal.
 
 mod instrument;
@@ -15,13 +15,13 @@ use robota_core::usage::Usage;
 
 pub use instrument::{Histogram, Instrument, Value};
 
-/// Attributes of a measurement: keys and values, in the order of the conventions.
+/// The attributes of a measurement: keys and values, in the order of the semantic conventions.
 pub type Attributes = Vec<(&'static str, Cow<'static, str>)>;
 
-/// The metrics of one session, folded from its events. Several sessions are added up with
-/// [`Metrics::merge`].
+/// The metrics of one session, folded from its events. [`Metrics::merge`] adds up several sessions.
 ///
-/// Durations are differences of event times within one epoch: what a crash left open has none.
+/// Durations are differences of event times within one epoch: an operation that a crash interrupted
+/// has no duration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
     series: BTreeMap<(Instrument, Attributes), Value>,
@@ -31,15 +31,15 @@ pub struct Metrics {
 /// One time series of an instrument.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement<'a> {
-    /// What is measured.
+    /// The instrument.
     pub instrument: Instrument,
-    /// What tells it apart from the other series of the instrument.
+    /// The attributes that distinguish it from the other series of the instrument.
     pub attributes: &'a [(&'static str, Cow<'static, str>)],
     /// The total since the first event.
     pub value: &'a Value,
 }
 
-/// What has begun and not ended.
+/// The operations that have started and not ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Open {
     epoch: u32,
@@ -67,7 +67,7 @@ impl Metrics {
         metrics
     }
 
-    /// Every time series, sorted by instrument and attributes.
+    /// Iterates over all time series, sorted by instrument and attributes.
     pub fn measurements(&self) -> impl Iterator<Item = Measurement<'_>> {
         self.series.iter().map(|((instrument, attributes), value)| Measurement {
             instrument: *instrument,
@@ -76,8 +76,8 @@ impl Metrics {
         })
     }
 
-    /// The sum over all series of an instrument: the total of a counter, the number of values of
-    /// a histogram.
+    /// Returns the sum over all series of an instrument: the total of a counter, or the number of
+    /// values of a histogram.
     #[must_use]
     pub fn count(&self, instrument: Instrument) -> u64 {
         self.measurements()
@@ -86,13 +86,13 @@ impl Metrics {
             .sum()
     }
 
-    /// Whether nothing was counted.
+    /// Returns whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
     }
 
-    /// Adds what `other` counted. What is open in `other` is not taken over.
+    /// Adds the counts of `other`. Its open operations are ignored.
     pub fn merge(&mut self, other: Self) {
         for (key, value) in other.series {
             match self.series.entry(key) {
@@ -106,8 +106,8 @@ impl Metrics {
         }
     }
 
-    /// Takes what was counted so far, to be merged elsewhere. What is open stays here, so the
-    /// fold can continue.
+    /// Returns the counts so far and resets them, to be merged elsewhere. Open operations stay here,
+    /// so the fold can continue.
     #[must_use]
     pub fn take(&mut self) -> Self {
         Self { series: std::mem::take(&mut self.series), open: Open::default() }
@@ -117,7 +117,7 @@ impl Metrics {
     pub fn apply(&mut self, envelope: &Envelope) {
         let ts = envelope.ts;
         if envelope.epoch != self.open.epoch {
-            // The process that had these open is gone, and when it ended is not known.
+            // The process of the previous epoch has crashed or ended; when is unknown.
             self.end_call(None, Some("lost"));
             self.open.epoch = envelope.epoch;
             self.open.turn = None;
@@ -145,21 +145,21 @@ impl Metrics {
             Event::ModelRetry(data) => {
                 let error = data.error.kind.code();
                 self.end_call(Some(ts), Some(error));
-                let attributes = self.model(Some(error.into()));
+                let attributes = self.model_attributes(Some(error.into()));
                 self.add(Instrument::ModelRetries, attributes, 1);
             }
             Event::ModelFailed(data) => self.end_call(Some(ts), Some(data.error.kind.code())),
             Event::Interrupted(_) => self.end_call(Some(ts), Some("interrupted")),
-            Event::AssistantMessage(data) => self.used(data.message.usage),
-            Event::ModelAsked(data) => self.used(data.usage),
+            Event::AssistantMessage(data) => self.add_usage(data.message.usage),
+            Event::ModelAsked(data) => self.add_usage(data.usage),
             Event::CompactionStarted(data) => {
                 self.open.compaction = Some(word(&data.trigger));
             }
             Event::CompactionFinished(data) => {
-                self.used(data.summary.usage);
-                self.compacted(None);
+                self.add_usage(data.summary.usage);
+                self.compaction_ended(None);
             }
-            Event::CompactionFailed(data) => self.compacted(Some(data.error.kind.code())),
+            Event::CompactionFailed(data) => self.compaction_ended(Some(data.error.kind.code())),
             Event::ToolCalled(data) => {
                 let name = data.tool_use.name.clone();
                 self.open
@@ -219,20 +219,20 @@ impl Metrics {
         }
     }
 
-    /// Counts the open model call, if there is one; `at` is when it ended, if that is known.
+    /// Counts the open model call, if there is one. `at` is when it ended; `None` if unknown.
     fn end_call(&mut self, at: Option<Timestamp>, error: Option<&'static str>) {
         let Some(started) = self.open.call.take() else { return };
-        let attributes = self.model(error.map(Cow::Borrowed));
+        let attributes = self.model_attributes(error.map(Cow::Borrowed));
         if let Some(at) = at {
             self.record(Instrument::ModelCallDuration, attributes.clone(), seconds(started, at));
         }
         self.add(Instrument::ModelCalls, attributes, 1);
     }
 
-    fn used(&mut self, usage: Option<Usage>) {
+    fn add_usage(&mut self, usage: Option<Usage>) {
         let Some(usage) = usage else { return };
         for (kind, tokens) in [("input", usage.input_tokens), ("output", usage.output_tokens)] {
-            let mut attributes = self.model(None);
+            let mut attributes = self.model_attributes(None);
             attributes.push(("gen_ai.token.type", kind.into()));
             #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 tokens")]
             self.record(Instrument::Tokens, attributes, tokens as f64);
@@ -243,14 +243,14 @@ impl Metrics {
             ("reasoning", usage.reasoning_tokens),
         ] {
             if tokens > 0 {
-                let mut attributes = self.model(None);
+                let mut attributes = self.model_attributes(None);
                 attributes.push(("robota.token.kind", kind.into()));
                 self.add(Instrument::TokenDetails, attributes, tokens);
             }
         }
     }
 
-    fn compacted(&mut self, error: Option<&'static str>) {
+    fn compaction_ended(&mut self, error: Option<&'static str>) {
         let trigger = self.open.compaction.take().unwrap_or_else(|| OTHER.to_owned());
         let mut attributes: Attributes = vec![("robota.compaction.trigger", trigger.into())];
         attributes.extend(error.map(|error| ("error.type", error.into())));
@@ -263,7 +263,7 @@ impl Metrics {
         let error = error.map(|error| ("error.type", error.to_owned().into()));
         let tool = self.open.tools.remove(&data.call);
         let started = tool.as_ref().and_then(|tool| tool.started);
-        // The model made up the name of a tool that does not exist.
+        // The name of an unknown tool is made up by the model, so it is not used as an attribute.
         let known = outcome.error_code.as_deref() != Some("unknown_tool");
         let name = tool.filter(|_| known).map_or(OTHER.into(), |tool| tool.name.into());
         let name = ("gen_ai.tool.name", name);
@@ -273,14 +273,13 @@ impl Metrics {
             attributes.extend(error.clone());
             self.record(Instrument::ToolDuration, attributes, seconds(started, ts));
         }
-        let word_of_outcome = match (outcome.ok, outcome.ran) {
+        let outcome_name = match (outcome.ok, outcome.ran) {
             (true, _) => "ok",
             (false, Ran::Yes) => "failed",
             (false, Ran::No) => "not_run",
             (false, Ran::Maybe) => "unknown",
         };
-        let mut attributes: Attributes =
-            vec![name, ("robota.tool.outcome", word_of_outcome.into())];
+        let mut attributes: Attributes = vec![name, ("robota.tool.outcome", outcome_name.into())];
         attributes.extend(data.class.map(|class| ("robota.tool.class", word(&class).into())));
         attributes.extend(error);
         self.add(Instrument::ToolCalls, attributes, 1);
@@ -297,14 +296,14 @@ impl Metrics {
         self.add(Instrument::Turns, vec![("robota.turn.end", word(&data.end).into())], 1);
     }
 
-    /// What tells model calls apart.
-    fn model(&self, error: Option<Cow<'static, str>>) -> Attributes {
-        let known =
+    /// Returns the attributes of model calls.
+    fn model_attributes(&self, error: Option<Cow<'static, str>>) -> Attributes {
+        let or_other =
             |text: &str| if text.is_empty() { OTHER.into() } else { text.to_owned().into() };
         let mut attributes: Attributes = vec![
             ("gen_ai.operation.name", "chat".into()),
-            ("gen_ai.provider.name", known(&self.open.provider)),
-            ("gen_ai.request.model", known(&self.open.model)),
+            ("gen_ai.provider.name", or_other(&self.open.provider)),
+            ("gen_ai.request.model", or_other(&self.open.model)),
         ];
         attributes.extend(error.map(|error| ("error.type", error)));
         attributes
@@ -320,7 +319,7 @@ impl Metrics {
     }
 }
 
-/// From one event to a later one; the wall clock may have been set back in between.
+/// Returns the seconds between two events; 0 if the clock was set back in between.
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }

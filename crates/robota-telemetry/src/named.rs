@@ -1,9 +1,9 @@
-//! Events by name, for observers: `execution.start`, `tool.execute_success`, `user.input`.
+//! Named events for observers: `execution.start`, `tool.execute_success`, `user.input`.
 //!
-//! A name is `owner.local`: the kind of thing the event belongs to, and what happened. Which
-//! one of its kind says the owner path, from the outermost owner to the innermost. These
-//! events are a view for people who watch a program; the journal is the truth, and nothing
-//! is ever rebuilt from here. By default they go nowhere ([`NoSink`]).
+//! A name is `owner.local`: the kind of the owner, and what happened. The owner path identifies the
+//! owner, from the outermost to the innermost. Named events are for people who watch a program. The
+//! journal is the source of truth; no state is computed from named events. By default they are
+//! discarded ([`NoSink`]).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,11 +34,11 @@ mod projection;
 pub use history::EventHistory;
 pub use projection::NamedProjection;
 
-/// What kind of thing an event belongs to.
+/// The kind of owner of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerKind {
-    /// One run of the loop.
+    /// One turn of an agent.
     Execution,
     /// One tool call.
     Tool,
@@ -54,7 +54,7 @@ impl OwnerKind {
     /// Every kind.
     pub const ALL: [Self; 5] = [Self::Execution, Self::Tool, Self::Agent, Self::Task, Self::User];
 
-    /// What stands before the dot.
+    /// Returns the part of the event name before the dot.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,27 +83,27 @@ pub struct EventName {
 }
 
 impl EventName {
-    /// The name `owner.local`.
+    /// Creates the name `owner.local`.
     ///
     /// # Errors
-    /// When the local part is empty or has anything but lower-case letters, digits and `_`.
+    /// If the local part is empty or has characters other than lower-case letters, digits and `_`.
     pub fn new(owner: OwnerKind, local: impl Into<String>) -> Result<Self, EventNameError> {
         let local = local.into();
-        let proper =
+        let allowed =
             |letter: char| letter == '_' || letter.is_ascii_lowercase() || letter.is_ascii_digit();
-        if local.is_empty() || !local.chars().all(proper) {
+        if local.is_empty() || !local.chars().all(allowed) {
             return Err(EventNameError::Local { local });
         }
         Ok(Self { owner, local })
     }
 
-    /// The kind of thing it belongs to.
+    /// Returns the kind of owner.
     #[must_use]
     pub fn owner(&self) -> OwnerKind {
         self.owner
     }
 
-    /// What happened.
+    /// Returns the part after the dot: what happened.
     #[must_use]
     pub fn local(&self) -> &str {
         &self.local
@@ -145,25 +145,25 @@ impl From<EventName> for String {
     }
 }
 
-/// Why a text is no name of an event.
+/// Why a text is not a valid event name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventNameError {
-    /// There is no dot in it.
-    #[error("the event name `{name}` has no owner")]
+    /// The text has no dot.
+    #[error("the event name `{name}` has no owner before a dot")]
     NoOwner {
         /// The text.
         name: String,
     },
-    /// What stands before the dot owns no events.
-    #[error("`{owner}` owns no events")]
+    /// The part before the dot is not an owner.
+    #[error("`{owner}` is not an owner of events")]
     UnknownOwner {
-        /// What stands before the dot.
+        /// The part before the dot.
         owner: String,
     },
-    /// What stands after the dot is empty or odd.
-    #[error("`{local}` cannot stand after the dot of an event name")]
+    /// The part after the dot is empty or has invalid characters.
+    #[error("`{local}` is not valid after the dot of an event name")]
     Local {
-        /// What stands after the dot.
+        /// The part after the dot.
         local: String,
     },
 }
@@ -176,52 +176,52 @@ impl Diagnose for EventNameError {
     fn hint(&self) -> Option<String> {
         let owners: Vec<_> = OwnerKind::ALL.iter().map(|kind| kind.name()).collect();
         Some(format!(
-            "write `owner.local`: the owner one of {}, then lower-case letters, digits and `_`",
+            "write `owner.local`: an owner ({}), a dot, then lower-case letters, digits and `_`",
             owners.join(", ")
         ))
     }
 }
 
-/// One step of an owner path.
+/// One element of an owner path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct OwnerSegment {
-    /// What kind of thing.
+    /// The kind of owner.
     pub owner_type: OwnerKind,
-    /// Which one.
+    /// The id of the owner.
     pub owner_id: String,
 }
 
 impl OwnerSegment {
-    /// The thing of this kind and id.
+    /// Creates the segment of an owner.
     pub fn new(owner_type: OwnerKind, owner_id: impl Into<String>) -> Self {
         Self { owner_type, owner_id: owner_id.into() }
     }
 }
 
-/// Something that happened.
+/// A named event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedEvent {
-    /// What happened.
+    /// The name of the event.
     pub name: EventName,
-    /// Whom it belongs to, outermost first.
+    /// The owners of the event, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owner_path: Vec<OwnerSegment>,
-    /// When.
+    /// When it happened.
     #[schemars(with = "String")]
     pub timestamp: Timestamp,
-    /// What else is known about it.
+    /// Further facts about the event.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub data: serde_json::Map<String, serde_json::Value>,
 }
 
 impl NamedEvent {
-    /// An event without owner and data.
+    /// Creates an event without owner and data.
     #[must_use]
     pub fn new(name: EventName, timestamp: Timestamp) -> Self {
         Self { name, owner_path: Vec::new(), timestamp, data: serde_json::Map::new() }
     }
 
-    /// The same event with one more fact.
+    /// Adds a fact to the data.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         self.data.insert(key.into(), value.into());
@@ -229,9 +229,10 @@ impl NamedEvent {
     }
 }
 
-/// Takes events. It must not block and cannot refuse: who emits does not wait for observers.
+/// Receives events. It must not block and cannot fail, because the emitter does not wait for
+/// observers.
 pub trait EventSink: Send + Sync {
-    /// Takes one event.
+    /// Receives one event.
     fn emit(&self, event: NamedEvent);
 }
 
@@ -241,7 +242,7 @@ impl<S: EventSink + ?Sized> EventSink for Arc<S> {
     }
 }
 
-/// Takes events nowhere.
+/// Discards all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoSink;
 
@@ -249,7 +250,7 @@ impl EventSink for NoSink {
     fn emit(&self, _event: NamedEvent) {}
 }
 
-/// A sink for what one owner emits: it puts the owner's path in front of each event's own.
+/// A sink for the events of one owner: it prepends the owner's path to the path of each event.
 #[derive(Clone)]
 pub struct BoundSink {
     inner: Arc<dyn EventSink>,
@@ -263,14 +264,14 @@ impl BoundSink {
         Self { inner, path }
     }
 
-    /// The sink of something this owner owns.
+    /// Returns the sink of a child owner.
     #[must_use]
     pub fn bind(&self, owner: OwnerSegment) -> Self {
         let path = self.path.iter().cloned().chain([owner]).collect();
         Self { inner: Arc::clone(&self.inner), path }
     }
 
-    /// The path it puts in front.
+    /// Returns the path that it prepends.
     #[must_use]
     pub fn path(&self) -> &[OwnerSegment] {
         &self.path

@@ -1,4 +1,4 @@
-//! The export by OpenTelemetry: OTLP over HTTP with protobuf.
+//! The OpenTelemetry export: OTLP over HTTP with protobuf.
 
 mod encode;
 mod error;
@@ -43,11 +43,11 @@ pub struct OtelGuard {
     stop: CancellationToken,
 }
 
-/// Starts the export by OpenTelemetry. Nothing is sent before there is something to send.
+/// Starts the OpenTelemetry export. Nothing is sent before there are spans or metrics.
 ///
 /// One thread does all the exporting. The agent only puts finished spans into a bounded queue and
-/// adds numbers up: a collector that is slow, silent or gone costs it nothing, and what the queue
-/// cannot hold is dropped and counted.
+/// updates counters, so a slow or unreachable collector does not delay it. Spans that do not fit into
+/// the queue are dropped and counted.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -59,7 +59,7 @@ pub struct OtelGuard {
 /// let otel = install(&OtelOptions::new("http://localhost:4318".parse()?))?;
 /// let subscriber = tracing_subscriber::registry().with(otel.layer());
 /// tracing::subscriber::set_global_default(subscriber)?;
-/// // Each session gets an observer of its own; it feeds the metrics.
+/// // Each session needs its own observer, which counts its events.
 /// let _observer = otel.observer();
 /// // At the end of the program:
 /// otel.shutdown(Duration::from_secs(2))?;
@@ -71,7 +71,7 @@ pub struct OtelGuard {
 /// answers, arguments, outputs or error messages. `docs/telemetry.md` lists what is exported.
 ///
 /// # Errors
-/// When the options are not usable, or the thread cannot be started.
+/// If the options are invalid, or the thread cannot be started.
 pub fn install(options: &OtelOptions) -> Result<OtelGuard, OtelError> {
     let (spans, queue) = mpsc::channel(options.queue.max(1));
     let (flush, flushes) = mpsc::unbounded_channel();
@@ -80,7 +80,7 @@ pub fn install(options: &OtelOptions) -> Result<OtelGuard, OtelError> {
     let (level, ratio) = (options.level, options.sample_ratio);
     let worker = Worker::new(options, queue, flushes, Arc::clone(&shared), SystemClock.now())?;
     worker.start(stop.clone())?;
-    // Everything that the SDK would else read from the environment is said here.
+    // All settings that the SDK would otherwise read from the environment are set here.
     let provider = SdkTracerProvider::builder()
         .with_resource(Resource::builder_empty().build())
         .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(ratio))))
@@ -92,13 +92,13 @@ pub fn install(options: &OtelOptions) -> Result<OtelGuard, OtelError> {
 }
 
 impl OtelGuard {
-    /// The layer that collects the spans, for a `tracing` subscriber.
+    /// Returns the layer that collects the spans, for a `tracing` subscriber.
     pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
     {
         let level = self.level;
-        let ours = filter_fn(move |metadata| {
+        let filter = filter_fn(move |metadata| {
             metadata.is_span() && metadata.target() == TARGET && *metadata.level() <= level
         });
         tracing_opentelemetry::layer()
@@ -109,10 +109,10 @@ impl OtelGuard {
             .with_target(false)
             .with_level(false)
             .with_context_activation(false)
-            .with_filter(ours.with_max_level_hint(level))
+            .with_filter(filter.with_max_level_hint(level))
     }
 
-    /// An observer that counts the events of one session. Each session needs its own.
+    /// Returns an observer that counts the events of one session. Each session needs its own.
     #[must_use]
     pub fn observer(&self) -> Observer {
         let shared = Arc::clone(&self.shared);
@@ -126,26 +126,27 @@ impl OtelGuard {
         })
     }
 
-    /// How many spans were dropped, because too many waited or the collector refused them.
+    /// Returns the number of dropped spans: the queue was full, or the collector rejected them.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
 
-    /// Exports what there is. Blocks the thread for at most `timeout`.
+    /// Exports all finished spans and metrics. Blocks the thread for at most `timeout`.
     ///
     /// # Errors
-    /// When the collector did not take everything within that time.
+    /// If the collector did not accept everything within that time.
     pub fn flush(&self, timeout: Duration) -> Result<(), OtelError> {
         let (done, result) = std::sync::mpsc::sync_channel(1);
         self.flush.send(Flush { done }).map_err(|_| OtelError::Stopped)?;
         result.recv_timeout(timeout).unwrap_or(Err(OtelError::Timeout(timeout)))
     }
 
-    /// Exports what there is and ends the export. Blocks the thread for at most `timeout`.
+    /// Exports all finished spans and metrics and ends the export. Blocks the thread for at most
+    /// `timeout`.
     ///
     /// # Errors
-    /// When the collector did not take everything within that time. The export has ended anyway.
+    /// If the collector did not accept everything within that time. The export ends anyway.
     pub fn shutdown(self, timeout: Duration) -> Result<(), OtelError> {
         self.flush(timeout)
     }
@@ -157,7 +158,7 @@ impl Drop for OtelGuard {
     }
 }
 
-/// Hands finished spans to the thread that exports them.
+/// Puts finished spans into the queue of the exporting thread.
 #[derive(Debug)]
 struct Enqueue {
     spans: mpsc::Sender<SpanData>,
@@ -173,7 +174,7 @@ impl SpanProcessor for Enqueue {
         }
     }
 
-    /// Flushing is the guard's.
+    /// Does nothing: [`OtelGuard::flush`] flushes.
     fn force_flush(&self) -> OTelSdkResult {
         Ok(())
     }
@@ -183,7 +184,7 @@ impl SpanProcessor for Enqueue {
     }
 }
 
-/// A panic elsewhere leaves numbers as usable as they were.
+/// Ignores poisoning: a panic in another thread cannot leave invalid numbers.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

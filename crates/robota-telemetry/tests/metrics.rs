@@ -1,4 +1,4 @@
-//! The metrics of stored journals: every fixture comes to numbers that its own events confirm.
+//! The metrics of stored journals: for every fixture they agree with its events.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ fn a_stored_journal_has_the_metrics_of_its_events() {
             .map(|line| Envelope::decode(line.as_bytes()))
             .collect::<Result<Vec<_>, _>>()
         else {
-            continue; // One fixture ends in a torn line.
+            continue; // One fixture ends in an incomplete line.
         };
         journals += 1;
         let metrics = Metrics::fold(&events);

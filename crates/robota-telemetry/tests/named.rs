@@ -1,4 +1,4 @@
-//! The events of a run, by name.
+//! The named events of a run.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -17,10 +17,10 @@ async fn core_26_events_have_names_and_owners() {
     let model = ScriptedProvider::new(Script::new().answer(asks).text("All is well."));
     let mut agent = Agent::builder(model, "test-model")
         .tools([Arc::new(look) as Arc<dyn Tool>])
-        .unwrap()
         .ids(CountingIds::default())
         .clock(FakeClock::fixed())
-        .build();
+        .build()
+        .unwrap();
     agent.run("hi").await;
     let (projection, history) = (NamedProjection::new("a1"), EventHistory::new(100));
     for event in agent.events() {

@@ -1,4 +1,4 @@
-//! The export, as a collector sees it.
+//! The export, as a collector receives it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod collector;
@@ -24,23 +24,23 @@ use robota_telemetry::{OtelError, OtelGuard, OtelOptions, install};
 use robota_testkit::{FakeClock, Run, fn_tool};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// Longer than anything takes that works.
+/// Longer than any successful operation takes.
 const LONG: Duration = Duration::from_secs(30);
 const SECRET: &str = "the-users-secret";
 
-/// Exports only when it is told to: no test depends on time.
+/// Exports only on a flush, so no test depends on time.
 fn options(collector: &Collector) -> OtelOptions {
     let mut options = OtelOptions::new(collector.url().parse().unwrap());
     options.interval = Duration::from_secs(3600);
     options
 }
 
-/// Runs with the exporter's layer as the subscriber.
+/// Runs a function with the exporter's layer as the subscriber.
 fn traced<T>(otel: &OtelGuard, run: impl FnOnce() -> T) -> T {
     tracing::subscriber::with_default(tracing_subscriber::registry().with(otel.layer()), run)
 }
 
-/// A turn with one of each span.
+/// Creates a turn with one span of each kind.
 fn turn() {
     let session = SessionId::from("s1");
     let turn = telemetry::turn_span(Some(&session), &"t1".into(), "some-model", "some-vendor");
@@ -67,6 +67,9 @@ fn turn() {
     let report = TurnReport {
         end: TurnEnd::ProviderFailed,
         text: SECRET.to_owned(),
+        stop: None,
+        cost: None,
+        duration: std::time::Duration::ZERO,
         rounds: 1,
         tools_executed: 1,
         usage: Usage::new(100, 20),
@@ -232,10 +235,10 @@ async fn a_collector_gets_the_metrics_of_every_session() {
     assert_eq!(sums, BTreeMap::from([("input".into(), Some(60.0)), ("output".into(), Some(10.0))]));
 }
 
-/// The agent's side of the export never waits: thousands of spans against a collector that has
-/// gone silent, and an end that comes when it was asked for.
+/// The agent never waits for the export: thousands of spans with a collector that does not answer,
+/// and a shutdown that returns within its timeout.
 #[test]
-fn a_collector_that_never_answers_holds_nothing_up() {
+fn a_collector_that_never_answers_delays_nothing() {
     let collector = Collector::start(Answer::Never);
     let mut options = options(&collector);
     (options.queue, options.timeout) = (64, LONG);
@@ -243,7 +246,7 @@ fn a_collector_that_never_answers_holds_nothing_up() {
     let started = Instant::now();
     traced(&otel, || {
         turn();
-        // From here on the exporter is stuck in its first request.
+        // From here on the exporter waits for the answer to its first request.
         assert_eq!(otel.flush(Duration::ZERO), Err(OtelError::Timeout(Duration::ZERO)));
         collector.next();
         for _ in 0..1000 {
@@ -257,15 +260,15 @@ fn a_collector_that_never_answers_holds_nothing_up() {
 }
 
 #[test]
-fn a_collector_that_is_gone_is_an_error_at_the_end_and_nothing_before() {
-    let otel = install(&options(&Collector::gone())).unwrap();
+fn an_unreachable_collector_is_an_error_only_at_shutdown() {
+    let otel = install(&options(&Collector::unreachable())).unwrap();
     traced(&otel, turn);
     let error = otel.shutdown(LONG).unwrap_err();
     assert!(matches!(error, OtelError::Collector(_)), "{error:?}");
 }
 
 #[test]
-fn spans_are_kept_while_the_collector_is_busy_and_dropped_when_it_refuses() {
+fn spans_are_kept_while_the_collector_is_busy_and_dropped_when_it_rejects_them() {
     let collector = Collector::start(Answer::Status(503));
     let otel = install(&options(&collector)).unwrap();
     traced(&otel, turn);
@@ -273,9 +276,9 @@ fn spans_are_kept_while_the_collector_is_busy_and_dropped_when_it_refuses() {
     assert_eq!(collector.next().spans().1.len(), 5);
     collector.answer(Answer::Ok);
     otel.flush(LONG).unwrap();
-    assert_eq!(collector.next().spans().1.len(), 5, "the same again");
+    assert_eq!(collector.next().spans().1.len(), 5, "the same spans are sent again");
     otel.flush(LONG).unwrap();
-    assert!(collector.is_quiet(), "they were taken");
+    assert!(collector.is_quiet(), "the spans were accepted");
 
     collector.answer(Answer::Status(400));
     traced(&otel, turn);
@@ -298,7 +301,7 @@ fn a_ratio_of_zero_exports_no_spans() {
 }
 
 #[test]
-fn an_endpoint_that_is_no_web_address_is_an_error() {
-    let refused = install(&OtelOptions::new("file:///tmp/spans".parse().unwrap()));
-    assert!(matches!(refused.err(), Some(OtelError::Option { .. })));
+fn an_endpoint_that_is_not_http_is_an_error() {
+    let result = install(&OtelOptions::new("file:///tmp/spans".parse().unwrap()));
+    assert!(matches!(result.err(), Some(OtelError::Option { .. })));
 }

@@ -7,33 +7,33 @@ use robota_core::approve::{Answer, Approver, Question};
 
 use crate::lock;
 
-/// Answers by the tool's name. Of a tool it was told nothing about, it says no and that it was
-/// told nothing: a question nobody expected never passes.
+/// Answers by the name of the tool. It denies calls of tools that the test did not configure, with
+/// a note that says so, so that an unexpected question never passes.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedApprover {
     by_name: HashMap<String, Option<Answer>>,
 }
 
 impl ScriptedApprover {
-    /// One that was told nothing.
+    /// Creates an approver without any configured tool.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Allows calls to that tool.
+    /// Allows calls of that tool.
     #[must_use]
     pub fn allow(self, tool: impl Into<String>) -> Self {
         self.answer(tool, Some(Answer::Allow { note: None }))
     }
 
-    /// Denies calls to that tool, in these words.
+    /// Denies calls of that tool with this note.
     #[must_use]
     pub fn deny(self, tool: impl Into<String>, note: impl Into<String>) -> Self {
         self.answer(tool, Some(Answer::Deny { note: Some(note.into()) }))
     }
 
-    /// Never answers about that tool.
+    /// Never answers questions about that tool.
     #[must_use]
     pub fn silent(self, tool: impl Into<String>) -> Self {
         self.answer(tool, None)
@@ -57,30 +57,30 @@ impl Approver for ScriptedApprover {
     }
 }
 
-/// Keeps what another approver was asked. Clones keep it together.
+/// Records the questions that another approver receives. Clones share the record.
 #[derive(Debug, Clone)]
 pub struct RecordingApprover<A> {
     inner: A,
-    asked: Arc<Mutex<Vec<Question>>>,
+    questions: Arc<Mutex<Vec<Question>>>,
 }
 
 impl<A: Approver> RecordingApprover<A> {
-    /// Asks that approver.
+    /// Wraps an approver.
     pub fn new(inner: A) -> Self {
-        Self { inner, asked: Arc::default() }
+        Self { inner, questions: Arc::default() }
     }
 
-    /// Every question so far, in order, answered or not.
+    /// Returns every question so far, in order, including unanswered ones.
     #[must_use]
-    pub fn asked(&self) -> Vec<Question> {
-        lock(&self.asked).clone()
+    pub fn questions(&self) -> Vec<Question> {
+        lock(&self.questions).clone()
     }
 }
 
 #[async_trait::async_trait]
 impl<A: Approver> Approver for RecordingApprover<A> {
     async fn ask(&self, question: Question) -> Answer {
-        lock(&self.asked).push(question.clone());
+        lock(&self.questions).push(question.clone());
         self.inner.ask(question).await
     }
 }

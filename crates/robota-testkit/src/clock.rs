@@ -1,4 +1,4 @@
-//! A clock that tests turn.
+//! A clock that tests control.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,45 +8,44 @@ use robota_core::clock::Clock;
 
 use crate::lock;
 
-/// A clock that stands still, or goes on by the same step at each reading. Clones are the same
-/// clock.
+/// A clock that stands still, or advances by a fixed step at each reading. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
-    hands: Arc<Mutex<Hands>>,
+    state: Arc<Mutex<ClockState>>,
 }
 
 #[derive(Debug)]
-struct Hands {
+struct ClockState {
     now: Timestamp,
     step: Duration,
 }
 
 impl FakeClock {
-    /// Where every clock of this kind begins: 2026-01-01T00:00:00Z.
+    /// The initial time of every fake clock: 2026-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-    /// A clock that stands still.
+    /// Creates a clock that stands still.
     #[must_use]
     pub fn fixed() -> Self {
         Self::stepping(Duration::ZERO)
     }
 
-    /// A clock that goes on by `step` after each reading, the first of which is
+    /// Creates a clock that advances by `step` after each reading. The first reading is
     /// [`FakeClock::START`].
     #[must_use]
     pub fn stepping(step: Duration) -> Self {
-        Self { hands: Arc::new(Mutex::new(Hands { now: Self::START, step })) }
+        Self { state: Arc::new(Mutex::new(ClockState { now: Self::START, step })) }
     }
 
     /// Sets the time, forwards or backwards.
     pub fn set(&self, now: Timestamp) {
-        lock(&self.hands).now = now;
+        lock(&self.state).now = now;
     }
 
-    /// Goes on by that much.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
-        let mut hands = lock(&self.hands);
-        hands.now = later(hands.now, by);
+        let mut state = lock(&self.state);
+        state.now = add_saturating(state.now, by);
     }
 }
 
@@ -58,15 +57,15 @@ impl Default for FakeClock {
 
 impl Clock for FakeClock {
     fn now(&self) -> Timestamp {
-        let mut hands = lock(&self.hands);
-        let now = hands.now;
-        hands.now = later(now, hands.step);
+        let mut state = lock(&self.state);
+        let now = state.now;
+        state.now = add_saturating(now, state.step);
         now
     }
 }
 
-/// The end of time is the end of it.
-fn later(now: Timestamp, by: Duration) -> Timestamp {
+/// Adds a duration, limited to the largest timestamp.
+fn add_saturating(now: Timestamp, by: Duration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 

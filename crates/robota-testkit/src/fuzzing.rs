@@ -1,15 +1,15 @@
-//! What the fuzzer calls to test the core: each function takes any bytes at all and panics when a
-//! promise is broken. `fuzz/` and the test that replays its corpora call them.
-#![expect(clippy::expect_used, reason = "a broken promise is told by panicking")]
+//! Entry points of the fuzz targets of the core: each function takes arbitrary bytes and panics
+//! when an invariant is violated. `fuzz/` and the test that replays its corpora call them.
+#![expect(clippy::expect_used, reason = "a violated invariant panics")]
 
 mod bytes;
 mod events;
+mod fake_driver;
 mod hook_outputs;
 mod messages;
 mod schemas;
 mod scripts;
 mod turns;
-mod world;
 
 pub use events::events;
 pub use hook_outputs::hook_outputs;

@@ -10,21 +10,21 @@ use robota_core::tool::ToolSpec;
 
 use crate::lock;
 
-/// Judges by the tool's name.
+/// Judges calls by the name of the tool.
 #[derive(Debug, Clone)]
 pub struct ScriptedGate {
-    other: Verdict,
+    default: Verdict,
     by_name: HashMap<String, Verdict>,
 }
 
 impl ScriptedGate {
-    /// Says this of every call it was told nothing about.
+    /// Creates a gate that returns this verdict for tools that are not configured.
     #[must_use]
-    pub fn new(other: Verdict) -> Self {
-        Self { other, by_name: HashMap::new() }
+    pub fn new(default: Verdict) -> Self {
+        Self { default, by_name: HashMap::new() }
     }
 
-    /// Says this of calls to that tool.
+    /// Sets the verdict for calls of that tool.
     #[must_use]
     pub fn on(mut self, tool: impl Into<String>, verdict: Verdict) -> Self {
         self.by_name.insert(tool.into(), verdict);
@@ -35,34 +35,34 @@ impl ScriptedGate {
 #[async_trait::async_trait]
 impl Gate for ScriptedGate {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
-        let verdict = self.by_name.get(&call.name).copied().unwrap_or(self.other);
+        let verdict = self.by_name.get(&call.name).copied().unwrap_or(self.default);
         Judgement {
             verdict,
             class: tool.class,
-            reason: format!("the test says so of {}", call.name),
+            reason: format!("the test's verdict for {}", call.name),
             source: Source::Rule,
             rules: Vec::new(),
         }
     }
 }
 
-/// Keeps what another gate was asked and what it said. Clones keep it together.
+/// Records the calls that another gate judges, and its judgements. Clones share the record.
 #[derive(Debug, Clone)]
 pub struct RecordingGate<G> {
     inner: G,
-    judged: Arc<Mutex<Vec<(ToolUse, Judgement)>>>,
+    judgements: Arc<Mutex<Vec<(ToolUse, Judgement)>>>,
 }
 
 impl<G: Gate> RecordingGate<G> {
-    /// Asks that gate.
+    /// Wraps a gate.
     pub fn new(inner: G) -> Self {
-        Self { inner, judged: Arc::default() }
+        Self { inner, judgements: Arc::default() }
     }
 
-    /// Every call so far with what was said of it, in order.
+    /// Returns every call so far with its judgement, in order.
     #[must_use]
-    pub fn judged(&self) -> Vec<(ToolUse, Judgement)> {
-        lock(&self.judged).clone()
+    pub fn judgements(&self) -> Vec<(ToolUse, Judgement)> {
+        lock(&self.judgements).clone()
     }
 }
 
@@ -70,7 +70,7 @@ impl<G: Gate> RecordingGate<G> {
 impl<G: Gate> Gate for RecordingGate<G> {
     async fn judge(&self, call: &ToolUse, tool: &ToolSpec) -> Judgement {
         let judgement = self.inner.judge(call, tool).await;
-        lock(&self.judged).push((call.clone(), judgement.clone()));
+        lock(&self.judgements).push((call.clone(), judgement.clone()));
         judgement
     }
 }

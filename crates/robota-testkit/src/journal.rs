@@ -7,16 +7,16 @@ use robota_core::journal::{Journal, JournalError, MemoryJournal};
 
 use crate::lock;
 
-/// A journal in memory that fails where a test wants it, and keeps what was asked of it. Clones
-/// are the same journal.
+/// A journal in memory that fails when a test wants it to, and records every append. Clones share
+/// the journal.
 ///
 /// ```
 /// use robota_testkit::FailingJournal;
 ///
 /// let healthy = FailingJournal::new();
-/// let hiccup = FailingJournal::new().fail_once(3);
-/// let dead = FailingJournal::new().fail_from(3);
-/// # let _ = (healthy, hiccup, dead);
+/// let transient = FailingJournal::new().fail_once(3);
+/// let permanent = FailingJournal::new().fail_from(3);
+/// # let _ = (healthy, transient, permanent);
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct FailingJournal {
@@ -38,19 +38,19 @@ enum Failing {
     From(usize),
 }
 
-/// One append, as it was asked for.
+/// One append, as it was requested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Appended {
-    /// The events.
+    /// The events to append.
     pub events: Vec<Arc<Envelope>>,
-    /// How safe they were to be.
+    /// The requested durability.
     pub durability: Durability,
-    /// Whether it failed.
+    /// Whether the append failed.
     pub failed: bool,
 }
 
 impl Appended {
-    /// The names of its events.
+    /// Returns the names of the events.
     #[must_use]
     pub fn kinds(&self) -> Vec<&str> {
         crate::kinds(&self.events)
@@ -58,42 +58,42 @@ impl Appended {
 }
 
 impl FailingJournal {
-    /// A journal that does not fail.
+    /// Creates a journal that does not fail.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes into that journal.
+    /// Wraps an existing journal.
     #[must_use]
-    pub fn around(inner: MemoryJournal) -> Self {
+    pub fn wrapping(inner: MemoryJournal) -> Self {
         Self { inner, ..Self::default() }
     }
 
-    /// The `nth` append fails, the first being one; all others succeed.
+    /// Makes only the `nth` append fail, counted from one.
     #[must_use]
     pub fn fail_once(self, nth: usize) -> Self {
         self.failing(Failing::Once(nth))
     }
 
-    /// The `nth` append fails, the first being one, and so does every later one.
+    /// Makes the `nth` append and all later ones fail, counted from one.
     #[must_use]
     pub fn fail_from(self, nth: usize) -> Self {
         self.failing(Failing::From(nth))
     }
 
-    /// No append fails from here on.
+    /// Makes all further appends succeed.
     pub fn heal(&self) {
         lock(&self.shared).failing = Failing::Never;
     }
 
-    /// What it holds, oldest first: only what was appended without failing.
+    /// Returns the events of all successful appends, oldest first.
     #[must_use]
     pub fn events(&self) -> Vec<Arc<Envelope>> {
         self.inner.events()
     }
 
-    /// Every append, failed ones included, in order.
+    /// Returns every append in order, including failed ones.
     #[must_use]
     pub fn appends(&self) -> Vec<Appended> {
         lock(&self.shared).appends.clone()
@@ -104,8 +104,8 @@ impl FailingJournal {
         self
     }
 
-    /// Notes the append; the number of it when it is to fail.
-    fn note(&self, events: &[Arc<Envelope>], durability: Durability) -> Option<usize> {
+    /// Records the append. Returns its number if it must fail.
+    fn record(&self, events: &[Arc<Envelope>], durability: Durability) -> Option<usize> {
         let mut shared = lock(&self.shared);
         let nth = shared.appends.len() + 1;
         let failed = match shared.failing {
@@ -125,11 +125,11 @@ impl Journal for FailingJournal {
         events: &[Arc<Envelope>],
         durability: Durability,
     ) -> Result<(), JournalError> {
-        match self.note(events, durability) {
+        match self.record(events, durability) {
             Some(nth) => Err(JournalError::Io {
                 action: "append to",
-                place: "the journal of the test".to_owned(),
-                reason: format!("append {nth} fails, as the test wants"),
+                place: "the test journal".to_owned(),
+                reason: format!("append {nth} fails, as the test requested"),
             }),
             None => self.inner.append(events, durability).await,
         }

@@ -1,25 +1,26 @@
-//! What tests of Robota and of its adapters are made of.
+//! Building blocks for tests of Robota and of its adapters.
 //!
-//! | for | there is |
+//! | to test with | use |
 //! |---|---|
 //! | a whole run in a few lines | [`Run`] |
-//! | a model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
-//! | a model's service on loopback | `mock` (feature `mock`) |
-//! | what every provider must do | `provider_suite` (feature `provider-suite`) |
-//! | time and ids | [`FakeClock`], [`CountingIds`] |
-//! | a disk that fails | [`FailingJournal`] |
-//! | permission | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`], [`RecordingApprover`] |
+//! | a scripted model | [`Script`], [`Answer`], [`ScriptedProvider`] (from the core) |
+//! | a mock model server on loopback | `mock` (feature `mock`) |
+//! | the conformance tests of all providers | `provider_suite` (feature `provider-suite`) |
+//! | a fixed time and predictable ids | [`FakeClock`], [`CountingIds`] |
+//! | a journal whose appends fail | [`FailingJournal`] |
+//! | gates and approvers | [`ScriptedGate`], [`RecordingGate`], [`ScriptedApprover`],
+//! [`RecordingApprover`] |
 //! | tools | [`fn_tool`], [`blocking_tool`], [`stubborn_tool`], [`panicking_tool`] |
-//! | a database server, a failing way to it | `postgres::{PostgresServer, Proxy}` (feature `postgres`) |
-//! | a journal store | `store_suite` (feature `store-suite`) |
-//! | comparing what happened | [`render`], [`without_chunks`], [`without`], [`kinds`] |
-//!
-//! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a
-//! script ([`ScriptedProvider::reached`]), a tool that has started ([`HeldTool::started`]), and
-//! tokio's paused time for everything that takes time. With time paused
-//! (`#[tokio::test(start_paused = true)]`) two runs of one script give equal events; logs leave
-//! out what time changes, so they are equal anyway.
-//!
+//! | a database server, and a faulty connection to it | `postgres::{PostgresServer, Proxy}`
+//! (feature `postgres`) |
+//! | the conformance tests of all journal stores | `store_suite` (feature `store-suite`) |
+//! | comparable event logs | [`render`], [`without_chunks`], [`without`], [`kinds`] |
+//! Nothing here sleeps or reads a real clock. Tests wait for the thing itself: a gate of a Nothing
+//! here sleeps or reads a real clock. Tests wait for the condition itself: a gate of a script
+//! ([`ScriptedProvider::reached`]) or a tool that has started ([`HeldTool::started`]). For
+//! everything that takes time they use tokio's paused time. With paused time
+//! (`#[tokio::test(start_paused = true)]`), two runs of one script produce equal events. Rendered
+//! logs omit times and durations, so they are always equal.
 //! ```
 //! use robota_testkit::{Run, fn_tool};
 //! use robota_core::permission::Class;
@@ -68,15 +69,14 @@ pub use journal::{Appended, FailingJournal};
 pub use render::{kinds, render, without, without_chunks};
 pub use robota_core::ids::CountingIds;
 pub use robota_core::scripted::{Answer, Expect, Script, ScriptedProvider, Stall, Step};
-pub use run::{Ran, Run};
+pub use run::{Run, RunResult};
 pub use tool::{
-    FnTool, HeldTool, IntoOutcome, PanickingTool, blocking_tool, fn_tool, panicking_tool,
-    stubborn_tool,
+    FnTool, HeldTool, PanickingTool, blocking_tool, fn_tool, panicking_tool, stubborn_tool,
 };
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A test that panicked while it held a lock has failed already; its other threads may go on.
+/// Locks a mutex even if a test thread panicked while it held it: that test has failed already.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
-//! A model's service on loopback: four wires on one port, every answer and every failure as a
-//! [`Scenario`] says, and a record of what it was sent. `docs/mock-model.md` describes the file.
+//! A mock model server on loopback: four wires on one port, with answers and failures from a
+//! [`Scenario`], and a record of all requests. `docs/mock-model.md` describes the scenario file.
 //!
-//! | wire | address |
+//! | wire | path |
 //! |---|---|
 //! | Anthropic Messages | `POST /v1/messages`, `/v1/messages/count_tokens` |
 //! | OpenAI Chat Completions | `POST /v1/chat/completions` |
@@ -9,7 +9,8 @@
 //! | Gemini | `POST /v1beta/models/M:streamGenerateContent`, `:generateContent`, `:countTokens` |
 //! | lists | `GET /v1/models`, `/v1beta/models`, `/api/tags`, `/api/version` |
 //!
-//! Its encoders are its own: a mistake in an adapter cannot be repeated here and so be hidden.
+//! It does not share code with the providers, so that a mistake in a provider cannot be repeated
+//! here and stay hidden.
 //!
 //! ```
 //! use robota_testkit::mock::{Failure, MockServer, Reply, Scenario};
@@ -29,12 +30,12 @@
 //!
 //! let mock = MockServer::start(scenario).await?;
 //! assert!(mock.origin().starts_with("http://127.0.0.1:"));
-//! assert!(mock.received().is_empty(), "nobody has called it yet");
+//! assert!(mock.received().is_empty(), "no request yet");
 //! # Ok(())
 //! # }
 //! ```
 
-#[expect(clippy::needless_pass_by_value, reason = "JSON made on the spot is given, not lent")]
+#[expect(clippy::needless_pass_by_value, reason = "JSON built in place is passed by value")]
 mod encode;
 mod failure;
 mod gates;
@@ -55,16 +56,16 @@ use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
-pub use failure::{Failure, Looks};
+pub use failure::{Failure, FailureFormat};
 pub use quirk::{Quirk, TextCalls};
-pub use received::{Ended, Received};
+pub use received::{ReceivedRequest, ResponseEnd};
 pub use scenario::{
     Call, Expect, Reply, Scenario, ScenarioError, Search, Stall, Step, Tokens, When,
 };
 use state::State;
 pub use wire::{Route, Wire};
 
-/// A running mock. It ends, with all its connections, when this is dropped.
+/// A running mock server. It stops, with all its connections, when it is dropped.
 pub struct MockServer {
     address: SocketAddr,
     state: Arc<State>,
@@ -72,18 +73,18 @@ pub struct MockServer {
 }
 
 impl MockServer {
-    /// Serves the scenario at a port that is free, as a task of this runtime.
+    /// Serves the scenario on a free port, as a task of this runtime.
     ///
     /// # Errors
-    /// When there is no port to listen at.
+    /// When no port can be bound.
     pub async fn start(scenario: impl Into<Scenario>) -> io::Result<Self> {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), scenario).await
     }
 
-    /// The same at a given address.
+    /// Serves the scenario at a given address.
     ///
     /// # Errors
-    /// When that address cannot be listened at.
+    /// When the address cannot be bound.
     pub async fn start_at(address: SocketAddr, scenario: impl Into<Scenario>) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -92,78 +93,78 @@ impl MockServer {
         Ok(Self { address, state, accepting })
     }
 
-    /// An address at which nobody listens.
+    /// Returns an address at which no server listens.
     ///
     /// # Errors
-    /// When there is no port at all.
+    /// When no port can be bound.
     pub async fn refusing_origin() -> io::Result<String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         Ok(format!("http://{}", listener.local_addr()?))
     }
 
-    /// Scheme, host and port.
+    /// Returns the scheme, host and port.
     #[must_use]
     pub fn origin(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The base address as users of that wire's vendor write it.
+    /// Returns the base URL in the form that users of the wire's vendor write.
     #[must_use]
     pub fn base_url(&self, wire: Wire) -> String {
         wire.base_url(&self.origin())
     }
 
-    /// One more answer at the end of the scenario.
+    /// Appends an answer to the scenario.
     pub fn push(&self, reply: impl Into<Reply>) {
         self.state.push(reply.into());
     }
 
-    /// How many answers without a condition nobody has asked for.
+    /// Returns how many answers without a condition have not been used yet.
     #[must_use]
     pub fn unplayed(&self) -> usize {
         self.state.unplayed()
     }
 
-    /// Opens a gate, now and from now on.
+    /// Opens a gate permanently.
     pub fn release(&self, gate: &str) {
         self.state.gates.release(gate);
     }
 
-    /// Waits until an answer has come to that gate: all before it is sent.
+    /// Waits until an answer has reached that gate: everything before the gate has been sent.
     pub async fn reached(&self, gate: &str) {
         self.state.gates.reached(gate).await;
     }
 
-    /// Every request so far, in the order in which they came.
+    /// Returns every request so far, in order of arrival.
     #[must_use]
-    pub fn received(&self) -> Vec<Arc<Received>> {
+    pub fn received(&self) -> Vec<Arc<ReceivedRequest>> {
         self.state.received.borrow().clone()
     }
 
-    /// Every model call so far.
+    /// Returns every model call so far.
     #[must_use]
-    pub fn calls(&self) -> Vec<Arc<Received>> {
+    pub fn calls(&self) -> Vec<Arc<ReceivedRequest>> {
         let received = self.state.received.borrow();
         received.iter().filter(|received| received.nth_call.is_some()).cloned().collect()
     }
 
-    /// Waits for the n-th model call, from one.
-    pub async fn call(&self, nth: usize) -> Arc<Received> {
+    /// Waits for the n-th model call, counted from one.
+    pub async fn call(&self, nth: usize) -> Arc<ReceivedRequest> {
         let mut all = self.state.received.subscribe();
         loop {
-            let found =
+            let matched =
                 all.borrow_and_update().iter().find(|one| one.nth_call == Some(nth)).cloned();
-            if let Some(found) = found {
-                return found;
+            if let Some(matched) = matched {
+                return matched;
             }
-            // The sender lives as long as this borrows the state.
+            // Cannot fail: `self` owns the sender.
             if all.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// How many connections were accepted.
+    /// Returns how many connections were accepted.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
@@ -183,7 +184,7 @@ impl std::fmt::Debug for MockServer {
 }
 
 async fn accept(listener: TcpListener, state: Arc<State>) {
-    // Ends its tasks with this one.
+    // Dropping the set ends its tasks together with this one.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {

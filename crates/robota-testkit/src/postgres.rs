@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, in a temporary folder, on a socket nobody else knows.
+//! A private PostgreSQL server for a test, in a temporary folder and on a private socket.
 
 mod proxy;
 
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
-pub use proxy::{Cut, Proxy};
+pub use proxy::{CutPoint, Proxy};
 
-/// A server that ends with the test, however the test ends.
+/// A PostgreSQL server that is stopped when the test ends, even if the test crashes.
 pub struct PostgresServer {
     programs: PathBuf,
     folder: TempDir,
@@ -25,39 +25,40 @@ pub struct PostgresServer {
 
 struct Running {
     watcher: Child,
-    /// Reads what the server and its processes say: it ends with the last of them.
+    /// Drains the log of the server and its processes. It ends when the last of them has exited.
     log: std::thread::JoinHandle<()>,
-    /// The server is ended when this is closed, which the kernel does for a test that died.
-    _leash: ChildStdin,
+    /// The watcher stops the server when this pipe closes. The kernel closes it if the test
+    /// crashes.
+    _stdin: ChildStdin,
 }
 
-/// Runs as long as the server, and ends it at once when our end of its standard input is closed.
-/// Only the server has the pipe of the log, so its end shows there.
+/// Runs as long as the server, and stops it immediately when our end of its standard input closes.
+/// Only the server holds the log pipe, so the end of the log shows that the server has exited.
 const WATCHER: &str = r#"
 exec 3<&0
 "$0" "$@" 0</dev/null 3<&- &
 server=$!
 { cat <&3; kill -QUIT $server; } >/dev/null 2>&1 &
-leash=$!
+stdin=$!
 exec 2>/dev/null
 wait $server
-kill $leash
+kill $stdin
 "#;
 
 impl PostgresServer {
-    /// Starts one; none when PostgreSQL is not installed.
+    /// Starts a server. Returns `None` if PostgreSQL is not installed.
     ///
     /// # Errors
-    /// When it is installed and does not start.
+    /// When PostgreSQL is installed but does not start.
     pub fn start() -> Result<Option<Self>, String> {
-        // A crash of the server is tested, one of the machine is not.
+        // Tests simulate crashes of the server, not power failures, so fsync is not needed.
         Self::start_with(false)
     }
 
-    /// Starts one that waits for its disk, for measurements.
+    /// Starts a server with fsync, for measurements.
     ///
     /// # Errors
-    /// As [`PostgresServer::start`].
+    /// Like [`PostgresServer::start`].
     pub fn start_syncing() -> Result<Option<Self>, String> {
         Self::start_with(true)
     }
@@ -67,8 +68,8 @@ impl PostgresServer {
         let folder = tempfile::Builder::new()
             .prefix("pg-")
             .tempdir()
-            .map_err(|error| format!("no temporary folder: {error}"))?;
-        // It refuses to run as root.
+            .map_err(|error| format!("cannot create a temporary folder: {error}"))?;
+        // PostgreSQL refuses to run as root.
         let user = if is_root(folder.path())? { Some(postgres_user()?) } else { None };
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).map_err(|error| error.to_string())?;
@@ -91,7 +92,10 @@ impl PostgresServer {
     }
 
     fn command(&self, program: &Path, args: &[&str]) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "a server for tests, in its one home")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the only place that starts the test database"
+        )]
         let mut command = Command::new(program);
         command.args(args).current_dir(self.folder.path()).env_clear().env("LC_ALL", "C.UTF-8");
         command.env("PATH", "/usr/bin:/bin");
@@ -106,7 +110,7 @@ impl PostgresServer {
             .command(&self.programs.join(program), args)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("{program} cannot be started: {error}"))?;
+            .map_err(|error| format!("cannot start {program}: {error}"))?;
         if output.status.success() {
             return Ok(());
         }
@@ -137,44 +141,44 @@ impl PostgresServer {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("the server cannot be started: {error}"))?;
-        let (Some(leash), Some(log)) = (watcher.stdin.take(), watcher.stderr.take()) else {
+            .map_err(|error| format!("cannot start the server: {error}"))?;
+        let (Some(stdin), Some(log)) = (watcher.stdin.take(), watcher.stderr.take()) else {
             return Err("the server has no pipes".to_owned());
         };
         let mut log = BufReader::new(log);
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
             let mut line = String::new();
             if log.read_line(&mut line).map_err(|error| error.to_string())? == 0 {
-                drop(leash);
+                drop(stdin);
                 let _ = watcher.wait();
-                return Err(format!("the server did not start: {said}"));
+                return Err(format!("the server did not start: {output}"));
             }
             if line.contains("ready to accept connections") {
                 break;
             }
-            said.push_str(&line);
+            output.push_str(&line);
         }
-        // Who does not read what it says stops it.
+        // The log must be drained, otherwise the server blocks on a full pipe.
         let log = std::thread::spawn(move || drop(std::io::copy(&mut log, &mut std::io::sink())));
-        self.running = Some(Running { watcher, log, _leash: leash });
+        self.running = Some(Running { watcher, log, _stdin: stdin });
         Ok(())
     }
 
-    /// The address of an empty database.
+    /// Creates an empty database and returns its address.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the database cannot be created.
     pub fn database(&self) -> Result<String, String> {
         let name = format!("test{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.run("createdb", &["-h", &self.sockets(), "-U", "postgres", &name])?;
         Ok(format!("host={} user=postgres dbname={name}", self.sockets()))
     }
 
-    /// Ends the server and all its processes as a crash does.
+    /// Kills the server and all its processes, like a crash.
     ///
     /// # Errors
-    /// When there is none to end.
+    /// When no server is running.
     pub fn kill(&mut self) -> Result<(), String> {
         let file = Path::new(&self.data()).join("postmaster.pid");
         let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
@@ -182,17 +186,17 @@ impl PostgresServer {
         let others = children(&pid);
         self.run_any("kill", &["-KILL", &pid])?;
         for other in others {
-            // It may have noticed already that its parent is gone.
+            // The child may have exited already after its parent died.
             let _ = self.run_any("kill", &["-KILL", &other]);
         }
         self.end();
         Ok(())
     }
 
-    /// Starts it again; it recovers by itself.
+    /// Starts the server again; it recovers by itself.
     ///
     /// # Errors
-    /// When it does not.
+    /// When the server does not start.
     pub fn restart(&mut self) -> Result<(), String> {
         self.end();
         self.launch()
@@ -208,11 +212,11 @@ impl PostgresServer {
     }
 
     fn end(&mut self) {
-        if let Some(Running { mut watcher, log, mut _leash }) = self.running.take() {
-            let _ = _leash.flush();
-            drop(_leash);
+        if let Some(Running { mut watcher, log, mut _stdin }) = self.running.take() {
+            let _ = _stdin.flush();
+            drop(_stdin);
             let _ = watcher.wait();
-            // A server refuses to start while a process of the one before is there.
+            // A server refuses to start while a process of the previous one is alive.
             let _ = log.join();
         }
     }
@@ -224,7 +228,7 @@ impl Drop for PostgresServer {
     }
 }
 
-/// Where the server's programs are: Debian does not put them on the `PATH`.
+/// Finds the folder of the server's programs: Debian does not put them on the `PATH`.
 fn programs() -> Option<PathBuf> {
     let mut versions: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -240,29 +244,29 @@ fn programs() -> Option<PathBuf> {
     })
 }
 
-/// The processes that a process started.
+/// Returns the process ids of the children of a process.
 fn children(parent: &str) -> Vec<String> {
-    let of = |pid: &str| {
+    let parent_of = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // After the name, which may hold anything: the state, then the parent.
+        // After the name, which may contain any character: the state, then the parent.
         let (_, fields) = stat.rsplit_once(')')?;
         fields.split_whitespace().nth(1).map(str::to_owned)
     };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|pid| of(pid).as_deref() == Some(parent))
+        .filter(|pid| parent_of(pid).as_deref() == Some(parent))
         .collect()
 }
 
-/// Whose a new folder is, is who we are.
+/// Returns whether this process is root, which is shown by the owner of a new folder.
 fn is_root(folder: &Path) -> Result<bool, String> {
     use std::os::unix::fs::MetadataExt as _;
-    let found = std::fs::metadata(folder).map_err(|error| error.to_string())?;
-    Ok(found.uid() == 0)
+    let metadata = std::fs::metadata(folder).map_err(|error| error.to_string())?;
+    Ok(metadata.uid() == 0)
 }
 
-/// The user that the packages of the server make.
+/// Returns the user and group ids of the user that the server's packages create.
 fn postgres_user() -> Result<(u32, u32), String> {
     let users = std::fs::read_to_string("/etc/passwd").map_err(|error| error.to_string())?;
     let ids = |line: &str| {

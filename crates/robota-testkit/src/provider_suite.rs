@@ -1,6 +1,7 @@
-//! What every provider must do, on every wire, run against the [mock](crate::mock).
+//! The conformance tests of providers, for every wire, against the [mock server](crate::mock).
 //!
-//! A provider's crate names how one is built and gets one test per wire and case:
+//! A provider's crate supplies a function that builds a provider, and gets one test per wire and
+//! case:
 //!
 //! ```ignore
 //! fn provider(setup: WireSetup) -> Arc<dyn Provider> { … }
@@ -8,11 +9,11 @@
 //! robota_testkit::provider_suite!(provider);
 //! ```
 //!
-//! What a wire cannot do is in [`Feature::support`], with the reason. A case asks there and
-//! checks what happens instead; nothing is skipped in silence, and [`table`] prints it.
+//! [`Feature::support`] lists what a wire cannot do, with the reason. The cases query it and check
+//! what happens instead; nothing is skipped silently. [`table`] prints the list.
 
-mod bench;
 pub mod cases;
+mod fixture;
 mod sent;
 
 use std::sync::Arc;
@@ -20,76 +21,76 @@ use std::sync::Arc;
 use robota_core::blob::Blobs;
 use robota_core::provider::Provider;
 
-pub use bench::{Answered, Bench, Frozen, MODEL, SuiteBlobs, within_a_minute};
+pub use fixture::{Answer, Fixture, FrozenTime, MODEL, SuiteBlobs, within_a_minute};
 
 use crate::mock::Wire;
 
-/// What a provider is built from.
+/// What the provider under test is built from.
 #[derive(Clone)]
 pub struct WireSetup {
-    /// The wire it speaks.
+    /// The wire to use.
     pub wire: Wire,
-    /// Scheme, host and port of the service.
+    /// The scheme, host and port of the service.
     pub origin: String,
-    /// The base address as users of the wire's vendor write it.
+    /// The base URL in the form that users of the wire's vendor write.
     pub base_url: String,
     /// The key to send.
     pub api_key: String,
-    /// The model that will be asked.
+    /// The model to call.
     pub model: String,
-    /// Where pictures are.
+    /// The store of attachments.
     pub blobs: Arc<dyn Blobs>,
-    /// Whether the service is one whose models write tool calls and reasoning into their text.
+    /// Whether the service's models write tool calls and reasoning into their text.
     pub text_calls: bool,
 }
 
 /// Builds the provider under test.
-pub type Make = fn(WireSetup) -> Arc<dyn Provider>;
+pub type BuildProvider = fn(WireSetup) -> Arc<dyn Provider>;
 
-/// One wire of one provider.
+/// One wire of the provider under test.
 #[derive(Clone, Copy)]
 pub struct Suite {
-    /// The wire.
+    /// The wire to test.
     pub wire: Wire,
-    /// How a provider is built.
-    pub make: Make,
+    /// Builds the provider.
+    pub build: BuildProvider,
 }
 
-/// What wires differ in.
+/// A feature in which wires differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feature {
-    /// Reasoning is proven by a signature that must go back.
+    /// Reasoning has a signature that must be sent back.
     SignedThinking,
-    /// Results say that a tool failed.
+    /// Results can report that a tool failed.
     ToolErrors,
-    /// Results carry pictures.
+    /// Results can contain images.
     ResultImages,
-    /// Stopping at a stop sequence is told apart.
+    /// Stopping at a stop sequence is reported as such.
     StopSequence,
-    /// Refusing is told apart.
+    /// A refusal is reported as such.
     Refusal,
-    /// A pause is told.
+    /// A pause is reported as such.
     Pause,
-    /// An unknown reason to stop is told.
+    /// An unknown stop reason is reported as such.
     OtherStop,
-    /// Tokens written to a cache are counted.
+    /// Usage includes the tokens written to a cache.
     CacheWrites,
-    /// Tokens read from a cache are counted.
+    /// Usage includes the tokens read from a cache.
     CacheReads,
-    /// Tokens of reasoning are counted.
+    /// Usage includes the tokens of reasoning.
     ReasoningTokens,
-    /// Arguments come in pieces.
+    /// Arguments are streamed in pieces.
     StreamedArguments,
-    /// Responses have a number that support can find them by.
+    /// Responses have a request id for the service's support.
     RequestId,
-    /// `retry-after` says when to come back.
+    /// The `retry-after` header gives the delay before a retry.
     RetryAfterHeader,
-    /// Ids of calls are always there.
+    /// Calls always have ids.
     CallIds,
-    /// The service searches the web itself.
+    /// The service can search the web itself.
     WebSearch,
-    /// The answer has an end of its own, before the end of the body.
-    TerminalRecord,
+    /// The answer has a terminal event before the end of the body.
+    TerminalEvent,
 }
 
 impl Feature {
@@ -110,31 +111,33 @@ impl Feature {
         Self::RetryAfterHeader,
         Self::CallIds,
         Self::WebSearch,
-        Self::TerminalRecord,
+        Self::TerminalEvent,
     ];
 
-    /// Whether a wire has it; the reason if not.
+    /// Returns whether a wire has the feature.
     ///
     /// # Errors
-    /// What the wire has in its place.
+    /// The reason why the wire does not have the feature.
     pub fn support(self, wire: Wire) -> Result<(), &'static str> {
         use Wire::{Anthropic, Gemini, OpenaiChat, OpenaiResponses};
         match (self, wire) {
-            (Self::SignedThinking, OpenaiChat) => Err("reasoning comes without a proof"),
-            (Self::ToolErrors, OpenaiChat | OpenaiResponses) => Err("a result is text alone"),
-            (Self::ResultImages, OpenaiChat) => Err("a picture follows in a user's message"),
-            (Self::ResultImages, Gemini) => Err("a picture follows as a part of its own"),
-            (Self::StopSequence, OpenaiChat) => Err("it looks like the end of the answer"),
+            (Self::SignedThinking, OpenaiChat) => Err("reasoning has no signature"),
+            (Self::ToolErrors, OpenaiChat | OpenaiResponses) => Err("a result is text only"),
+            (Self::ResultImages, OpenaiChat) => Err("an image follows in a user message"),
+            (Self::ResultImages, Gemini) => Err("an image follows as a separate part"),
+            (Self::StopSequence, OpenaiChat) => Err("reported as the end of the answer"),
             (Self::StopSequence, OpenaiResponses) => Err("there are no stop sequences"),
-            (Self::StopSequence, Gemini) => Err("it looks like the end of the answer"),
+            (Self::StopSequence, Gemini) => Err("reported as the end of the answer"),
             (Self::Pause, OpenaiChat | OpenaiResponses | Gemini) => Err("answers never pause"),
-            (Self::CacheWrites, OpenaiChat | Gemini) => Err("caching is automatic and not told"),
-            (Self::StreamedArguments, Gemini) => Err("arguments come whole"),
+            (Self::CacheWrites, OpenaiChat | Gemini) => {
+                Err("caching is automatic and not reported")
+            }
+            (Self::StreamedArguments, Gemini) => Err("arguments are never split"),
             (Self::RequestId, Gemini) => Err("no header is known for it"),
             (Self::RetryAfterHeader, Gemini) => Err("the delay is in the error's details"),
-            (Self::CallIds, Gemini) => Err("older models give none"),
-            (Self::TerminalRecord, Gemini) => Err("it finishes, and the body ends"),
-            (Self::WebSearch, OpenaiChat) => Err("search models search, others do not"),
+            (Self::CallIds, Gemini) => Err("older models send none"),
+            (Self::TerminalEvent, Gemini) => Err("the answer ends with the body"),
+            (Self::WebSearch, OpenaiChat) => Err("only search models can search"),
             (_, Anthropic) => Ok(()),
             (
                 Self::SignedThinking
@@ -150,20 +153,20 @@ impl Feature {
                 | Self::RetryAfterHeader
                 | Self::CallIds
                 | Self::WebSearch
-                | Self::TerminalRecord,
+                | Self::TerminalEvent,
                 OpenaiChat | OpenaiResponses | Gemini,
             ) => Ok(()),
         }
     }
 
-    /// Whether a wire has it.
+    /// Returns whether a wire has the feature.
     #[must_use]
     pub fn on(self, wire: Wire) -> bool {
         self.support(wire).is_ok()
     }
 }
 
-/// What each wire can and cannot do, as a table for people.
+/// Returns a table of what each wire can and cannot do.
 #[must_use]
 pub fn table() -> String {
     let mut table = String::from("| |");
@@ -184,7 +187,7 @@ pub fn table() -> String {
     table
 }
 
-/// One test per case and wire, each named after both, for the provider that a function builds.
+/// Defines one test per case and wire for the provider that a function builds.
 #[macro_export]
 macro_rules! provider_suite {
     ($make:ident) => {
@@ -200,7 +203,7 @@ macro_rules! provider_suite {
     };
 }
 
-/// One test of the provider suite.
+/// Defines one test of the provider suite.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! provider_case {
@@ -208,14 +211,14 @@ macro_rules! provider_case {
         #[tokio::test]
         async fn $case() {
             let wire = $crate::mock::Wire::$wire;
-            let suite = $crate::provider_suite::Suite { wire, make: super::$make };
+            let suite = $crate::provider_suite::Suite { wire, build: super::$make };
             let case = Box::pin($crate::provider_suite::cases::$area::$case(suite));
             $crate::provider_suite::within_a_minute(case).await;
         }
     };
 }
 
-/// One row of the list of cases.
+/// Adds one row to the list of cases.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! provider_case_row {

@@ -1,10 +1,10 @@
-//! An event log as text, for comparing what happened with what should have.
+//! Renders event logs as text, for comparisons in tests.
 //!
-//! One line per event: its name, the ids in it by a short name (`call#1` is the first call of
-//! the log), what it carries in few words, then `key=value`. What differs from run to run
-//! (numbers of events, times, durations) is left out, so that logs can be compared as they are.
+//! One line per event: its name, its ids by a short name (`call#1` is the first call of the log), a
+//! short form of its content, then `key=value`. What differs from run to run (sequence numbers,
+//! times, durations) is omitted, so that logs can be compared directly.
 
-mod shape;
+mod short_form;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use robota_core::event::Envelope;
 use serde_json::Value;
 
-/// The log as text, a line per event; events of a turn are indented.
+/// Renders the log as text, one line per event; events of a turn are indented.
 #[must_use]
 pub fn render(events: &[Arc<Envelope>]) -> String {
     let mut names = Names::default();
@@ -24,20 +24,20 @@ pub fn render(events: &[Arc<Envelope>]) -> String {
     log
 }
 
-/// The events without the pieces that are told whole elsewhere. How many pieces there are
-/// depends on timing; everything else does not.
+/// Returns the events without chunks, whose content is repeated in complete messages. The number of
+/// chunks depends on timing; nothing else does.
 #[must_use]
 pub fn without_chunks(events: &[Arc<Envelope>]) -> Vec<Arc<Envelope>> {
     events.iter().filter(|envelope| !envelope.event.is_chunk()).cloned().collect()
 }
 
-/// The events without those of these names, for logs that are not about them.
+/// Returns the events without those of these names.
 #[must_use]
 pub fn without(events: &[Arc<Envelope>], kinds: &[&str]) -> Vec<Arc<Envelope>> {
     events.iter().filter(|envelope| !kinds.contains(&envelope.event.kind())).cloned().collect()
 }
 
-/// The names of the events.
+/// Returns the names of the events.
 #[must_use]
 pub fn kinds(events: &[Arc<Envelope>]) -> Vec<&str> {
     events.iter().map(|envelope| envelope.event.kind()).collect()
@@ -54,18 +54,18 @@ fn line(envelope: &Envelope, names: &mut Names, log: &mut String) {
         }
     }
     log.push_str(kind);
-    // The data is reached through the line, which is what readers of a journal see.
+    // Reads the data from the encoded line, because that is what readers of a journal see.
     let line: Value = serde_json::from_str(&envelope.to_line()).unwrap_or_default();
     let Some(Value::Object(data)) = line.get("data") else { return };
     for (key, value) in data {
-        if let Some(text) = shape::field(kind, key, value, names) {
+        if let Some(text) = short_form::field(kind, key, value, names) {
             log.push(' ');
             log.push_str(&text);
         }
     }
 }
 
-/// Short names for ids, by order of appearance.
+/// Assigns short names to ids, in order of appearance.
 #[derive(Default)]
 struct Names {
     short: HashMap<(&'static str, String), usize>,

@@ -1,4 +1,4 @@
-//! A whole run, from a script to what came of it.
+//! Runs turns of the real driver in tests.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{FailingJournal, FakeClock, render, without_chunks};
 
 /// A run of the real driver with a scripted model, counted ids, a clock that stands still and a
-/// journal in memory. As everywhere, only tools that look may run unless a gate says otherwise.
+/// journal in memory. By default, only read-only tools may run; set a gate to change that.
 ///
-/// To act while it runs, take what is needed first and join:
+/// To act during the run, take the handles first and join:
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -52,7 +52,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// With that model.
+    /// Creates a run with a scripted model.
     #[must_use]
     pub fn new(script: Script) -> Self {
         let provider = ScriptedProvider::new(script);
@@ -77,13 +77,13 @@ impl Run {
         }
     }
 
-    /// With the model of that script, in YAML.
+    /// Creates a run with the model of a YAML script.
     ///
     /// # Panics
-    /// When it is no script: the test is wrong.
+    /// When the script is invalid: the test is wrong.
     #[must_use]
     #[track_caller]
-    #[expect(clippy::panic, reason = "a test with a wrong script must fail where it is written")]
+    #[expect(clippy::panic, reason = "a test with an invalid script must fail where it is written")]
     pub fn script(yaml: &str) -> Self {
         match Script::from_yaml(yaml) {
             Ok(script) => Self::new(script),
@@ -91,99 +91,99 @@ impl Run {
         }
     }
 
-    /// One more tool.
+    /// Adds a tool.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Who judges every call.
+    /// Sets the gate that judges every call.
     #[must_use]
     pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
         self.ports.gate = Arc::new(gate);
         self
     }
 
-    /// Who is asked when the gate says so.
+    /// Sets the approver for calls with verdict ask.
     #[must_use]
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.ports.approver = Arc::new(approver);
         self
     }
 
-    /// Hooks.
+    /// Sets the hooks.
     #[must_use]
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.ports.hooks = Arc::new(hooks);
         self
     }
 
-    /// Who summarises.
+    /// Sets the compactor.
     #[must_use]
     pub fn compactor(mut self, compactor: impl Compactor + 'static) -> Self {
         self.ports.compactor = Some(Arc::new(compactor));
         self
     }
 
-    /// The system prompt.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(self, prompt: &str) -> Self {
         self.configure(|config| config.system = Some(Arc::from(prompt)))
     }
 
-    /// At most this many rounds; zero is no limit.
+    /// Limits the rounds of a turn; zero means no limit.
     #[must_use]
     pub fn max_rounds(self, rounds: u32) -> Self {
         self.configure(|config| config.turn.max_rounds = rounds)
     }
 
-    /// Any other setting.
+    /// Changes any other setting.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut SessionConfig)) -> Self {
         change(&mut self.config);
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the clock.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Where events go.
+    /// Sets the journal that receives the events.
     #[must_use]
     pub fn journal(mut self, journal: FailingJournal) -> Self {
         self.journal = journal;
         self
     }
 
-    /// Another model in place of the scripted one: a real adapter, against a mock of its service.
+    /// Replaces the scripted model, for example by a real adapter that calls the mock model server.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.ports.provider = provider;
         self
     }
 
-    /// The model: its gates can be released while the run goes on.
+    /// Returns the scripted model, whose gates can be released during the run.
     #[must_use]
     pub fn model(&self) -> ScriptedProvider {
         self.provider.clone()
     }
 
-    /// Stops the run.
+    /// Returns the token that cancels the run.
     #[must_use]
     pub fn cancel(&self) -> CancellationToken {
         self.cancel.clone()
     }
 
-    /// Says something and waits until the turn is over.
+    /// Sends a prompt and waits for the end of the turn.
     ///
     /// # Panics
-    /// When two tools have one name: the test is wrong.
-    #[expect(clippy::panic, reason = "a test with two tools of one name must fail")]
-    pub async fn prompt(mut self, prompt: impl Into<Content>) -> Ran {
+    /// When two tools have the same name: the test is wrong.
+    #[expect(clippy::panic, reason = "a test with two tools of the same name must fail")]
+    pub async fn prompt(mut self, prompt: impl Into<Content>) -> RunResult {
         self.ports.tools = match ToolSet::new(std::mem::take(&mut self.tools)) {
             Ok(tools) => tools,
             Err(error) => panic!("{error}"),
@@ -195,7 +195,7 @@ impl Run {
     }
 }
 
-async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
+async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> RunResult {
     let report = match accept(&run, &mut recorder, content).await {
         Ok(input) => {
             let (ports, config) = (run.ports.clone(), run.config.clone());
@@ -203,7 +203,7 @@ async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
         }
         Err(error) => TurnReport::not_started(error.to_data()),
     };
-    Ran {
+    RunResult {
         text: report.text.clone(),
         report,
         events: run.journal.events(),
@@ -215,7 +215,7 @@ async fn turn(run: Run, mut recorder: Recorder, content: Vec<Block>) -> Ran {
     }
 }
 
-/// As an agent does it: the session exists, the input is safe, then the turn begins.
+/// Does what an agent does before a turn: creates the session and durably accepts the input.
 async fn accept(
     run: &Run,
     recorder: &mut Recorder,
@@ -239,39 +239,39 @@ async fn accept(
     Ok(TurnInput::Message { input: Some(input), content })
 }
 
-/// What came of a run.
-pub struct Ran {
-    /// The answer.
+/// The result of a run.
+pub struct RunResult {
+    /// The answer of the model.
     pub text: String,
     /// How the turn ended.
     pub report: TurnReport,
-    /// What the journal holds, oldest first.
+    /// The events in the journal, oldest first.
     pub events: Vec<Arc<Envelope>>,
-    /// What the model was sent, call by call.
+    /// The requests that the scripted model received.
     pub requests: Vec<ModelRequest>,
-    /// What the events come to, those that could not be appended included.
+    /// The folded state, including events that could not be appended.
     pub state: State,
-    /// The journal, with every append that was asked of it.
+    /// The journal, with a record of every append.
     pub journal: FailingJournal,
     run: Run,
     recorder: Recorder,
 }
 
-impl Ran {
-    /// The events without chunks, as text.
+impl RunResult {
+    /// Renders the events, without chunks, as text.
     #[must_use]
     pub fn log(&self) -> String {
         render(&without_chunks(&self.events))
     }
 
-    /// The same session with another model from now on.
+    /// Continues the same session with another model.
     #[must_use]
     pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.run = self.run.provider(provider);
         self
     }
 
-    /// Says one more thing in the same session. A run that was stopped may go on.
+    /// Sends another prompt in the same session, also after a cancelled run.
     pub async fn then(mut self, prompt: impl Into<Content>) -> Self {
         if self.run.cancel.is_cancelled() {
             self.run.cancel = CancellationToken::new();
@@ -281,7 +281,7 @@ impl Ran {
     }
 }
 
-impl std::fmt::Debug for Ran {
+impl std::fmt::Debug for RunResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ran").field("report", &self.report).field("log", &self.log()).finish()
     }

@@ -1,15 +1,16 @@
-//! What every journal store must do. A store's tests name a way to make an empty one:
+//! The conformance tests of journal stores. A store's tests supply a function that creates an empty
+//! store:
 //!
 //! ```
 //! mod memory {
-//!     async fn make() -> robota_testkit::store_suite::Made {
-//!         robota_testkit::store_suite::Made::new(robota_core::journal::MemoryStore::new())
+//!     async fn make() -> robota_testkit::store_suite::TestStore {
+//!         robota_testkit::store_suite::TestStore::new(robota_core::journal::MemoryStore::new())
 //!     }
 //!     robota_testkit::store_suite!(make);
 //! }
 //! ```
 //!
-//! Each case is a test of its own, so that a failure says which promise is broken.
+//! Each case is a separate test, so that a failure names the violated requirement.
 #![expect(clippy::expect_used, clippy::panic, reason = "a suite of tests")]
 
 mod blobs;
@@ -36,27 +37,28 @@ pub use forks::*;
 pub use lists::*;
 pub use writers::*;
 
-/// A store made for one case, and what must live as long.
-pub struct Made {
-    /// The store.
+/// A store for one case, with everything that must live as long as the store.
+pub struct TestStore {
+    /// The store under test.
     pub store: Arc<dyn JournalStore>,
-    _keep: Box<dyn Any + Send>,
+    _guard: Box<dyn Any + Send>,
 }
 
-impl Made {
+impl TestStore {
     /// A store that needs nothing else.
     pub fn new(store: impl JournalStore + 'static) -> Self {
-        Self::keeping(store, ())
+        Self::with_guard(store, ())
     }
 
-    /// A store, and what goes away with it: a folder, a server.
-    pub fn keeping(store: impl JournalStore + 'static, keep: impl Any + Send) -> Self {
-        Self { store: Arc::new(store), _keep: Box::new(keep) }
+    /// A store, and a value to drop after it, such as a temporary folder or a server.
+    pub fn with_guard(store: impl JournalStore + 'static, guard: impl Any + Send) -> Self {
+        Self { store: Arc::new(store), _guard: Box::new(guard) }
     }
 }
 
-/// One test for each thing that every store must do, on what the given function makes; or, with
-/// `in one test`, one for all of them, where a store is dear to make.
+/// Defines one test for each requirement on stores, with the stores that the given function
+/// creates. With `in one test`, defines a single test for all of them, for stores that are
+/// expensive to create.
 #[macro_export]
 macro_rules! store_suite {
     ($make:path) => {
@@ -71,37 +73,37 @@ macro_rules! store_suite {
     (@list $how:ident $make:path) => {
         $crate::store_suite!(@$how $make:
             kode_12_what_is_appended_is_read_back
-            kode_12_events_out_of_order_are_refused_whole
+            kode_12_batches_out_of_order_are_rejected
             kode_12_an_append_can_be_repeated
-            kode_12_the_last_number_cannot_be_followed
+            kode_12_the_largest_sequence_number_is_rejected
             kode_12_a_session_exists_from_its_first_event
-            kode_12_events_of_other_versions_are_carried
-            kode_12_picked_events_come_as_asked
-            kode_12_a_long_journal_is_read_in_pieces
-            kode_12_a_journal_grows_by_what_is_said
+            kode_12_unknown_event_types_are_preserved
+            kode_12_picked_events_keep_the_requested_order
+            kode_12_a_long_journal_is_read_in_pages
+            kode_12_journal_size_grows_linearly
             kode_12_one_writer_at_a_time
-            kode_12_a_forgotten_append_ends_whole
-            kode_12_sessions_do_not_hinder_each_other
+            kode_12_a_dropped_append_is_atomic
+            kode_12_sessions_are_written_concurrently
             kode_12_a_session_can_be_followed
-            kode_11_ids_are_told_apart_and_hostile_ones_refused
-            kode_04_a_fork_goes_its_own_way
+            kode_11_ids_are_distinct_and_hostile_ids_are_rejected
+            kode_04_a_fork_diverges_from_its_parent
             kode_04_a_fork_of_a_fork_outlives_both
-            kode_04_a_fork_needs_a_place_and_a_name
-            sess_11_the_head_says_what_happened
+            kode_04_a_fork_needs_an_existing_event_and_a_free_id
+            sess_11_the_head_is_the_fold_of_the_events
             sess_11_sessions_are_listed_newest_first
             sess_11_lists_are_filtered_and_paged
-            sess_11_deleted_sessions_are_gone
+            sess_11_deleted_sessions_are_removed
             sess_11_retention_deletes_what_the_policy_does_not_keep
-            sess_13_blobs_are_kept_by_their_hash
-            sess_13_blobs_go_with_the_last_who_refers_to_them
+            sess_13_blobs_are_stored_by_their_hash
+            sess_13_blobs_are_deleted_with_their_last_reference
         );
     };
     (@each $make:path: $($case:ident)*) => {
         $(
             #[tokio::test]
             async fn $case() {
-                let made = $make().await;
-                $crate::store_suite::$case(&*made.store).await;
+                let test_store = $make().await;
+                $crate::store_suite::$case(&*test_store.store).await;
             }
         )*
     };
@@ -109,14 +111,14 @@ macro_rules! store_suite {
         $(
             println!("{}", stringify!($case));
             {
-                let made = $make().await;
-                $crate::store_suite::$case(&*made.store).await;
+                let test_store = $make().await;
+                $crate::store_suite::$case(&*test_store.store).await;
             }
         )*
     };
 }
 
-/// An event with its place.
+/// Creates an event at a position.
 #[must_use]
 pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> {
     Arc::new(Envelope {
@@ -129,25 +131,25 @@ pub fn envelope(epoch: u32, seq: u64, event: impl Into<Event>) -> Arc<Envelope> 
     })
 }
 
-/// A small event with its place.
+/// Creates a small event with this sequence number.
 #[must_use]
 pub fn event(seq: u64) -> Arc<Envelope> {
     envelope(1, seq, Renamed { name: format!("name {seq}\n\u{1F680}") })
 }
 
-/// Small events.
+/// Creates small events with these sequence numbers.
 #[must_use]
 pub fn events(range: std::ops::RangeInclusive<u64>) -> Vec<Arc<Envelope>> {
     range.map(event).collect()
 }
 
-/// The beginning of a session that works somewhere.
+/// The first event of a session with this working directory.
 fn created(session: &SessionId, cwd: &str, parent: Option<Parent>) -> Event {
     let (session, cwd) = (session.clone(), Some(cwd.to_owned()));
     SessionCreated { session, format: 0, cwd, parent, spawned_by: None }.into()
 }
 
-fn said(text: &str) -> Event {
+fn input_event(text: &str) -> Event {
     InputAccepted {
         input: InputId::from("input"),
         delivery: Delivery::AfterTurn,
@@ -176,21 +178,25 @@ fn cursor(epoch: u32, seq: u64) -> Cursor {
     Cursor { epoch, seq }
 }
 
-/// A session with that many small events, and its writer.
-async fn begun(store: &dyn JournalStore, session: &SessionId, last: u64) -> Box<dyn Journal> {
-    let mut journal = store.create(session).await.expect("it can be begun");
-    journal.append(&events(1..=last), Durability::Synced).await.expect("it can be appended to");
+/// Creates a session with that many small events and returns its writer.
+async fn create_session(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    last: u64,
+) -> Box<dyn Journal> {
+    let mut journal = store.create(session).await.expect("create");
+    journal.append(&events(1..=last), Durability::Synced).await.expect("append");
     journal
 }
 
 async fn seqs(store: &dyn JournalStore, session: &SessionId) -> Vec<u64> {
-    let events = store.read(session, 0, usize::MAX).await.expect("it can be read");
+    let events = store.read(session, 0, usize::MAX).await.expect("read");
     events.iter().map(|event| event.seq).collect()
 }
 
-fn refused<T>(result: Result<T, JournalError>) -> JournalError {
+fn rejected<T>(result: Result<T, JournalError>) -> JournalError {
     match result {
-        Ok(_) => panic!("this must be refused"),
+        Ok(_) => panic!("this must be rejected"),
         Err(error) => error,
     }
 }

@@ -7,49 +7,16 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use robota_core::permission::Class;
-use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_core::tool::{IntoOutcome, Tool, ToolContext, ToolOutcome, ToolSpec};
 use serde_json::{Value, json};
 
 pub use held::{HeldTool, blocking_tool, stubborn_tool};
 
 use crate::lock;
 
-/// What a test's function may return as an outcome.
-pub trait IntoOutcome {
-    /// The outcome.
-    fn into_outcome(self) -> ToolOutcome;
-}
-
-impl IntoOutcome for ToolOutcome {
-    fn into_outcome(self) -> ToolOutcome {
-        self
-    }
-}
-
-impl IntoOutcome for String {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
-    }
-}
-
-impl IntoOutcome for &str {
-    fn into_outcome(self) -> ToolOutcome {
-        ToolOutcome::ok(self)
-    }
-}
-
-impl<T: Into<String>, E: std::fmt::Display> IntoOutcome for Result<T, E> {
-    fn into_outcome(self) -> ToolOutcome {
-        match self {
-            Ok(text) => ToolOutcome::ok(text),
-            Err(error) => ToolOutcome::failed("test", error.to_string()),
-        }
-    }
-}
-
 type Body = dyn Fn(Value, ToolContext) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
-/// A tool that is a function. Clones are the same tool.
+/// A tool that calls a function and records its inputs. Clones share the record.
 #[derive(Clone)]
 pub struct FnTool {
     spec: ToolSpec,
@@ -57,7 +24,7 @@ pub struct FnTool {
     inputs: Arc<Mutex<Vec<Value>>>,
 }
 
-/// A tool that runs `body`. It takes any arguments, unless [`FnTool::schema`] says otherwise.
+/// Creates a tool that runs `body`. It accepts any arguments, unless [`FnTool::schema`] is set.
 pub fn fn_tool<F, R>(
     name: &str,
     class: Class,
@@ -72,14 +39,14 @@ where
 }
 
 impl FnTool {
-    /// The same tool for arguments of that JSON Schema.
+    /// Sets the JSON Schema of the arguments.
     #[must_use]
     pub fn schema(mut self, schema: Value) -> Self {
         self.spec.input_schema = schema;
         self
     }
 
-    /// The arguments of every call that ran, in order.
+    /// Returns the arguments of every call that ran, in order.
     #[must_use]
     pub fn inputs(&self) -> Vec<Value> {
         lock(&self.inputs).clone()
@@ -98,13 +65,13 @@ impl Tool for FnTool {
     }
 }
 
-/// A tool that panics.
+/// A tool that panics when it runs.
 #[derive(Debug, Clone)]
 pub struct PanickingTool {
     spec: ToolSpec,
 }
 
-/// A tool that panics whenever it runs.
+/// Creates a tool that panics whenever it runs.
 #[must_use]
 pub fn panicking_tool(name: &str, class: Class) -> PanickingTool {
     PanickingTool { spec: spec(name, class) }
@@ -116,9 +83,9 @@ impl Tool for PanickingTool {
         &self.spec
     }
 
-    #[expect(clippy::panic, reason = "that is what it is for")]
+    #[expect(clippy::panic, reason = "the tool exists to panic")]
     async fn run(&self, _input: Value, _context: ToolContext) -> ToolOutcome {
-        panic!("{} panics, as the test wants", self.spec.name)
+        panic!("{} panics, as the test requested", self.spec.name)
     }
 }
 

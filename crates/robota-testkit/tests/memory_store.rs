@@ -1,12 +1,12 @@
-//! The store in memory is what the suite describes.
+//! Runs the store suite on the store in memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(feature = "store-suite")]
 
 use robota_core::journal::MemoryStore;
-use robota_testkit::store_suite::Made;
+use robota_testkit::store_suite::TestStore;
 
-async fn make() -> Made {
-    Made::new(MemoryStore::new())
+async fn make() -> TestStore {
+    TestStore::new(MemoryStore::new())
 }
 
 robota_testkit::store_suite!(make);

@@ -1,5 +1,5 @@
-//! The mock model server, byte for byte: what it streams is held against the wires' own
-//! documentation by eye, in the snapshots.
+//! Tests the output of the mock model server byte by byte. The snapshots are compared with the
+//! vendors' documentation by hand.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "mock/raw.rs"]
@@ -8,8 +8,8 @@ mod raw;
 use raw::{Response, exchange, get, post, request};
 use robota_core::provider::StopReason;
 use robota_testkit::mock::{
-    Ended, Failure, Looks, MockServer, Quirk, Reply, Scenario, Stall, Step, TextCalls, Tokens,
-    When, Wire,
+    Failure, FailureFormat, MockServer, Quirk, Reply, ResponseEnd, Scenario, Stall, Step,
+    TextCalls, Tokens, When, Wire,
 };
 use serde_json::{Value, json};
 use std::num::NonZeroUsize;
@@ -38,7 +38,7 @@ async fn call(mock: &MockServer, wire: Wire) -> Response {
     post(mock, path(wire), ask(wire, "hello")).await
 }
 
-async fn said(wire: Wire, scenario: impl Into<Scenario>) -> Response {
+async fn response_to(wire: Wire, scenario: impl Into<Scenario>) -> Response {
     call(&MockServer::start(scenario).await.unwrap(), wire).await
 }
 
@@ -58,9 +58,9 @@ fn everything() -> Reply {
 }
 
 #[tokio::test]
-async fn each_wire_streams_an_answer_as_its_vendor_does() {
+async fn each_wire_streams_like_its_vendor() {
     for wire in Wire::ALL {
-        let response = said(wire, everything()).await;
+        let response = response_to(wire, everything()).await;
         assert!(response.whole);
         assert_eq!(response.header("content-type"), Some("text/event-stream; charset=utf-8"));
         let body = response.body().replace("\r\n", "\n");
@@ -69,7 +69,7 @@ async fn each_wire_streams_an_answer_as_its_vendor_does() {
 }
 
 #[tokio::test]
-async fn each_wire_answers_whole_when_no_stream_is_asked_for() {
+async fn each_wire_answers_without_streaming() {
     for wire in Wire::ALL {
         let mock = MockServer::start(everything()).await.unwrap();
         let mut body = ask(wire, "hello");
@@ -88,25 +88,25 @@ async fn each_wire_answers_whole_when_no_stream_is_asked_for() {
 }
 
 #[tokio::test]
-async fn each_wire_fails_in_its_own_words() {
+async fn each_wire_has_its_own_errors() {
     for wire in Wire::ALL {
         let mut shown = String::new();
         for status in [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 529] {
             let failure = Failure { retry_after_ms: Some(1500), ..Failure::status(status, "No.") };
-            let response = said(wire, failure).await;
+            let response = response_to(wire, failure).await;
             assert_eq!(response.status(), status);
             shown.push_str(&format!("{status} {}\n", response.body()));
         }
         let failed = Reply::new().text("Half").error(Failure::status(529, "Overloaded"));
         shown.push_str("\nin the stream:\n");
-        let body = said(wire, failed).await.body().replace("\r\n", "\n");
+        let body = response_to(wire, failed).await.body().replace("\r\n", "\n");
         shown.push_str(body.trim_end().rsplit("\n\n").next().unwrap());
         insta::assert_snapshot!(format!("errors_{wire}"), shown);
     }
 }
 
 #[tokio::test]
-async fn each_wire_has_its_words_for_why_it_stopped() {
+async fn each_wire_has_its_own_stop_reasons() {
     let reasons = [
         StopReason::EndTurn,
         StopReason::ToolUse,
@@ -118,7 +118,7 @@ async fn each_wire_has_its_words_for_why_it_stopped() {
     ];
     for wire in Wire::ALL {
         for reason in &reasons {
-            let body = said(wire, Reply::new().text("x").stop(reason.clone())).await.body();
+            let body = response_to(wire, Reply::new().text("x").stop(reason.clone())).await.body();
             let word = match (wire, reason) {
                 (Wire::Anthropic, StopReason::Pause) => "\"stop_reason\":\"pause_turn\"",
                 (Wire::Anthropic, StopReason::Refusal) => "\"stop_reason\":\"refusal\"",
@@ -153,7 +153,7 @@ async fn each_wire_has_its_words_for_why_it_stopped() {
 }
 
 #[tokio::test]
-async fn tool_calls_can_be_told_in_all_the_odd_ways() {
+async fn tool_calls_in_all_unusual_forms() {
     let calls = || {
         Reply::new()
             .tool("read", json!({"path": "a.txt", "n": 3}))
@@ -161,7 +161,7 @@ async fn tool_calls_can_be_told_in_all_the_odd_ways() {
             .chunked(size(12))
     };
     let mut shown = String::new();
-    let odd = [
+    let unusual = [
         (Wire::OpenaiChat, Quirk::NoIds),
         (Wire::OpenaiChat, Quirk::DuplicateIds),
         (Wire::OpenaiChat, Quirk::NoIndex),
@@ -183,9 +183,9 @@ async fn tool_calls_can_be_told_in_all_the_odd_ways() {
         (Wire::Gemini, Quirk::CallPerEvent),
         (Wire::Gemini, Quirk::NullContent),
     ];
-    for (wire, quirk) in odd {
+    for (wire, quirk) in unusual {
         shown.push_str(&format!("== {wire} {quirk:?}\n"));
-        let body = said(wire, calls().quirks([quirk])).await.body();
+        let body = response_to(wire, calls().quirks([quirk])).await.body();
         for line in body.lines().filter_map(|line| line.trim().strip_prefix("data: ")) {
             let brief = match serde_json::from_str::<Value>(line) {
                 Ok(event) => match wire {
@@ -204,7 +204,7 @@ async fn tool_calls_can_be_told_in_all_the_odd_ways() {
     for form in TextCalls::ALL {
         shown.push_str(&format!("== {form:?}\n"));
         let reply = calls().quirks([Quirk::TextCalls(form)]);
-        let body = said(Wire::OpenaiChat, reply).await.body();
+        let body = response_to(Wire::OpenaiChat, reply).await.body();
         let events = body.lines().filter_map(|line| line.strip_prefix("data: "));
         let text: String = events
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
@@ -212,13 +212,13 @@ async fn tool_calls_can_be_told_in_all_the_odd_ways() {
             .collect();
         shown.push_str(&format!("{text}\n"));
     }
-    insta::assert_snapshot!("odd_calls", shown);
+    insta::assert_snapshot!("unusual_calls", shown);
 }
 
 #[tokio::test]
-async fn framing_can_be_odd_and_means_the_same() {
+async fn unusual_framing_has_the_same_content() {
     let text = "Grüße 🦀";
-    let plain = said(Wire::OpenaiChat, text).await;
+    let plain = response_to(Wire::OpenaiChat, text).await;
     let lines = |response: &Response| -> Vec<String> {
         let body = response.body().replace("\r\n", "\n");
         let body = body.trim_start_matches('\u{feff}');
@@ -235,27 +235,29 @@ async fn framing_can_be_odd_and_means_the_same() {
         Quirk::Padding(100_000),
         Quirk::UnknownEvents,
     ] {
-        let odd = said(Wire::OpenaiChat, Reply::from(text).quirks([quirk])).await;
-        assert!(odd.whole);
-        // Writes are not seen from here, only what is in them.
-        assert_eq!(odd.chunks == plain.chunks, quirk == Quirk::WriteEach, "{quirk:?}");
-        assert_eq!(lines(&odd), lines(&plain), "{quirk:?}");
+        let unusual = response_to(Wire::OpenaiChat, Reply::from(text).quirks([quirk])).await;
+        assert!(unusual.whole);
+        // Separate writes are not visible here, only their content.
+        assert_eq!(unusual.chunks == plain.chunks, quirk == Quirk::WriteEach, "{quirk:?}");
+        assert_eq!(lines(&unusual), lines(&plain), "{quirk:?}");
     }
-    let bytes = said(Wire::OpenaiChat, Reply::from(text).quirks([Quirk::Bytes(size(1))])).await;
+    let bytes =
+        response_to(Wire::OpenaiChat, Reply::from(text).quirks([Quirk::Bytes(size(1))])).await;
     assert!(bytes.chunks.iter().all(|chunk| chunk.len() == 1), "characters are split");
-    let escaped = said(Wire::OpenaiChat, Reply::from(text).quirks([Quirk::Ascii])).await.body();
+    let escaped =
+        response_to(Wire::OpenaiChat, Reply::from(text).quirks([Quirk::Ascii])).await.body();
     assert!(escaped.contains("Gr\\u00fc\\u00dfe \\ud83e\\udd80"), "{escaped}");
     let half = Reply::from("a\u{e000}b").quirks([Quirk::LoneSurrogate]);
-    let half = said(Wire::OpenaiChat, half).await.body();
+    let half = response_to(Wire::OpenaiChat, half).await.body();
     assert!(half.contains("\"a\\ud83db\""), "{half}");
 }
 
 #[tokio::test]
-async fn an_answer_can_break_off_anywhere() {
+async fn an_answer_can_break_at_any_step() {
     for wire in Wire::ALL {
-        let dropped = said(wire, Reply::new().text("Half an ans").step(Step::Drop)).await;
+        let dropped = response_to(wire, Reply::new().text("Half an ans").step(Step::Drop)).await;
         assert!(!dropped.whole && dropped.body().contains("Half an ans"), "{wire}");
-        let cut = said(wire, Reply::new().text("Half an ans").step(Step::Truncate)).await;
+        let cut = response_to(wire, Reply::new().text("Half an ans").step(Step::Truncate)).await;
         assert!(cut.whole && cut.body().contains("Half an ans"), "{wire}");
         let end = match wire {
             Wire::Anthropic => "message_stop",
@@ -264,56 +266,57 @@ async fn an_answer_can_break_off_anywhere() {
             Wire::Gemini => "finishReason",
         };
         assert!(!cut.body().contains(end), "{wire}");
-        let closed = said(wire, Reply::new().step(Step::Close)).await;
+        let closed = response_to(wire, Reply::new().step(Step::Close)).await;
         assert_eq!(closed.head, "", "{wire}");
         let mock = MockServer::start(Reply::new().step(Step::Reset)).await.unwrap();
         let closed = call(&mock, wire).await;
         assert_eq!(closed.head, "", "{wire}");
-        assert_eq!(mock.calls()[0].ended().await, Ended::BrokenOff);
+        assert_eq!(mock.calls()[0].ended().await, ResponseEnd::Aborted);
     }
     let origin = MockServer::refusing_origin().await.unwrap();
-    let nobody = tokio::net::TcpStream::connect(origin.strip_prefix("http://").unwrap()).await;
-    assert_eq!(nobody.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    let refused = tokio::net::TcpStream::connect(origin.strip_prefix("http://").unwrap()).await;
+    assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
 #[tokio::test]
-async fn an_answer_can_break_off_after_any_piece() {
+async fn an_answer_can_break_after_any_piece() {
     for wire in Wire::ALL {
-        let whole = said(wire, everything()).await;
+        let whole = response_to(wire, everything()).await;
         for pieces in 0..whole.chunks.len() {
-            let cut = said(wire, everything().quirks([Quirk::DropAt(pieces)])).await;
+            let cut = response_to(wire, everything().quirks([Quirk::DropAt(pieces)])).await;
             assert!(!cut.whole, "{wire} {pieces}");
             assert_eq!(cut.status(), 200);
             assert_eq!(cut.chunks, whole.chunks[..pieces], "{wire} {pieces}");
         }
-        let all = said(wire, everything().quirks([Quirk::DropAt(whole.chunks.len())])).await;
-        assert!(all.whole, "{wire}: nothing is left to be broken off");
+        let all = response_to(wire, everything().quirks([Quirk::DropAt(whole.chunks.len())])).await;
+        assert!(all.whole, "{wire}: the response is complete");
     }
 }
 
 #[tokio::test]
-async fn failures_can_look_like_anything() {
-    let shown = |looks| said(Wire::Anthropic, Failure::status(502, "Bad gateway").looks(looks));
-    let html = shown(Looks::Html).await;
+async fn failures_in_all_formats() {
+    let shown =
+        |format| response_to(Wire::Anthropic, Failure::status(502, "Bad gateway").format(format));
+    let html = shown(FailureFormat::Html).await;
     assert_eq!(html.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(html.body().contains("<h1>502 Bad gateway</h1>"));
-    let ok = shown(Looks::Ok).await;
+    let ok = shown(FailureFormat::Ok).await;
     assert_eq!(ok.status(), 200);
     assert_eq!(ok.json()["error"]["type"], "api_error");
-    let openai = shown(Looks::Openai).await.json();
+    let openai = shown(FailureFormat::Openai).await.json();
     assert_eq!(openai["error"]["code"], "server_error");
     assert!(openai.get("type").is_none());
-    assert_eq!(shown(Looks::Plain).await.body(), "Bad gateway");
-    assert_eq!(shown(Looks::Empty).await.body(), "");
-    assert!(shown(Looks::List).await.json().is_array());
+    assert_eq!(shown(FailureFormat::Plain).await.body(), "Bad gateway");
+    assert_eq!(shown(FailureFormat::Empty).await.body(), "");
+    assert!(shown(FailureFormat::List).await.json().is_array());
     let limited = Failure { retryable: Some(false), ..Failure::status(429, "Slow down") };
-    let limited = said(Wire::OpenaiChat, limited.retry_after("7")).await;
+    let limited = response_to(Wire::OpenaiChat, limited.retry_after("7")).await;
     assert_eq!(limited.header("retry-after"), Some("7"));
     assert_eq!(limited.header("x-should-retry"), Some("false"));
 }
 
 #[tokio::test]
-async fn a_gate_holds_what_follows_it_and_nothing_before_it() {
+async fn a_gate_delays_only_what_follows_it() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     let reply = Reply::new().text("before").gate("middle").text("after");
@@ -331,11 +334,11 @@ async fn a_gate_holds_what_follows_it_and_nothing_before_it() {
     mock.release("middle");
     socket.read_to_end(&mut seen).await.unwrap();
     assert!(String::from_utf8_lossy(&seen).contains("after"));
-    assert_eq!(mock.call(1).await.ended().await, Ended::Whole);
+    assert_eq!(mock.call(1).await.ended().await, ResponseEnd::Complete);
 }
 
 #[tokio::test]
-async fn the_mock_knows_when_its_client_hangs_up() {
+async fn the_mock_notices_that_its_client_disconnects() {
     use tokio::io::AsyncWriteExt as _;
 
     let silent = Reply { hold: Some(Stall::Forever), ..Reply::new() };
@@ -347,12 +350,12 @@ async fn the_mock_knows_when_its_client_hangs_up() {
         socket.write_all(sent.as_bytes()).await.unwrap();
         let received = mock.call(1).await;
         drop(socket);
-        assert_eq!(received.ended().await, Ended::HungUp);
+        assert_eq!(received.ended().await, ResponseEnd::Disconnected);
     }
 }
 
 #[tokio::test]
-async fn answers_are_chosen_by_condition_or_in_turn() {
+async fn answers_are_chosen_by_condition_or_in_order() {
     let scenario = Scenario::reply("first")
         .then("second")
         .then(Reply::from("weather").when(When { last: Some("rain".into()), ..When::default() }))
@@ -367,7 +370,7 @@ async fn answers_are_chosen_by_condition_or_in_turn() {
     assert!(ask("hello").await.contains("second"));
     assert_eq!(mock.unplayed(), 0);
     let over = ask("hello").await;
-    assert!(over.contains("the scenario is over"), "{over}");
+    assert!(over.contains("the scenario has no more answers"), "{over}");
     mock.push("one more");
     assert!(ask("hello").await.contains("one more"));
     let looped = MockServer::start(Scenario::reply("a").then("b").looped()).await.unwrap();
@@ -377,7 +380,7 @@ async fn answers_are_chosen_by_condition_or_in_turn() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
+async fn an_unexpected_request_is_rejected_with_the_reason() {
     let scenario = "
 - {text: fine, expect: {last: hello, no_tools: true}}
 - {text: fine, expect: {system: You are}}
@@ -398,10 +401,10 @@ async fn a_request_that_is_not_expected_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn everything_received_is_written_down_in_order() {
+async fn all_requests_are_recorded_in_order() {
     let mock = MockServer::start(Scenario::reply("a").then("b").looped()).await.unwrap();
     let body = ask(Wire::Anthropic, "hello").to_string();
-    // Two requests on one connection, the first of them in chunks.
+    // Two requests on one connection, the first of them chunked.
     let chunked = format!(
         "POST /v1/messages HTTP/1.1\r\nX-Api-Key: k-1\r\ntransfer-encoding: chunked\r\n\r\n\
          {:x}\r\n{body}\r\n0\r\n\r\n",
@@ -425,7 +428,7 @@ async fn everything_received_is_written_down_in_order() {
 }
 
 #[tokio::test]
-async fn lists_and_counts_are_answered() {
+async fn model_lists_and_token_counts() {
     let scenario = Scenario {
         models: vec!["a".to_owned(), "b".to_owned()],
         key: Some("k-1".to_owned()),
@@ -463,19 +466,19 @@ async fn lists_and_counts_are_answered() {
 }
 
 #[tokio::test]
-async fn twenty_thousand_deltas_are_a_few_writes() {
+async fn twenty_thousand_deltas_need_few_writes() {
     let reply = Reply::new().step(Step::Text {
         pieces: vec!["word ".to_owned()],
         chunk: None,
         times: 20_000,
     });
     for wire in Wire::ALL {
-        let response = said(wire, reply.clone()).await;
+        let response = response_to(wire, reply.clone()).await;
         assert!(response.whole);
-        let told = response.chunks.iter().filter(|chunk| {
+        let deltas = response.chunks.iter().filter(|chunk| {
             let text = String::from_utf8_lossy(chunk);
             text.contains("word ") && !text.contains("word word")
         });
-        assert_eq!(told.count(), 20_000, "{wire}: each in a chunk of its own");
+        assert_eq!(deltas.count(), 20_000, "{wire}: each in a separate chunk");
     }
 }

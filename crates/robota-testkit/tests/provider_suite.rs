@@ -1,4 +1,4 @@
-//! The provider suite is only worth something if a wrong provider fails it.
+//! Checks that a wrong provider fails the provider suite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use robota_core::provider::{
     Delta, DeltaStream, ModelRequest, Provider, ProviderError, StopReason,
 };
 use robota_testkit::mock::{MockServer, Wire};
-use robota_testkit::provider_suite::{Frozen, Suite, WireSetup, cases, table};
+use robota_testkit::provider_suite::{FrozenTime, Suite, WireSetup, cases, table};
 
-/// Speaks to nobody and says the same to everybody.
-struct Wrong;
+/// A provider that calls no service and always returns the same answer.
+struct WrongProvider;
 
 #[async_trait::async_trait]
-impl Provider for Wrong {
+impl Provider for WrongProvider {
     fn name(&self) -> &'static str {
         "wrong"
     }
@@ -29,16 +29,16 @@ impl Provider for Wrong {
 }
 
 fn wrong(_: WireSetup) -> Arc<dyn Provider> {
-    Arc::new(Wrong)
+    Arc::new(WrongProvider)
 }
 
-/// What says nothing about a wire that cannot do it.
-fn is_left_out(case: &str, wire: Wire) -> bool {
+/// Returns whether a case checks nothing on a wire that lacks the feature.
+fn checks_nothing(case: &str, wire: Wire) -> bool {
     match case {
-        "hidden_blocks_go_back" => wire != Wire::Anthropic,
-        "calls_written_as_text" | "reasoning_has_many_names" => wire != Wire::OpenaiChat,
+        "opaque_blocks_are_sent_back" => wire != Wire::Anthropic,
+        "calls_written_as_text" | "reasoning_field_names" => wire != Wire::OpenaiChat,
         "web_search" => wire == Wire::OpenaiChat,
-        "unreadable_arguments" | "arguments_cut_by_the_limit" | "request_id" => {
+        "unreadable_arguments" | "arguments_truncated_by_the_limit" | "request_id" => {
             wire == Wire::Gemini
         }
         _ => false,
@@ -46,19 +46,20 @@ fn is_left_out(case: &str, wire: Wire) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_does_nothing_right_fails_every_case() {
+async fn a_wrong_provider_fails_every_case() {
     let cases = cases::all();
     assert!(cases.len() > 45, "{}", cases.len());
     std::panic::set_hook(Box::new(|_| {}));
     let mut passed = Vec::new();
     for wire in Wire::ALL {
         for (name, case) in &cases {
-            let suite = Suite { wire, make: wrong };
-            // What waits for a call that never comes has failed too; time runs ahead by itself.
+            let suite = Suite { wire, build: wrong };
+            // Waiting for a call that never arrives is a failure too; paused time advances by
+            // itself.
             let case = tokio::time::timeout(Duration::from_secs(3600), case(suite));
             let failed =
                 !matches!(std::panic::AssertUnwindSafe(case).catch_unwind().await, Ok(Ok(())));
-            if failed == is_left_out(name, wire) {
+            if failed == checks_nothing(name, wire) {
                 passed.push(format!("{wire} {name}"));
             }
         }
@@ -68,11 +69,11 @@ async fn a_provider_that_does_nothing_right_fails_every_case() {
 }
 
 #[tokio::test]
-async fn time_stands_still_while_sockets_work() {
+async fn frozen_time_does_not_stop_sockets() {
     let mock = MockServer::start("hello").await.unwrap();
-    let frozen = Frozen::time();
+    let frozen = FrozenTime::start();
     let slept = tokio::spawn(tokio::time::sleep(Duration::from_millis(1)));
-    // Everybody waits for a socket, several times over.
+    // All tasks wait for a socket, several times.
     for _ in 0..5 {
         let address = mock.origin().strip_prefix("http://").unwrap().to_owned();
         let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
@@ -89,7 +90,7 @@ async fn time_stands_still_while_sockets_work() {
 }
 
 #[test]
-fn every_wire_has_a_column_and_every_feature_a_row() {
+fn the_table_has_all_wires_and_features() {
     let table = table();
     assert!(table.lines().all(|line| line.matches('|').count() == 6), "{table}");
     assert!(table.contains("no: answers never pause"));

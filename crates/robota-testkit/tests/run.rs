@@ -1,4 +1,4 @@
-//! Whole runs, through the real driver.
+//! Whole runs through the real driver.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
@@ -60,17 +60,17 @@ async fn a_whole_run_is_a_five_line_test() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_run_reads_like_one() {
+async fn the_log_of_a_run() {
     let ran =
         Run::script(TWO_ROUNDS).system("Be kind.").tool(echo(Class::Inspect)).prompt("hi").await;
-    // How many tokens that is belongs to other tests.
+    // The token counts are checked by other tests.
     let log = render(&without(&without_chunks(&ran.events), &["context_measured"]));
     assert_eq!(log, TWO_ROUNDS_LOG, "\n{log}");
 }
 
-/// With time paused, how long calls took is the same every time too.
+/// With paused time, the durations of calls are always equal too.
 #[tokio::test(start_paused = true)]
-async fn the_same_run_gives_the_same_log_every_time() {
+async fn equal_runs_have_equal_logs() {
     let run = || async {
         let clock = FakeClock::stepping(Duration::from_millis(1));
         let ran =
@@ -84,7 +84,7 @@ async fn the_same_run_gives_the_same_log_every_time() {
 }
 
 #[tokio::test]
-async fn chunks_are_in_the_log_until_they_are_left_out() {
+async fn chunks_are_logged_unless_removed() {
     let ran = Run::script("- {text: Hello there., chunk: 2}").prompt("hi").await;
     assert!(render(&ran.events).contains("  text_chunk round=1 text="));
     assert!(!ran.log().contains("text_chunk"));
@@ -92,7 +92,7 @@ async fn chunks_are_in_the_log_until_they_are_left_out() {
 }
 
 #[tokio::test]
-async fn without_a_gate_only_looking_is_allowed() {
+async fn without_a_gate_only_read_only_tools_run() {
     let tool = echo(Class::Modify);
     let ran = Run::script("- tools: [{tool: echo, input: {say: x}}]\n- Too bad.")
         .tool(tool.clone())
@@ -104,7 +104,7 @@ async fn without_a_gate_only_looking_is_allowed() {
 }
 
 #[tokio::test]
-async fn gates_and_approvers_are_asked_and_remembered() {
+async fn gates_and_approvers_are_called_and_recorded() {
     let gate = RecordingGate::new(ScriptedGate::new(Verdict::Allow).on("echo", Verdict::Ask));
     let approver = RecordingApprover::new(ScriptedApprover::new().deny("echo", "not now"));
     let ran = Run::script("- tools: [echo, other]\n- Done.")
@@ -116,12 +116,12 @@ async fn gates_and_approvers_are_asked_and_remembered() {
         .await;
     assert_eq!(ran.text, "Done.");
     let judged: Vec<_> =
-        gate.judged().iter().map(|(call, said)| (call.name.clone(), said.verdict)).collect();
+        gate.judgements().iter().map(|(call, said)| (call.name.clone(), said.verdict)).collect();
     assert_eq!(judged.len(), 2);
     assert!(judged.contains(&("echo".to_owned(), Verdict::Ask)), "{judged:?}");
     assert!(judged.contains(&("other".to_owned(), Verdict::Allow)), "{judged:?}");
-    assert_eq!(approver.asked().len(), 1);
-    assert_eq!(approver.asked()[0].call.name, "echo");
+    assert_eq!(approver.questions().len(), 1);
+    assert_eq!(approver.questions()[0].call.name, "echo");
     let results = ran.requests[1].messages.last().unwrap();
     let texts: Vec<String> = results.tool_results().map(|result| result.as_text()).collect();
     assert!(texts[0].contains("not now"), "{texts:?}");
@@ -129,7 +129,7 @@ async fn gates_and_approvers_are_asked_and_remembered() {
 }
 
 #[tokio::test]
-async fn a_question_nobody_expected_is_denied() {
+async fn an_unexpected_question_is_denied() {
     let tool = echo(Class::Execute);
     let ran = Run::script("- tools: [echo]\n- {text: ok, expect: {last: no answer for echo}}")
         .tool(tool.clone())
@@ -141,7 +141,7 @@ async fn a_question_nobody_expected_is_denied() {
 }
 
 #[tokio::test]
-async fn an_approver_can_allow_or_be_silent() {
+async fn an_approver_can_allow_or_never_answer() {
     let tool = echo(Class::Execute);
     let run = Run::script("- tools: [{tool: echo, input: {say: x}}]\n- ok")
         .tool(tool.clone())
@@ -163,11 +163,11 @@ async fn an_approver_can_allow_or_be_silent() {
         cancel.cancel();
     });
     assert_eq!(ran.report.end, TurnEnd::Interrupted);
-    assert_eq!(tool.inputs().len(), 1, "what was not answered did not run");
+    assert_eq!(tool.inputs().len(), 1, "the unanswered call did not run");
 }
 
 #[tokio::test]
-async fn a_session_goes_on_where_it_stopped() {
+async fn a_session_continues_after_a_cancelled_run() {
     let run = Run::script(
         "- steps: [{text: Well}, {stall: {gate: go}}]\n- {text: Yes., expect: {last: more}}",
     );
@@ -180,7 +180,7 @@ async fn a_session_goes_on_where_it_stopped() {
     let ran = ran.then("more").await;
     assert_eq!((ran.report.end, ran.text.as_str()), (TurnEnd::Complete, "Yes."));
     assert_eq!(ran.requests.len(), 2);
-    assert_eq!(ran.requests[1].messages.len(), 3, "hi, what there was of an answer, more");
+    assert_eq!(ran.requests[1].messages.len(), 3, "hi, the partial answer, more");
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_stubborn_tool_is_abandoned() {
     let (ran, ()) = tokio::join!(run.prompt("hi"), async {
         mule.started(1).await;
         cancel.cancel();
-        mule.told_to_stop(1).await;
+        mule.cancelled(1).await;
     });
     assert_eq!(ran.report.end, TurnEnd::Interrupted);
     let log = ran.log();
@@ -209,7 +209,7 @@ async fn a_stubborn_tool_is_abandoned() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_call_is_tried_again_with_the_next_answer() {
+async fn a_failed_call_is_retried_with_the_next_answer() {
     let ran = Run::script(
         "- error: {kind: rate_limit, message: Slow down., retry_after_ms: 20}\n- Here.",
     )
@@ -222,7 +222,7 @@ async fn a_failed_call_is_tried_again_with_the_next_answer() {
 }
 
 #[tokio::test]
-async fn a_script_that_is_over_ends_the_run_with_its_words() {
+async fn an_exhausted_script_fails_the_run() {
     let ran = Run::new(Script::new().tool("echo", json!({})))
         .tool(echo(Class::Inspect))
         .prompt("hi")
@@ -234,7 +234,7 @@ async fn a_script_that_is_over_ends_the_run_with_its_words() {
 }
 
 #[tokio::test]
-async fn whichever_append_fails_the_run_ends_and_says_so() {
+async fn any_failed_append_ends_the_run_with_an_error() {
     let whole =
         Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
     assert_eq!(whole.report.end, TurnEnd::Complete);
@@ -250,13 +250,17 @@ async fn whichever_append_fails_the_run_ends_and_says_so() {
             .await;
         assert_eq!(ran.report.end, TurnEnd::StoreFailed, "append {nth}");
         let started = ran.events.iter().filter(|one| one.event.kind() == "tool_started").count();
-        assert_eq!(tool.inputs().len(), started, "append {nth}: nothing runs that is not written");
+        assert_eq!(
+            tool.inputs().len(),
+            started,
+            "append {nth}: no tool runs before its event is written"
+        );
         State::fold(ran.events.iter().map(AsRef::as_ref)).unwrap();
     }
 }
 
 #[tokio::test]
-async fn the_journal_knows_how_safe_each_batch_was_to_be() {
+async fn the_journal_records_the_durability_of_each_batch() {
     let ran =
         Run::script(TWO_ROUNDS).tool(echo(Class::Modify)).gate(AllowEverything).prompt("hi").await;
     for append in ran.journal.appends() {
@@ -277,6 +281,6 @@ async fn the_journal_knows_how_safe_each_batch_was_to_be() {
 
 #[test]
 #[should_panic(expected = "there is no key `txt` here")]
-fn a_wrong_script_fails_the_test_that_wrote_it() {
+fn an_invalid_script_fails_its_test() {
     let _ = Run::script("- txt: hi");
 }

@@ -1,5 +1,5 @@
-//! What a round with a tool costs beyond its command: a reply comes in, Bash runs, the next
-//! request goes out, the journal is on; beside the same command with plain tokio.
+//! The overhead of a round with a tool: the answer arrives, Bash runs, the next request is sent, with
+//! the journal. The baseline is the same command with plain tokio.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use std::process::Stdio;
@@ -13,13 +13,13 @@ use robota_core::gate::AllowEverything;
 use robota_core::scripted::{Script, ScriptedProvider};
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
-use robota_tools::{Bash, Workplace};
+use robota_tools::{Bash, ToolWorkspace};
 use serde_json::json;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const ROUNDS: usize = 10;
 
-#[expect(clippy::disallowed_methods, reason = "the floor is what anybody would write")]
+#[expect(clippy::disallowed_methods, reason = "the baseline is a plain tokio command")]
 async fn plain() {
     for _ in 0..ROUNDS {
         let output = tokio::process::Command::new("bash")
@@ -41,7 +41,7 @@ fn round(criterion: &mut Criterion) {
     group.sample_size(30).measurement_time(Duration::from_secs(5));
     group.bench_function("baseline", |bencher| bencher.iter(|| runtime.block_on(plain())));
     let env = Environment::new().with("PATH", PATH);
-    let place = Workplace::new("/", Supervisor::new(), env);
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), env);
     group.bench_function("rounds", |bencher| {
         bencher.iter(|| {
             let mut script = Script::new();
@@ -49,9 +49,9 @@ fn round(criterion: &mut Criterion) {
                 script = script.tool("Bash", json!({"command": "true"}));
             }
             let model = ScriptedProvider::new(script.text("done"));
-            let bash: Arc<dyn Tool> = Arc::new(Bash::new(&place));
+            let bash: Arc<dyn Tool> = Arc::new(Bash::new(&workspace));
             let builder = Agent::builder(model, "any-model").gate(AllowEverything);
-            let mut agent = builder.tools([bash]).unwrap().max_rounds(0).build();
+            let mut agent = builder.tools([bash]).max_rounds(0).build().unwrap();
             let report = runtime.block_on(agent.run("go"));
             assert_eq!(report.end, TurnEnd::Complete);
         });

@@ -1,5 +1,5 @@
-//! Grep and Glob beside `rg` on the same tree, in the same run. Without `rg` in the `PATH` there
-//! is nothing to compare with, and the bench says so.
+//! Compares Grep and Glob with `rg` on the same tree, in the same run. Without `rg` in the `PATH` only
+//! the tools are measured, and the bench says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, missing_docs)]
 
 use std::path::Path;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use robota_core::tool::{Tool, ToolContext};
 use robota_exec::{CommandSpec, Environment, Supervisor};
-use robota_tools::{Glob, Grep, Workplace};
+use robota_tools::{Glob, Grep, ToolWorkspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 const FOLDERS: usize = 60;
 const FILES: usize = 60;
 
-/// Its name, what we do, and the arguments of `rg` for the same.
+/// The name, the tool with its input, and the arguments of `rg` for the same search.
 type Work = (&'static str, Box<dyn Tool>, Value, &'static [&'static str]);
 
-/// Some thousand files of some kilobytes, one in ten with what is looked for.
+/// Some thousand files of some kilobytes; one in ten contains the searched text.
 fn tree(dir: &Path) {
     let line = "let answer = compute(the, usual, arguments).unwrap_or_default();\n";
     for folder in 0..FOLDERS {
@@ -37,31 +37,31 @@ fn search(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
     tree(dir.path());
-    #[expect(clippy::disallowed_methods, reason = "a bench finds its peer where the user has it")]
+    #[expect(clippy::disallowed_methods, reason = "rg is searched in the user's PATH")]
     let path = std::env::var_os("PATH").unwrap_or_default();
     let env = Environment::new().with("PATH", path);
     let peer = env.find_program("rg".as_ref());
     if peer.is_none() {
-        println!("there is no rg in the PATH: nothing to compare with");
+        println!("rg is not in the PATH: there is no baseline");
     }
     let supervisor = Supervisor::new();
-    let place = Workplace::new(dir.path(), supervisor.clone(), env.clone());
+    let workspace = ToolWorkspace::new(dir.path(), supervisor.clone(), env.clone());
     let works: [Work; 3] = [
         (
             "grep files",
-            Box::new(Grep::new(&place)),
+            Box::new(Grep::new(&workspace)),
             json!({"pattern": "needle_\\w+"}),
             &["-l", "needle_\\w+"],
         ),
         (
             "grep content",
-            Box::new(Grep::new(&place)),
+            Box::new(Grep::new(&workspace)),
             json!({"pattern": "needle_\\w+", "output_mode": "content"}),
             &["-n", "needle_\\w+"],
         ),
         (
             "glob",
-            Box::new(Glob::new(&place)),
+            Box::new(Glob::new(&workspace)),
             json!({"pattern": "**/*.rs", "limit": 10_000}),
             &["--files", "-g", "**/*.rs", "--sortr", "modified"],
         ),

@@ -1,74 +1,50 @@
-//! The arguments of tools: schemas from types, types from what models send.
+//! Parses the arguments that models send.
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use robota_core::tool::schema_of;
 use robota_core::tool::{InvalidInput, ToolOutcome};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The schema of an argument type, without what only costs a model tokens.
-pub(crate) fn schema_of<T: JsonSchema>() -> Value {
-    let mut schema = schemars::schema_for!(T).to_value();
-    slim(&mut schema);
-    schema
-}
-
-fn slim(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            // Keywords only: an argument of that name has a schema for a value.
-            object.retain(|key, value| match key.as_str() {
-                "$schema" | "title" | "format" => !value.is_string(),
-                "description" => value.as_str() != Some(""),
-                "minimum" => !value.is_number(),
-                "default" => !value.is_null(),
-                _ => true,
-            });
-            object.values_mut().for_each(slim);
-        }
-        Value::Array(items) => items.iter_mut().for_each(slim),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Reads the arguments of a call.
+/// Parses the arguments of a call.
 pub(crate) fn parse<T: DeserializeOwned>(input: Value) -> Result<T, InvalidInput> {
     serde_json::from_value(input).map_err(|error| InvalidInput(error.to_string()))
 }
 
-/// A call that ended before its end: what it came to, boxed because a `Result` carries it.
-pub(crate) struct Early(pub(crate) Box<ToolOutcome>);
+/// The outcome of a call that ends early. It is the error type of the tools' functions, so `?` can
+/// be used; boxed to keep `Result` small.
+pub(crate) struct EarlyOutcome(pub(crate) Box<ToolOutcome>);
 
-impl From<ToolOutcome> for Early {
+impl From<ToolOutcome> for EarlyOutcome {
     fn from(outcome: ToolOutcome) -> Self {
         Self(Box::new(outcome))
     }
 }
 
-impl From<InvalidInput> for Early {
+impl From<InvalidInput> for EarlyOutcome {
     fn from(error: InvalidInput) -> Self {
         ToolOutcome::not_run("invalid_input", error.to_string()).into()
     }
 }
 
-/// A whole number that may be absent, null, or written as `2.0`, as models do.
+/// Deserializes an integer that may be absent, null, or written as `2.0`, as models do.
 pub(crate) fn whole_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(from)? else { return Ok(None) };
     let whole = number.as_u64().or_else(|| {
         let float = number.as_f64()?;
-        // Every float in this range that has no fraction is such a number exactly.
+        // Floats up to 2^53 without a fraction are exact integers.
         (float.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&float))
             .then_some(float as u64)
     });
     match whole {
         Some(whole) => Ok(Some(whole)),
-        None => Err(serde::de::Error::custom(format!("{number} is not a whole number from 0 on"))),
+        None => Err(serde::de::Error::custom(format!("{number} is not an integer of at least 0"))),
     }
 }
 
-/// A path of a call: relative ones start at the tool's directory.
+/// Resolves a path argument: a relative path starts at the working directory.
 pub(crate) fn resolve(cwd: &Path, path: &str) -> Result<PathBuf, InvalidInput> {
     if path.is_empty() {
         return Err(InvalidInput("`file_path` is empty".to_owned()));

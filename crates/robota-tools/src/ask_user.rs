@@ -1,4 +1,4 @@
-//! AskUserQuestion: questions that only the user can answer.
+//! AskUserQuestion: asks the user.
 
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -6,18 +6,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
-use crate::workplace::Workplace;
+use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::tool_workspace::ToolWorkspace;
 
-const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits. Only for what you cannot find \
-    out or decide yourself.";
+const DESCRIPTION: &str = "Asks the user 1 to 4 questions and waits for the answers. Only for what \
+    you cannot find out or decide yourself.";
 
 /// A question to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline, description = "")]
 pub struct UserQuestion {
-    /// In full.
+    /// The full question.
     pub question: String,
     /// Answers to choose from.
     #[serde(default)]
@@ -27,11 +27,11 @@ pub struct UserQuestion {
     pub multi_select: Option<bool>,
 }
 
-/// Somebody who can be asked.
+/// Shows questions to the user.
 #[async_trait::async_trait]
-pub trait Asker: Send + Sync {
-    /// The answer in the user's words; `None` when the user does not want to answer, which
-    /// ends the questions.
+pub trait QuestionHandler: Send + Sync {
+    /// Returns the user's answer. `None` if the user does not want to answer; the tool then asks no
+    /// more questions.
     async fn ask(&self, question: &UserQuestion) -> Option<String>;
 }
 
@@ -41,46 +41,46 @@ struct Input {
     questions: Vec<UserQuestion>,
 }
 
-/// Asks the user.
+/// The AskUserQuestion tool.
 pub struct AskUser {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl AskUser {
-    /// A tool that asks whoever the workplace names.
+    /// Creates the tool. It uses the question handler of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "AskUserQuestion".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn ask(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn ask(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { questions } = parse(input)?;
         if !(1..=4).contains(&questions.len()) {
             return Err(InvalidInput("give 1 to 4 questions".to_owned()).into());
         }
-        let Some(asker) = &self.place.asker else {
-            let text = "Nobody can be asked: this run has no user. Decide yourself, or say in your \
-                        answer what you would need to know.";
+        let Some(handler) = &self.workspace.question_handler else {
+            let text = "This run has no user who can answer. Decide yourself, or state in your answer \
+                        what you need to know.";
             return Err(ToolOutcome::not_run("unavailable", text).into());
         };
         let mut text = String::new();
         let mut answers = Vec::new();
         for question in &questions {
             let answer = tokio::select! {
-                answer = asker.ask(question) => answer,
+                answer = handler.ask(question) => answer,
                 () = context.scope.cancel.cancelled() => {
                     return Err(ToolOutcome::failed("interrupted", "interrupted while asking").into());
                 }
             };
             let Some(answer) = answer else {
-                text.push_str(&format!("{}: [the user does not answer]\n", question.question));
+                text.push_str(&format!("{}: [the user did not answer]\n", question.question));
                 break;
             };
             text.push_str(&format!("{}: {answer}\n", question.question));
@@ -97,7 +97,7 @@ impl Tool for AskUser {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.ask(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.ask(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

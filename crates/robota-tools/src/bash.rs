@@ -15,98 +15,108 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of, whole_number};
-use crate::bash_cd::Follow;
+use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
-use crate::workplace::Workplace;
+use crate::cwd_tracker::CwdTracker;
+use crate::tool_workspace::ToolWorkspace;
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
-const MOST_TIMEOUT_MS: u64 = 600_000;
-/// Output that is kept is copied so much at a time.
+const MAX_TIMEOUT_MS: u64 = 600_000;
+/// The chunk size for copying spilled output to the blob store.
 const CHUNK: usize = 1024 * 1024;
-/// What a model is shown where nobody says another limit: enough of both ends to work with.
-const SHOWN: usize = 30_000;
+/// The bytes of output that the model sees, unless the session sets another limit.
+const DEFAULT_SHOWN_BYTES: usize = 30_000;
 
 const DESCRIPTION: &str = "Runs a command line with bash and returns its output (both streams, in \
-    order) and its exit code. Variables do not last from call to call{cd}. Input is closed. Of \
-    long output the start and the end are returned. When the command ends, so do all processes it \
-    left behind; for a server or a long job set run_in_background, then use BashOutput.";
+    order) and its exit code. Variables do not persist between calls{cd}. Standard input is closed. \
+    Of long output only the start and the end are returned. When the command ends, all processes it \
+    left behind are ended; for a server or a long job set run_in_background, then use BashOutput.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
     /// The command line.
     command: String,
-    /// When to end it, in milliseconds: 120000 if absent, 600000 at most.
+    /// Timeout in milliseconds: 120000 if absent, 600000 at most.
     #[serde(default, deserialize_with = "whole_number")]
     timeout: Option<u64>,
-    /// What it does, in a few words, for the user.
+    /// What the command does, in a few words, for the user.
     #[serde(default)]
     description: Option<String>,
-    /// Return at once and let it run.
+    /// Return immediately and let it run.
     #[serde(default)]
     run_in_background: Option<bool>,
-    /// Give it a terminal.
+    /// Run it in a terminal.
     #[serde(default)]
     terminal: Option<bool>,
 }
 
-/// Runs command lines.
+/// The Bash tool.
 pub struct Bash {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl Bash {
-    /// A tool that runs commands in a workplace.
+    /// Creates the tool. Commands run in the directory and the environment of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let cd =
-            if place.follows_cd() { "; the working directory does" } else { ", nor does `cd`" };
+            if workspace.tracks_cwd() { "; the working directory does" } else { ", nor does `cd`" };
         let spec = ToolSpec {
             name: "Bash".to_owned(),
             description: DESCRIPTION.replace("{cd}", cd),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn bash(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         if input.command.trim().is_empty() {
             return Err(InvalidInput("`command` is empty".to_owned()).into());
         }
         if context.scope.cancel.is_cancelled() {
-            return Err(ToolOutcome::not_run("interrupted", "interrupted before it started").into());
+            return Err(ToolOutcome::not_run(
+                "interrupted",
+                "interrupted before the command started",
+            )
+            .into());
         }
-        let report = if input.run_in_background == Some(true) {
+        let outcome = if input.run_in_background == Some(true) {
             self.start(&input, context).await?
         } else {
             self.run_to_end(&input, context).await?
         };
         Ok(match input.description {
-            Some(description) => report.with_metadata("description", description),
-            None => report,
+            Some(description) => outcome.with_metadata("description", description),
+            None => outcome,
         })
     }
 
-    async fn run_to_end(&self, input: &Input, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn run_to_end(
+        &self,
+        input: &Input,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let timeout = match input.timeout {
             None | Some(0) => DEFAULT_TIMEOUT_MS,
-            Some(timeout) => timeout.min(MOST_TIMEOUT_MS),
+            Some(timeout) => timeout.min(MAX_TIMEOUT_MS),
         };
-        let follow = if self.place.follows_cd() { Follow::of(&input.command) } else { None };
-        let start = self.place.start_cwd(&context.call);
-        let spec = self.spec(input, context, &start, follow.as_ref())?;
+        let tracker =
+            if self.workspace.tracks_cwd() { CwdTracker::of(&input.command) } else { None };
+        let start = self.workspace.start_cwd(&context.call);
+        let spec = self.spec(input, context, &start, tracker.as_ref())?;
         let progress = context.progress.clone();
-        let hidden = follow.as_ref().map(Follow::mark);
+        let marker = tracker.as_ref().map(CwdTracker::marker);
         let mut spec = spec;
-        spec.spill = context.output.is_some().then(|| Spill::new(self.place.temporary()));
+        spec.spill =
+            context.output.is_some().then(|| Spill::new(self.workspace.temporary_folder()));
         let spec =
             spec.timeout(Duration::from_millis(timeout)).sink(OutputSink::new(move |bytes| {
                 let text = String::from_utf8_lossy(bytes);
-                let shown = match hidden.as_deref().and_then(|mark| text.find(mark)) {
+                let shown = match marker.as_deref().and_then(|marker| text.find(marker)) {
                     Some(at) => &text[..at],
                     None => &text,
                 };
@@ -115,44 +125,49 @@ impl Bash {
                 }
             }));
         let mut outcome = self
-            .place
+            .workspace
             .supervisor
             .run(spec, &context.scope.cancel)
             .await
             .map_err(|error| not_run(&error))?;
         let total = outcome.stdout.total_bytes();
-        let went = follow.and_then(|follow| follow.take(&mut outcome.stdout));
-        // The mark is the last thing a command line says.
-        let marked = total - outcome.stdout.total_bytes();
-        let kept = keep(&outcome.stdout, marked, context).await;
-        let told = went.filter(|dir| *dir != start).map(|dir| {
-            if self.place.went_to(&dir) {
+        let new_cwd = tracker.and_then(|tracker| tracker.take(&mut outcome.stdout));
+        // The marker is the end of the output.
+        let marker_bytes = total - outcome.stdout.total_bytes();
+        let stored = store_output(&outcome.stdout, marker_bytes, context).await;
+        let cwd_note = new_cwd.filter(|dir| *dir != start).map(|dir| {
+            if self.workspace.change_shell_cwd(&dir) {
                 return format!("[working directory: {}]\n", dir.display());
             }
-            let stays = self.place.shell_cwd();
-            format!("[outside the workspace; the working directory stays {}]\n", stays.display())
+            let cwd = self.workspace.shell_cwd();
+            format!("[outside the workspace; the working directory stays {}]\n", cwd.display())
         });
-        // Calls of one answer are judged together, so they start where the first does.
-        let told = told.or_else(|| {
-            let now = self.place.shell_cwd();
+        // The gate judges the calls of one answer together, so all start in the same directory.
+        let cwd_note = cwd_note.or_else(|| {
+            let now = self.workspace.shell_cwd();
             let (ran, now) = (start.display(), now.display());
-            (start != self.place.shell_cwd())
+            (start != self.workspace.shell_cwd())
                 .then(|| format!("[ran in {ran}; the next answer's commands start in {now}]\n"))
         });
-        let report = report(&outcome, timeout, told.as_deref(), kept.as_ref());
-        Ok(report.with_metadata("cwd", self.place.shell_cwd().display().to_string()))
+        let report = report(&outcome, timeout, cwd_note.as_deref(), stored.as_ref());
+        Ok(report.with_metadata("cwd", self.workspace.shell_cwd().display().to_string()))
     }
 
-    async fn start(&self, input: &Input, context: &ToolContext) -> Result<ToolOutcome, Early> {
-        let start = self.place.start_cwd(&context.call);
+    async fn start(
+        &self,
+        input: &Input,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
+        let start = self.workspace.start_cwd(&context.call);
         let mut spec = self.spec(input, context, &start, None)?;
         spec.stdin = Stdin::Open;
         spec.watch = spec.watch.background();
-        let running = self.place.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
+        let running =
+            self.workspace.supervisor.start(spec).await.map_err(|error| not_run(&error))?;
         let pid = running.process().map(|process| process.pid);
-        let id = self.place.shells.add(&input.command, running);
+        let id = self.workspace.background.add(&input.command, running);
         let text = format!(
-            "Runs in the background as {id}. BashOutput shows what it writes, KillShell ends it.\n"
+            "Runs in the background as {id}. BashOutput returns its output, KillShell ends it.\n"
         );
         Ok(ToolOutcome::ok(text).with_metadata("bash_id", id).with_metadata("pid", pid))
     }
@@ -162,21 +177,21 @@ impl Bash {
         input: &Input,
         context: &ToolContext,
         start: &Path,
-        follow: Option<&Follow>,
-    ) -> Result<CommandSpec, Early> {
+        tracker: Option<&CwdTracker>,
+    ) -> Result<CommandSpec, EarlyOutcome> {
         let command = ShellCommand::new(&input.command, start);
-        let command = command.env(self.place.env.clone());
-        let spec = match follow {
-            Some(follow) => follow.wrap(&input.command, command),
+        let command = command.env(self.workspace.env.clone());
+        let spec = match tracker {
+            Some(tracker) => tracker.wrap(&input.command, command),
             None => command.into_spec(),
         };
         let mut spec = spec
             .map_err(|error| not_run(&error))?
             .streams(Streams::Merged)
             .limits(limits(context))
-            .clean(context.scope.redactor.clone())
+            .redactor(context.scope.redactor.clone())
             .call(context.call.to_string(), context.processes.clone());
-        spec.confinement = self.place.confinement.clone();
+        spec.confinement = self.workspace.confinement.clone();
         if input.terminal == Some(true) {
             spec.terminal = Some(TerminalSize::default());
         }
@@ -190,48 +205,50 @@ impl Tool for Bash {
         &self.spec
     }
 
-    /// With the directory the command will start in, where its relative paths are judged.
+    /// Adds the directory in which the command will start, because the gate judges relative paths
+    /// in that directory.
     fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
-        let cwd = self.place.judged_cwd(call);
+        let cwd = self.workspace.cwd_for_gate(call);
         let mut input = input.as_object()?.clone();
         input.insert("cwd".to_owned(), Value::from(cwd.to_str()?));
         Some(Value::Object(input))
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.bash(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.bash(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 
-/// Half of what is shown is the beginning, half the end.
+/// Half of the shown bytes are the start of the output, half the end.
 fn limits(context: &ToolContext) -> Limits {
-    let shown = context.output.as_ref().map_or(SHOWN, |output| output.limit());
+    let shown = context.output.as_ref().map_or(DEFAULT_SHOWN_BYTES, |output| output.limit());
     Limits { head: shown / 2, tail: shown - shown / 2 }
 }
 
-/// Keeps output that is too long to be shown, but for what follows it that is ours.
-async fn keep(
+/// Stores output that is too long to be shown, without the marker at its end. `None` if the output
+/// was not spilled or there is no store.
+async fn store_output(
     output: &Captured,
-    marked: u64,
+    marker_bytes: u64,
     context: &ToolContext,
 ) -> Option<Result<KeptOutput, ErrorData>> {
     let (spilled, store) = (output.spilled.as_ref()?, context.output.as_ref()?);
-    // Where the file ends before the stream does, the mark is not in it.
-    let whole = spilled.bytes == output.total_bytes() + marked;
-    let end = if whole { spilled.bytes - marked } else { spilled.bytes };
+    // A file that reached its maximum size does not contain the marker.
+    let complete = spilled.bytes == output.total_bytes() + marker_bytes;
+    let end = if complete { spilled.bytes - marker_bytes } else { spilled.bytes };
     let mut writer = store.keep();
     let copied = async {
         let mut from = 0;
         while from < end {
-            let (file, most) = (spilled.clone(), usize::try_from(end - from).unwrap_or(CHUNK));
+            let (file, rest) = (spilled.clone(), usize::try_from(end - from).unwrap_or(CHUNK));
             let part = run_blocking(move || {
-                let mut part = vec![0; most.min(CHUNK)];
+                let mut part = vec![0; rest.min(CHUNK)];
                 let read = file.read_at(from, &mut part)?;
                 part.truncate(read);
                 std::io::Result::Ok(part)
             });
             let failed = |message: String| ErrorData::new(ErrorKind::Storage, message);
-            let part = part.await.map_err(|Early(early)| failed(early.text()))?;
+            let part = part.await.map_err(|EarlyOutcome(outcome)| failed(outcome.text()))?;
             let part = part.map_err(|error| failed(error.to_string()))?;
             if part.is_empty() {
                 break;
@@ -247,15 +264,15 @@ async fn keep(
 fn report(
     outcome: &Outcome,
     timeout_ms: u64,
-    told: Option<&str>,
-    kept: Option<&Result<KeptOutput, ErrorData>>,
+    cwd_note: Option<&str>,
+    stored: Option<&Result<KeptOutput, ErrorData>>,
 ) -> ToolOutcome {
     let total = outcome.stdout.total_bytes();
-    let mut text = match kept {
-        Some(Ok(kept)) => outcome.stdout.text_with(|cut, at| kept.note(cut, total, at)),
+    let mut text = match stored {
+        Some(Ok(stored)) => outcome.stdout.text_with(|cut, at| stored.note(cut, total, at)),
         Some(Err(error)) => outcome.stdout.text_with(|cut, _| {
             format!(
-                "[... {cut} of {total} bytes cut; they could not be kept: {} ...]",
+                "[... {cut} of {total} bytes cut; they could not be stored: {} ...]",
                 error.message
             )
         }),
@@ -271,20 +288,20 @@ fn report(
         note("[no output]\n");
     }
     if outcome.left_open {
-        note("[a process it left behind still holds the output; what that writes is not shown]\n");
+        note("[a process it left behind holds the output open; its later output is not shown]\n");
     }
-    if let Some(told) = told {
-        note(told);
+    if let Some(cwd_note) = cwd_note {
+        note(cwd_note);
     }
-    // Libraries knock at local sockets all the time and take no for an answer.
-    let loud = outcome.denied.iter().filter(|denial| denial.action != "local socket");
+    // Libraries often try local sockets (for name lookups, for example) and work without them.
+    let relevant = outcome.denied.iter().filter(|denial| denial.action != "local socket");
     let denied: Vec<_> =
-        loud.map(|denial| format!("{} ({})", denial.action, denial.subject)).collect();
+        relevant.map(|denial| format!("{} ({})", denial.action, denial.subject)).collect();
     if !denied.is_empty() {
-        note(&format!("[the sandbox refused: {}]\n", denied.join(", ")));
+        note(&format!("[denied by the sandbox: {}]\n", denied.join(", ")));
     }
-    // A command that ran to its end did what it was asked, whatever it says: its exit code is
-    // for the reader to judge (`grep` finds nothing with 1).
+    // An exit code other than 0 is not a failure of the tool: the model judges it (`grep` exits with
+    // 1 if nothing matches).
     let failure = match outcome.exit {
         Exit::Code(0) => None,
         Exit::Code(code) => {
@@ -296,7 +313,7 @@ fn report(
             Some("signal")
         }
         Exit::TimedOut => {
-            note(&format!("[ended after {timeout_ms} ms: it took too long]\n"));
+            note(&format!("[ended after the timeout of {timeout_ms} ms]\n"));
             Some("timeout")
         }
         Exit::Cancelled => {
@@ -313,8 +330,8 @@ fn report(
         .with_metadata("duration_ms", millis)
         .with_metadata("output_bytes", outcome.stdout.total_bytes())
         .with_metadata("truncated", !outcome.stdout.is_complete());
-    let report = match kept {
-        Some(Ok(kept)) => report.with_metadata("spilled", kept.place.clone()),
+    let report = match stored {
+        Some(Ok(stored)) => report.with_metadata("spilled", stored.place.clone()),
         Some(Err(_)) | None => report,
     };
     let report =
@@ -328,7 +345,7 @@ fn report(
 
 fn not_run(error: &ExecError) -> ToolOutcome {
     let ran = match error {
-        ExecError::Wait { .. } | ExecError::Gone => Ran::Maybe,
+        ExecError::Wait { .. } | ExecError::SupervisorFailed => Ran::Maybe,
         ExecError::ProgramMissing { .. }
         | ExecError::BashMissing { .. }
         | ExecError::BadDirectory { .. }

@@ -1,4 +1,4 @@
-//! BashInput: types into a background command.
+//! BashInput: writes to the standard input of a background command.
 
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
-use crate::workplace::Workplace;
+use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str =
     "Writes to the standard input of a background command: end lines with \\n.";
@@ -19,35 +19,35 @@ struct Input {
     input: String,
 }
 
-/// Types into background commands.
+/// The BashInput tool.
 pub struct BashInput {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl BashInput {
-    /// A tool for the background commands of a workplace.
+    /// Creates the tool for the background commands of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "BashInput".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
-            // What is typed may be a command.
+            // The input of a shell is a command.
             class: Class::Execute,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    fn write(&self, input: Value) -> Result<ToolOutcome, Early> {
+    fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { bash_id, input } = parse(input)?;
-        let shell = self.place.shells.get(&bash_id);
-        let shell = shell.map_err(|error| ToolOutcome::not_run("not_found", error))?;
-        if shell.running.outcome().is_some() {
+        let command = self.workspace.background.get(&bash_id);
+        let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
+        if command.running.outcome().is_some() {
             return Err(ToolOutcome::not_run("ended", format!("{bash_id} has ended")).into());
         }
         let bytes = input.len();
-        shell.running.write(input);
+        command.running.write(input);
         Ok(ToolOutcome::ok(format!("Wrote {bytes} bytes to {bash_id}\n")))
     }
 }
@@ -59,6 +59,6 @@ impl Tool for BashInput {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.write(input).unwrap_or_else(|Early(outcome)| *outcome)
+        self.write(input).unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

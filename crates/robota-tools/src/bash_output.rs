@@ -1,4 +1,4 @@
-//! BashOutput: what a background command wrote since it was last asked.
+//! BashOutput: the output of a background command since the last call.
 
 use std::sync::PoisonError;
 
@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
-use crate::shells::Shell;
-use crate::workplace::Workplace;
+use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::background_commands::BackgroundCommand;
+use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str =
-    "Shows what a background command wrote since the last look, and whether it still runs.";
+    "Returns the new output of a background command, and whether it still runs.";
 
-/// Shown at once; the next look goes on from there.
-const MOST: usize = 30_000;
+/// The most output that one call returns; the next call continues there.
+const MAX_SHOWN_BYTES: usize = 30_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,58 +25,62 @@ struct Input {
     bash_id: String,
 }
 
-/// Shows output of background commands.
+/// The BashOutput tool.
 pub struct BashOutput {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl BashOutput {
-    /// A tool for the background commands of a workplace.
+    /// Creates the tool for the background commands of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "BashOutput".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    fn look(&self, input: Value) -> Result<ToolOutcome, Early> {
+    fn output(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { bash_id } = parse(input)?;
-        let shell = self.place.shells.get(&bash_id);
-        let shell = shell.map_err(|error| ToolOutcome::not_run("not_found", error))?;
-        Ok(news(&shell))
+        let command = self.workspace.background.get(&bash_id);
+        let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
+        Ok(new_output(&command))
     }
 }
 
-/// What it wrote since the last look.
-pub(crate) fn news(shell: &Shell) -> ToolOutcome {
-    // Before its output: what is written until it ends is then shown now or later, never lost.
-    let end = shell.running.outcome();
-    let mut shown = shell.shown.lock().unwrap_or_else(PoisonError::into_inner);
-    let chunk = shell.running.log().read(*shown, MOST);
+/// Returns the output since the last call, and the state of the command.
+pub(crate) fn new_output(command: &BackgroundCommand) -> ToolOutcome {
+    // Read before the output: output that is written until the end is then returned by this call or
+    // by the next one.
+    let end = command.running.outcome();
+    let mut shown = command.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    let chunk = command.running.log().read(*shown, MAX_SHOWN_BYTES);
     *shown = chunk.next;
-    let more = shell.running.log().end() > chunk.next;
+    let more = command.running.log().end() > chunk.next;
     drop(shown);
     let mut text = String::new();
     if chunk.skipped > 0 {
-        text.push_str(&format!("[{} bytes were not looked at in time]\n", chunk.skipped));
+        text.push_str(&format!(
+            "[{} bytes were dropped: they were not read in time]\n",
+            chunk.skipped
+        ));
     }
     text.push_str(&String::from_utf8_lossy(&chunk.bytes));
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     if chunk.bytes.is_empty() {
-        text.push_str("[nothing new]\n");
+        text.push_str("[no new output]\n");
     }
     if more {
-        text.push_str("[there is more: look again]\n");
+        text.push_str("[there is more: call BashOutput again]\n");
     }
     let (status, note) = match &end {
-        None => ("running", "[it runs]\n".to_owned()),
+        None => ("running", "[still running]\n".to_owned()),
         Some(Ok(outcome)) => match outcome.exit {
             Exit::Code(code) => ("ended", format!("[ended with exit code {code}]\n")),
             Exit::Signal(signal) => ("ended", format!("[ended by signal {signal}]\n")),
@@ -86,8 +90,8 @@ pub(crate) fn news(shell: &Shell) -> ToolOutcome {
     };
     text.push_str(&note);
     let outcome = ToolOutcome::ok(text)
-        .with_metadata("bash_id", shell.id.as_str())
-        .with_metadata("command", shell.command.as_str())
+        .with_metadata("bash_id", command.id.as_str())
+        .with_metadata("command", command.command_line.as_str())
         .with_metadata("status", status);
     match end {
         Some(Ok(robota_exec::Outcome { exit: Exit::Code(code), .. })) => {
@@ -104,6 +108,6 @@ impl Tool for BashOutput {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.look(input).unwrap_or_else(|Early(outcome)| *outcome)
+        self.output(input).unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

@@ -1,14 +1,14 @@
-//! File work off the threads that drive everything else.
+//! Runs blocking file work on a thread pool, off the async runtime.
 
 use robota_core::tool::ToolOutcome;
 
-use crate::arguments::Early;
+use crate::arguments::EarlyOutcome;
 use crate::error::FileError;
 
-/// Runs blocking work elsewhere. A panic in it goes on here, where the caller expects it.
+/// Runs blocking work on the thread pool. A panic in it is resumed in the caller.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
-) -> Result<T, Early> {
+) -> Result<T, EarlyOutcome> {
     match tokio::task::spawn_blocking(work).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(error)) => Err(failed(&error).into()),
@@ -30,9 +30,9 @@ pub(crate) fn failed(error: &FileError) -> ToolOutcome {
     ToolOutcome::failed(error.code(), text)
 }
 
-/// Runs work that fails in its own way elsewhere. A panic in it goes on here.
+/// Like [`blocking`], for work that does not return a [`FileError`].
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Early> {
+) -> Result<T, EarlyOutcome> {
     blocking(move || Ok(work())).await
 }

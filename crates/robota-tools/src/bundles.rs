@@ -1,7 +1,7 @@
-//! Tools by the bundle, with the rules they come with: for agents that are built in code.
+//! Bundles of tools with permission rules, for agents that are built in code.
 //!
-//! Each bundle works without a session. What its rules do not allow does not run, or is asked of
-//! an approver, if it was given one.
+//! A bundle works without a session. A call that its rules do not allow is passed to the approver;
+//! without an approver it is denied.
 
 use std::sync::Arc;
 
@@ -11,88 +11,94 @@ use robota_core::tool::Tool;
 use robota_exec::OsPaths;
 use robota_policy::{List, Policy, PolicySpec, RuleError, RuleSource, Workspace};
 
-use crate::ruled::Ruled;
+use crate::policy_checked_tool::PolicyCheckedTool;
 use crate::task::{Task, TaskRunner};
-use crate::workplace::Workplace;
+use crate::tool_workspace::ToolWorkspace;
 use crate::{Bash, BashInput, BashOutput, Edit, Glob, Grep, KillShell, MultiEdit, Read, Write};
 
-/// What a bundle allows, in the patterns of permission rules: `git *`, `src/**`.
+/// The rules of a bundle, as patterns of permission rules: `git *`, `src/**`.
 #[derive(Clone, Default)]
 pub struct BundleRules {
-    /// Never, whatever else is said.
+    /// Calls that are always denied.
     pub block: Vec<String>,
-    /// Without asking.
+    /// Calls that are allowed without asking.
     pub allow: Vec<String>,
-    /// Who is asked about the rest; without anybody the rest does not run.
+    /// Decides about all other calls; without it they are denied.
     pub approver: Option<Arc<dyn Approver>>,
 }
 
-/// Files below the workplace: Read, Write, Edit, MultiEdit, Glob, Grep. Reading and changing
-/// them is free, but for what is blocked; anything outside must be allowed.
+/// The file tools: Read, Write, Edit, MultiEdit, Glob, Grep. Reading and changing files in the
+/// workspace is allowed, except for blocked patterns. Other files need an allow pattern.
 ///
 /// # Errors
-/// If a pattern cannot be read.
-pub fn fs(place: &Workplace, rules: &BundleRules) -> Result<Vec<Arc<dyn Tool>>, Vec<RuleError>> {
+/// If a pattern is invalid.
+pub fn fs(
+    workspace: &ToolWorkspace,
+    rules: &BundleRules,
+) -> Result<Vec<Arc<dyn Tool>>, Vec<RuleError>> {
     let tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(Read::new(place)),
-        Arc::new(Write::new(place)),
-        Arc::new(Edit::new(place)),
-        Arc::new(MultiEdit::new(place)),
-        Arc::new(Glob::new(place)),
-        Arc::new(Grep::new(place)),
+        Arc::new(Read::new(workspace)),
+        Arc::new(Write::new(workspace)),
+        Arc::new(Edit::new(workspace)),
+        Arc::new(MultiEdit::new(workspace)),
+        Arc::new(Glob::new(workspace)),
+        Arc::new(Grep::new(workspace)),
     ];
-    ruled(place, rules, tools, Mode::AcceptEdits, &["Read", "Edit"])
+    with_rules(workspace, rules, tools, Mode::AcceptEdits, &["Read", "Edit"])
 }
 
-/// Commands in the workplace: Bash, and what its background commands need. Proven read-only
-/// commands are free; the rest must be allowed.
+/// The command tools: Bash, BashOutput, BashInput, KillShell. Commands that are proven to be
+/// read-only are allowed; others need an allow pattern.
 ///
 /// # Errors
-/// If a pattern cannot be read.
-pub fn bash(place: &Workplace, rules: &BundleRules) -> Result<Vec<Arc<dyn Tool>>, Vec<RuleError>> {
+/// If a pattern is invalid.
+pub fn bash(
+    workspace: &ToolWorkspace,
+    rules: &BundleRules,
+) -> Result<Vec<Arc<dyn Tool>>, Vec<RuleError>> {
     let tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(Bash::new(place)),
-        Arc::new(BashOutput::new(place)),
-        Arc::new(BashInput::new(place)),
-        Arc::new(KillShell::new(place)),
+        Arc::new(Bash::new(workspace)),
+        Arc::new(BashOutput::new(workspace)),
+        Arc::new(BashInput::new(workspace)),
+        Arc::new(KillShell::new(workspace)),
     ];
-    ruled(place, rules, tools, Mode::Default, &["Bash"])
+    with_rules(workspace, rules, tools, Mode::Default, &["Bash"])
 }
 
-/// Work for other agents.
+/// The Agent tool, which gives tasks to other agents.
 #[must_use]
 pub fn task(runner: Arc<dyn TaskRunner>) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(Task::new(runner))]
 }
 
-fn ruled(
-    place: &Workplace,
+fn with_rules(
+    workspace: &ToolWorkspace,
     rules: &BundleRules,
     tools: Vec<Arc<dyn Tool>>,
     mode: Mode,
     families: &[&str],
 ) -> Result<Vec<Arc<dyn Tool>>, Vec<RuleError>> {
-    let written = |patterns: &[String]| -> Vec<String> {
+    let rule_texts = |patterns: &[String]| -> Vec<String> {
         let each = |family: &&str| {
             patterns.iter().map(|pattern| format!("{family}({pattern})")).collect::<Vec<_>>()
         };
         families.iter().flat_map(each).collect()
     };
-    let spec = PolicySpec::new(Workspace::new(&place.cwd, &place.cwd))
+    let spec = PolicySpec::new(Workspace::new(&workspace.cwd, &workspace.cwd))
         .mode(mode)
-        .rules(List::Deny, RuleSource::flag("block"), written(&rules.block))
-        .rules(List::Allow, RuleSource::flag("allow"), written(&rules.allow));
+        .rules(List::Deny, RuleSource::flag("block"), rule_texts(&rules.block))
+        .rules(List::Allow, RuleSource::flag("allow"), rule_texts(&rules.allow));
     let (policy, errors) = Policy::new(&spec, &OsPaths);
     if !errors.is_empty() {
         return Err(errors);
     }
     let policy = Arc::new(policy);
     let approver = rules.approver.clone().unwrap_or_else(|| Arc::new(NobodyToAsk));
-    let ruled = |tool| -> Arc<dyn Tool> {
-        let ruled = Ruled::new(tool, policy.clone(), Arc::new(OsPaths));
-        Arc::new(ruled.approver(approver.clone()))
+    let checked = |tool| -> Arc<dyn Tool> {
+        let checked = PolicyCheckedTool::new(tool, policy.clone(), Arc::new(OsPaths));
+        Arc::new(checked.approver(approver.clone()))
     };
-    Ok(tools.into_iter().map(ruled).collect())
+    Ok(tools.into_iter().map(checked).collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Edit: replaces text in a file that was read.
+//! Edit: replaces text in a file.
 
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, resolve, schema_of};
+use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
 use crate::diff::unified;
 use crate::error::FileError;
 use crate::file::{Replacement, plan_edit};
-use crate::workplace::Workplace;
+use crate::tool_workspace::ToolWorkspace;
 
-const DESCRIPTION: &str = "Replaces text in a file. Read the file first. old_string must be \
-    exactly as in the file, white space included, without Read's line numbers, and must occur \
-    once: give as many lines around it as that needs, or set replace_all. The file keeps its line \
-    endings. Returns a diff.";
+const DESCRIPTION: &str = "Replaces text in a file. Read the file first. old_string must match the \
+    file exactly, including white space, without Read's line numbers, and must occur once: include \
+    as many lines around it as needed, or set replace_all. The file keeps its line endings. Returns \
+    a diff.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,38 +24,38 @@ struct Input {
     file_path: String,
     /// The text to replace.
     old_string: String,
-    /// The text to put in its place.
+    /// The text that replaces it.
     new_string: String,
     /// Replace every occurrence.
     #[serde(default)]
     replace_all: Option<bool>,
 }
 
-/// Edits text files.
+/// The Edit tool.
 pub struct Edit {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl Edit {
-    /// A tool that edits only what was read in the same workplace.
+    /// Creates the tool. It edits only files that were read in the same workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "Edit".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let path = resolve(&self.place.cwd, &input.file_path)?;
-        let name = self.place.shown(&path);
+        let path = resolve(&self.workspace.cwd, &input.file_path)?;
+        let name = self.workspace.display_path(&path);
         let plan = move |log: &crate::read_log::ReadLog| {
-            let seen = log.seen(&path);
+            let seen = log.last_seen(&path);
             if seen.is_none() && path.exists() {
                 return Err(FileError::NotRead { path });
             }
@@ -64,18 +64,19 @@ impl Edit {
                 new: &input.new_string,
                 all: input.replace_all.unwrap_or(false),
             };
-            let (planned, places) = plan_edit(&path, &[replacement], seen.as_ref())?;
-            Ok((vec![planned], places))
+            let (planned, locations) = plan_edit(&path, &[replacement], seen.as_ref())?;
+            Ok((vec![planned], locations))
         };
-        let (made, places) = self.place.change(context, plan).await?;
+        let (made, locations) = self.workspace.change(context, plan).await?;
         let diff: String = made
             .iter()
             .map(|(change, _)| {
                 unified(change.before.as_deref().unwrap_or_default(), &change.after, &name)
             })
             .collect();
-        let (line, count) = places.first().map_or((0, 0), |place| (place.start_line, place.count));
-        let more = if count == 1 { String::new() } else { format!(", {count} places") };
+        let (line, count) =
+            locations.first().map_or((0, 0), |location| (location.start_line, location.count));
+        let more = if count == 1 { String::new() } else { format!(", {count} locations") };
         Ok(ToolOutcome::ok(format!("Edited {name} (line {line}{more})\n{diff}"))
             .with_metadata("file_path", name)
             .with_metadata("start_line", line)
@@ -91,7 +92,7 @@ impl Tool for Edit {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.edit(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.edit(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

@@ -1,124 +1,124 @@
-//! What can go wrong with files. The texts are read by models: each says what to do next.
+//! Errors of file operations. Models read the messages, so each says what to do next.
 
 use std::io;
 use std::path::PathBuf;
 
 use robota_core::error::{Diagnose, ErrorKind};
 
-use crate::file::Nearest;
+use crate::file::NearestMatch;
 
-/// A failure to read or change a file.
+/// Why a file could not be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Nothing is there.
+    /// The file does not exist.
     #[error("{} does not exist", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The path is not a regular file.
     #[error("{} is {what}, not a file", path.display())]
     NotAFile {
-        /// What was given.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// What it is instead, such as `a directory`.
         what: &'static str,
     },
-    /// It is not text.
+    /// The file is not text.
     #[error("{} is a binary file (it has NUL bytes)", path.display())]
     Binary {
         /// The file.
         path: PathBuf,
     },
-    /// It is a picture that cannot be shown.
-    #[error("{} is a picture of {len} bytes; pictures over {most} bytes are not shown", path.display())]
-    LargePicture {
+    /// The file is an image that is too large to be shown.
+    #[error("{} is an image of {len} bytes; images over {max} bytes are not shown", path.display())]
+    ImageTooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         len: u64,
-        /// The limit.
-        most: u64,
+        /// The maximum size in bytes.
+        max: u64,
     },
-    /// The text cannot be written in the encoding the file has.
-    #[error("{} is written in {encoding}, which has not all characters of the new text", path.display())]
+    /// The encoding of the file cannot represent the new text.
+    #[error("{} is encoded as {encoding}, which does not have all characters of the new text", path.display())]
     Unencodable {
         /// The file.
         path: PathBuf,
         /// Its encoding.
         encoding: &'static str,
     },
-    /// A rule keeps it from being read.
+    /// A permission rule or the sandbox denies reading the file.
     #[error("{} may not be read: a permission rule denies it", path.display())]
     Denied {
         /// The file.
         path: PathBuf,
     },
-    /// What was there could not be kept, so it was not changed.
-    #[error("{} was not changed: what is there could not be saved first ({message})", path.display())]
+    /// The checkpoint of the file failed, so it was not changed.
+    #[error("{} was not changed, because its current content could not be saved first ({message})", path.display())]
     NoCheckpoint {
         /// The file.
         path: PathBuf,
-        /// What was said.
+        /// The error message of the checkpoint.
         message: String,
     },
-    /// The first line asked for lies behind the last one.
+    /// The first requested line is after the last line of the file.
     #[error("{} has {lines} lines; offset {offset} is past its end", path.display())]
     PastEnd {
         /// The file.
         path: PathBuf,
-        /// The line asked for.
+        /// The requested line.
         offset: u64,
-        /// The lines it has.
+        /// The number of lines of the file.
         lines: u64,
     },
-    /// It is too large to be changed this way.
-    #[error("{} has {len} bytes; files over {most} bytes are not edited", path.display())]
+    /// The file is too large to be edited.
+    #[error("{} has {len} bytes; files over {max} bytes are not edited", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its size.
+        /// Its size in bytes.
         len: u64,
-        /// The limit.
-        most: u64,
+        /// The maximum size in bytes.
+        max: u64,
     },
-    /// It was not read before.
-    #[error("{} was not read yet: Read it, then edit what is there", path.display())]
+    /// The session has not read the file.
+    #[error("{} was not read yet: Read it before you change it", path.display())]
     NotRead {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody changed it in the meantime.
-    #[error("{} was changed since it was read: Read it again, then edit what is there now", path.display())]
+    /// The file was changed since the session read it.
+    #[error("{} was changed since it was read: Read it again before you change it", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// The text to replace is not there.
-    #[error("old_string is not in {}; nothing was changed.{}", path.display(), hint_of(nearest.as_ref()))]
+    /// The file does not contain the text to replace.
+    #[error("old_string was not found in {}; nothing was changed.{}", path.display(), hint_of(nearest.as_ref()))]
     Absent {
         /// The file.
         path: PathBuf,
-        /// What comes closest.
-        nearest: Option<Nearest>,
+        /// The most similar lines of the file.
+        nearest: Option<NearestMatch>,
     },
-    /// The text to replace is there more than once.
+    /// The file contains the text to replace more than once.
     #[error(
-        "old_string is {count} times in {} ({}); nothing was changed. Give more of the lines \
-         around the one you mean, or set replace_all",
+        "old_string occurs {count} times in {} ({}); nothing was changed. Include more lines \
+         around the occurrence you mean, or set replace_all",
         path.display(),
         lines_of(lines, *count)
     )]
     Ambiguous {
         /// The file.
         path: PathBuf,
-        /// How often, overlaps included.
+        /// The number of occurrences, including overlapping ones.
         count: u64,
-        /// On which lines, the first few.
+        /// The lines of the first few occurrences.
         lines: Vec<u64>,
     },
     /// The text to replace is empty.
-    #[error("old_string is empty: give the text that new_string replaces")]
+    #[error("old_string is empty: pass the text that new_string replaces")]
     NothingToFind,
     /// The edit changes nothing.
     #[error(
@@ -126,22 +126,22 @@ pub enum FileError {
          endings)"
     )]
     NoChange,
-    /// The system refused.
+    /// The system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, as a verb: `read`, `write`, …
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-fn hint_of(nearest: Option<&Nearest>) -> String {
+fn hint_of(nearest: Option<&NearestMatch>) -> String {
     match nearest {
         Some(nearest) => format!(" {nearest}"),
-        None => " Nothing similar is there either: Read the file again".to_owned(),
+        None => " The file has no similar text: Read it again".to_owned(),
     }
 }
 
@@ -152,14 +152,14 @@ fn lines_of(lines: &[u64], count: u64) -> String {
 }
 
 impl FileError {
-    /// A stable word for each failure.
+    /// Returns a stable code for each kind of error.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
             Self::Missing { .. } => "not_found",
             Self::NotAFile { .. } => "not_a_file",
             Self::Binary { .. } => "binary_file",
-            Self::LargePicture { .. } => "too_large",
+            Self::ImageTooLarge { .. } => "too_large",
             Self::Unencodable { .. } => "unencodable",
             Self::Denied { .. } => "denied",
             Self::NoCheckpoint { .. } => "no_checkpoint",
@@ -175,7 +175,7 @@ impl FileError {
         }
     }
 
-    /// Wraps what the system said, telling apart what is simply not there.
+    /// Converts an I/O error. "Not found" becomes [`FileError::Missing`].
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -199,12 +199,12 @@ impl Diagnose for FileError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Missing { .. } => "check the path; relative paths start at the working directory",
-            Self::NotAFile { .. } => "give the path of a file",
+            Self::NotAFile { .. } => "pass the path of a file",
             Self::Binary { .. } => "use a command that understands its format",
             Self::TooLarge { .. } => "change it with a command, such as sed",
-            Self::LargePicture { .. } => "make a smaller copy with a command",
+            Self::ImageTooLarge { .. } => "create a smaller copy with a command",
             Self::Unencodable { .. } => {
-                "use characters it has, or convert the file first, with iconv for example"
+                "use only characters of that encoding, or convert the file first, for example with iconv"
             }
             _ => return None,
         };

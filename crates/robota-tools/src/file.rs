@@ -1,33 +1,33 @@
-//! Reading and changing text files: plain functions that block, for tools to wrap.
+//! Reads and changes text files. These are blocking functions that the tools wrap.
 
-mod atomic;
+mod atomic_swap;
 mod change;
 mod edit;
 mod encoding;
 mod image;
+mod line_window;
 mod nearest;
 mod open;
 mod replace;
-mod settle;
+mod settle_files;
 mod stamp;
-mod window;
 
-pub use change::{Place, Planned, commit, plan_edit, plan_write};
-pub use edit::{Edited, MOST_EDITED, edit_file};
+pub use change::{EditLocation, PlannedChange, commit, plan_edit, plan_write};
+pub use edit::{Edited, MAX_EDIT_BYTES, edit_file};
 pub use encoding::Encoding;
-pub use image::{MOST_IMAGE, Picture, read_image};
-pub use nearest::Nearest;
+pub use image::{ImageFile, MAX_IMAGE_BYTES, read_image};
+pub(crate) use line_window::read_open;
+pub use line_window::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_SHOWN_BYTES, Range, Window, read_window};
+pub use nearest::NearestMatch;
 pub(crate) use open::open_file;
-pub use replace::{Replaced, Replacement, Unreplaced, replace};
-pub use settle::settle;
+pub use replace::{ReplaceError, Replaced, Replacement, replace};
+pub use settle_files::settle_files;
 pub use stamp::FileStamp;
-pub(crate) use window::read_open;
-pub use window::{DEFAULT_LINES, LONGEST_LINE, MOST_SHOWN, Range, Window, read_window};
 
-/// The bytes with which some programs mark a file as UTF-8.
+/// The byte order mark with which some programs mark a file as UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// As many bytes are searched for a NUL to tell text from the rest.
+/// How many bytes are searched for a NUL byte, which means that the file is not text.
 const BINARY_PROBE: usize = 8 * 1024;
 
 fn is_binary(start: &[u8]) -> bool {

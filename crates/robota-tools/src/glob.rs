@@ -1,4 +1,4 @@
-//! Glob: files by name.
+//! Glob: finds files by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,69 +13,73 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
+use crate::tool_workspace::ToolWorkspace;
 use crate::walk::{Walk, modified, newest_first};
-use crate::workplace::Workplace;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `src/**/*.{ts,tsx}`, newest first. \
-    Leaves out what git ignores, and hidden files unless the pattern names them.";
+    Skips files that git ignores, and hidden files unless the pattern names them.";
 
 const DEFAULT_LIMIT: u64 = 500;
-const MOST_LIMIT: u64 = 10_000;
+const MAX_LIMIT: u64 = 10_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
     pattern: String,
-    /// The folder to look in; the working directory if absent.
+    /// The folder to search; the working directory if absent.
     #[serde(default)]
     path: Option<String>,
-    /// How many to show: 500 if absent.
+    /// How many files to return: 500 if absent.
     #[serde(default, deserialize_with = "whole_number")]
     limit: Option<u64>,
 }
 
-/// Finds files.
+/// The Glob tool.
 pub struct Glob {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl Glob {
-    /// A tool that looks in a workplace.
+    /// Creates the tool. It searches in the working directory of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "Glob".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn find(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn find(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST_LIMIT);
+        let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let root = self.place.cwd.join(input.path.as_deref().unwrap_or_default());
-        let (root, pattern) = rooted(&root, &input.pattern);
+        let root = self.workspace.cwd.join(input.path.as_deref().unwrap_or_default());
+        let (root, pattern) = split_root(&root, &input.pattern);
         if !root.exists() {
             let text = format!("{} does not exist", root.display());
             return Err(ToolOutcome::failed("not_found", text).into());
         }
         let cancel = context.scope.cancel.clone();
-        let place = self.place.clone();
-        let found = run_blocking(move || find(&place, &root, &pattern, &cancel)).await??;
+        let workspace = self.workspace.clone();
+        let found = run_blocking(move || find(&workspace, &root, &pattern, &cancel)).await??;
         let total = found.len();
-        // The rules are asked about what is shown, not about everything there is.
-        let may = |path: &&PathBuf| self.place.grant.may_read(path);
-        let shown: Vec<_> =
-            found.iter().filter(may).take(limit).map(|path| self.place.shown(path)).collect();
+        // Checked lazily: only for files that are returned, not for everything that was found.
+        let readable = |path: &&PathBuf| self.workspace.access_check.may_read(path);
+        let shown: Vec<_> = found
+            .iter()
+            .filter(readable)
+            .take(limit)
+            .map(|path| self.workspace.display_path(path))
+            .collect();
         let mut text: String = shown.iter().map(|path| format!("{path}\n")).collect();
         if shown.is_empty() {
-            text.push_str("[no file fits]\n");
+            text.push_str("[no file matches]\n");
         } else if total > limit {
             text.push_str(&format!("[{} of {total} shown, newest first]\n", shown.len()));
         }
@@ -85,8 +89,9 @@ impl Glob {
     }
 }
 
-/// A pattern that leads somewhere by itself: the folder before its first wildcard, and the rest.
-fn rooted(root: &Path, pattern: &str) -> (PathBuf, String) {
+/// Splits a pattern into the folder before its first wildcard and the rest, so that only that folder
+/// is searched.
+fn split_root(root: &Path, pattern: &str) -> (PathBuf, String) {
     let wild = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
     match pattern[..wild].rfind('/') {
         Some(slash) => {
@@ -98,16 +103,16 @@ fn rooted(root: &Path, pattern: &str) -> (PathBuf, String) {
 }
 
 fn find(
-    place: &Workplace,
+    workspace: &ToolWorkspace,
     root: &Path,
     pattern: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<PathBuf>, InvalidInput> {
-    let wrong = |error: globset::Error| InvalidInput(format!("`pattern` cannot be used: {error}"));
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(wrong)?;
+    let invalid = |error: globset::Error| InvalidInput(format!("`pattern` is invalid: {error}"));
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(invalid)?;
     let glob = glob.compile_matcher();
     let hidden = root
-        .strip_prefix(&place.cwd)
+        .strip_prefix(&workspace.cwd)
         .unwrap_or(Path::new(""))
         .components()
         .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
@@ -120,7 +125,7 @@ fn find(
             if cancel.is_cancelled() {
                 return WalkState::Quit;
             }
-            // What cannot be looked into has nothing to show.
+            // Folders that cannot be read are skipped.
             let Ok(entry) = entry else { return WalkState::Continue };
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 return WalkState::Continue;
@@ -137,7 +142,8 @@ fn find(
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// What one thread found; handed over once, at its end.
+/// The files that one thread has found. They are added to the common list once, when the thread
+/// ends, so that threads do not contend for the lock.
 struct Batch<'a, T> {
     found: Vec<T>,
     all: &'a Mutex<Vec<T>>,
@@ -156,7 +162,7 @@ impl Tool for Glob {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.find(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.find(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Grep: lines by a regular expression.
+//! Grep: searches the content of files.
 
 mod search;
 
@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
-use crate::workplace::Workplace;
-use search::{Found, Request, search};
+use crate::tool_workspace::ToolWorkspace;
+use search::{FileMatches, Request, search};
 
-const DESCRIPTION: &str = "Searches files with a regular expression (Rust syntax). Leaves out what \
-    git ignores, hidden and binary files. Files come newest first.";
+const DESCRIPTION: &str = "Searches files with a regular expression (Rust syntax). Skips files that \
+    git ignores, hidden and binary files. Newest files come first.";
 
 const DEFAULT_LIMIT: u64 = 250;
-const MOST_LIMIT: u64 = 10_000;
-/// Bytes shown at once.
-const MOST_SHOWN: usize = 50_000;
+const MAX_LIMIT: u64 = 10_000;
+/// The most bytes of text that one call returns.
+const MAX_SHOWN_BYTES: usize = 50_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -35,7 +35,7 @@ enum Mode {
 #[serde(deny_unknown_fields)]
 struct Input {
     pattern: String,
-    /// File or folder; the working directory if absent.
+    /// File or folder to search; the working directory if absent.
     #[serde(default)]
     path: Option<String>,
     /// Only files like `*.rs` or `!**/test/**`.
@@ -59,42 +59,42 @@ struct Input {
     /// Lines around each match.
     #[serde(default, rename = "-C", deserialize_with = "whole_number")]
     around: Option<u64>,
-    /// Let a match span lines; `.` matches line ends.
+    /// Let a match span lines; `.` also matches line ends.
     #[serde(default)]
     multiline: Option<bool>,
-    /// How many lines or files to show: 250 if absent.
+    /// How many lines or files to return: 250 if absent.
     #[serde(default, deserialize_with = "whole_number")]
     head_limit: Option<u64>,
 }
 
-/// Searches files.
+/// The Grep tool.
 pub struct Grep {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl Grep {
-    /// A tool that searches in a workplace.
+    /// Creates the tool. It searches in the working directory of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "Grep".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let root = self.place.cwd.join(input.path.as_deref().unwrap_or_default());
+        let root = self.workspace.cwd.join(input.path.as_deref().unwrap_or_default());
         if !root.exists() {
             let text = format!("{} does not exist", root.display());
             return Err(ToolOutcome::failed("not_found", text).into());
         }
         let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
-        let limit = usize::try_from(limit.min(MOST_LIMIT)).unwrap_or(usize::MAX);
+        let limit = usize::try_from(limit.min(MAX_LIMIT)).unwrap_or(usize::MAX);
         let mode = input.output_mode.unwrap_or_default();
         let lines = |given: Option<u64>| {
             let lines = given.or(input.around).unwrap_or(0).min(100);
@@ -111,23 +111,23 @@ impl Grep {
             after: lines(input.after),
             mode,
             limit,
-            grant: self.place.grant.clone(),
+            access_check: self.workspace.access_check.clone(),
             cancel: context.scope.cancel.clone(),
         };
-        let found = run_blocking(move || search(&request)).await??;
-        Ok(self.report(&found, mode, limit))
+        let files = run_blocking(move || search(&request)).await??;
+        Ok(self.report(&files, mode, limit))
     }
 
-    fn report(&self, found: &[Found], mode: Mode, limit: usize) -> ToolOutcome {
-        let matches: u64 = found.iter().map(|found| found.matches).sum();
+    fn report(&self, files: &[FileMatches], mode: Mode, limit: usize) -> ToolOutcome {
+        let matches: u64 = files.iter().map(|file| file.matches).sum();
         let mut page = Page::new(limit);
-        for found in found {
-            let path = self.place.shown(&found.path);
+        for file in files {
+            let path = self.workspace.display_path(&file.path);
             match mode {
                 Mode::FilesWithMatches => page.line(&path),
-                Mode::Count => page.line(&format!("{path}:{}", found.matches)),
+                Mode::Count => page.line(&format!("{path}:{}", file.matches)),
                 Mode::Content => {
-                    for line in &found.lines {
+                    for line in &file.lines {
                         match line {
                             search::Line::Gap => page.gap(),
                             search::Line::Match(number, text) => {
@@ -138,25 +138,28 @@ impl Grep {
                             }
                         }
                     }
-                    page.more += found.more;
+                    page.more += file.more;
                     page.gap();
                 }
             }
         }
         let (text, cut) = page.finish();
         ToolOutcome::ok(text)
-            .with_metadata("files", found.len())
+            .with_metadata("files", files.len())
             .with_metadata("matches", matches)
             .with_metadata("truncated", cut)
     }
 }
 
-/// What fits.
+/// Collects lines up to the limits of one call.
 struct Page {
     text: String,
     lines: usize,
+    /// The maximum number of lines.
     limit: usize,
+    /// The number of lines that did not fit.
     more: u64,
+    /// Whether a separator is written before the next line.
     gap: bool,
 }
 
@@ -170,7 +173,10 @@ impl Page {
     }
 
     fn line(&mut self, line: &str) {
-        if self.more > 0 || self.lines >= self.limit || self.text.len() + line.len() > MOST_SHOWN {
+        if self.more > 0
+            || self.lines >= self.limit
+            || self.text.len() + line.len() > MAX_SHOWN_BYTES
+        {
             self.more += 1;
             return;
         }
@@ -200,7 +206,7 @@ impl Tool for Grep {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.grep(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.grep(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
-use crate::bash_output::news;
-use crate::workplace::Workplace;
+use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::bash_output::new_output;
+use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str =
-    "Ends a background command and all it started, and shows its last output.";
+    "Ends a background command and all it started, and returns its last output.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -19,34 +19,34 @@ struct Input {
     bash_id: String,
 }
 
-/// Ends background commands.
+/// The KillShell tool.
 pub struct KillShell {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl KillShell {
-    /// A tool for the background commands of a workplace.
+    /// Creates the tool for the background commands of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "KillShell".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
-            // It ends nothing but what Bash was allowed to start here.
+            // It can end only commands that Bash was allowed to start in this session.
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn kill(&self, input: Value) -> Result<ToolOutcome, Early> {
+    async fn kill(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { bash_id } = parse(input)?;
-        let shell = self.place.shells.get(&bash_id);
-        let shell = shell.map_err(|error| ToolOutcome::not_run("not_found", error))?;
-        shell.running.kill();
-        // How it ended is part of the news.
-        let _ = shell.running.ended().await;
-        Ok(news(&shell))
+        let command = self.workspace.background.get(&bash_id);
+        let command = command.map_err(|error| ToolOutcome::not_run("not_found", error))?;
+        command.running.kill();
+        // `new_output` reports how it ended.
+        let _ = command.running.ended().await;
+        Ok(new_output(&command))
     }
 }
 
@@ -57,6 +57,6 @@ impl Tool for KillShell {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.kill(input).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.kill(input).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

@@ -1,6 +1,6 @@
-//! Built-in tools: what an agent touches the world with. One tool, one file.
+//! The built-in tools of an agent. Each tool is in its own file.
 //!
-//! A tool needs no session: build it, give it arguments, get an outcome.
+//! A tool needs no session: create it, run it with arguments, and get an outcome.
 //!
 //! ```
 //! use robota_core::tool::ToolContext;
@@ -20,41 +20,41 @@
 //! # }
 //! ```
 //!
-//! Tools of one session share a [`Workplace`]: where they work, what was read, who is asked, what
-//! runs in the background. [`mod@file`], [`diff`] and [`web`] are the plain functions below the
-//! tools. [`FunctionTool`] makes a tool from a function and a type; [`bundles`] has tools with the
-//! rules they come with; [`Ruled`] puts rules before any tool.
+//! The tools of one session share a [`ToolWorkspace`]: the working directory, the files that were
+//! read, the handler of user questions, the background commands. [`mod@file`], [`diff`] and [`web`]
+//! are the plain functions that the tools use. [`FunctionTool`](robota_core::tool::FunctionTool) makes a tool from a function and an
+//! argument type; [`bundles`] combines tools with permission rules; [`PolicyCheckedTool`] applies
+//! permission rules to any tool.
 
-mod aftermath;
+mod access_check;
 mod arguments;
 mod ask_user;
+mod background_commands;
 mod bash;
-mod bash_cd;
 mod bash_input;
 mod bash_output;
 mod blocking;
 pub mod bundles;
+mod crash_cleanup;
+mod cwd_tracker;
 pub mod diff;
 mod edit;
 mod error;
 pub mod file;
-mod function;
 mod glob;
-mod grant;
 mod grep;
 mod kill_shell;
 mod multi_edit;
+mod policy_checked_tool;
 mod read;
 mod read_log;
-mod ruled;
-mod shells;
 mod task;
 mod todo;
+mod tool_workspace;
 mod walk;
 pub mod web;
 mod web_fetch;
 mod web_search;
-mod workplace;
 mod write;
 
 use std::path::PathBuf;
@@ -63,56 +63,56 @@ use std::sync::Arc;
 use robota_core::tool::Tool;
 use robota_exec::{Environment, Supervisor};
 
-pub use aftermath::LocalAftermath;
-pub use ask_user::{AskUser, Asker, UserQuestion};
+pub use access_check::{AccessCheck, AllowAllFiles, PolicyAccessCheck};
+pub use ask_user::{AskUser, QuestionHandler, UserQuestion};
 pub use bash::Bash;
 pub use bash_input::BashInput;
 pub use bash_output::BashOutput;
+pub use crash_cleanup::LocalCrashCleanup;
 pub use edit::Edit;
 pub use error::FileError;
-pub use function::FunctionTool;
 pub use glob::Glob;
-pub use grant::{AllFiles, Grant, PolicyGrant};
 pub use grep::Grep;
 pub use kill_shell::KillShell;
 pub use multi_edit::MultiEdit;
+pub use policy_checked_tool::PolicyCheckedTool;
 pub use read::Read;
 pub use read_log::ReadLog;
-pub use ruled::Ruled;
 pub use task::{AgentKind, Task, TaskRequest, TaskRunner};
 pub use todo::{Todo, TodoStatus, TodoWrite, Todos};
+pub use tool_workspace::ToolWorkspace;
 pub use web_fetch::WebFetch;
 pub use web_search::{Brave, Hit, SearchError, Searcher, Searxng, WebSearch};
-pub use workplace::Workplace;
 pub use write::Write;
 
-/// The built-in tools for work in one directory, with a memory of their own for what was read.
+/// Creates the built-in tools for one directory, with a new [`ToolWorkspace`].
 pub fn toolset(
     cwd: impl Into<PathBuf>,
     supervisor: Supervisor,
     env: Environment,
 ) -> Vec<Arc<dyn Tool>> {
-    tools(&Workplace::new(cwd, supervisor, env))
+    tools(&ToolWorkspace::new(cwd, supervisor, env))
 }
 
-/// The built-in tools of a workplace. WebSearch is among them if somebody searches there.
+/// Creates the built-in tools of a workspace. WebSearch is included if the workspace has a
+/// [`Searcher`].
 #[must_use]
-pub fn tools(place: &Workplace) -> Vec<Arc<dyn Tool>> {
+pub fn tools(workspace: &ToolWorkspace) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(AskUser::new(place)),
-        Arc::new(Bash::new(place)),
-        Arc::new(BashInput::new(place)),
-        Arc::new(BashOutput::new(place)),
-        Arc::new(Edit::new(place)),
-        Arc::new(Glob::new(place)),
-        Arc::new(Grep::new(place)),
-        Arc::new(KillShell::new(place)),
-        Arc::new(MultiEdit::new(place)),
-        Arc::new(Read::new(place)),
-        Arc::new(TodoWrite::new(place)),
-        Arc::new(WebFetch::new(place)),
-        Arc::new(Write::new(place)),
+        Arc::new(AskUser::new(workspace)),
+        Arc::new(Bash::new(workspace)),
+        Arc::new(BashInput::new(workspace)),
+        Arc::new(BashOutput::new(workspace)),
+        Arc::new(Edit::new(workspace)),
+        Arc::new(Glob::new(workspace)),
+        Arc::new(Grep::new(workspace)),
+        Arc::new(KillShell::new(workspace)),
+        Arc::new(MultiEdit::new(workspace)),
+        Arc::new(Read::new(workspace)),
+        Arc::new(TodoWrite::new(workspace)),
+        Arc::new(WebFetch::new(workspace)),
+        Arc::new(Write::new(workspace)),
     ];
-    tools.extend(WebSearch::new(place).map(|tool| Arc::new(tool) as Arc<dyn Tool>));
+    tools.extend(WebSearch::new(workspace).map(|tool| Arc::new(tool) as Arc<dyn Tool>));
     tools
 }

@@ -1,4 +1,4 @@
-//! MultiEdit: several edits, of several files, all or none.
+//! MultiEdit: several edits in one or more files, all or none.
 
 use std::path::PathBuf;
 
@@ -8,29 +8,29 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, resolve, schema_of};
+use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
 use crate::diff::unified;
 use crate::error::FileError;
-use crate::file::{Place, Planned, Replacement, plan_edit};
+use crate::file::{EditLocation, PlannedChange, Replacement, plan_edit};
 use crate::read_log::ReadLog;
-use crate::workplace::Workplace;
+use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str = "Makes several edits, as Edit does, in one or more files: all of them or \
-    none. Edits of one file are made in order, each on what the one before left.";
+    none. Edits of one file are made in order, each on the result of the one before.";
 
-/// More than this is no edit but a program.
-const MOST: usize = 200;
+/// The most edits of one call.
+const MAX_EDITS: usize = 200;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    edits: Vec<One>,
+    edits: Vec<OneEdit>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
-struct One {
+struct OneEdit {
     file_path: String,
     old_string: String,
     new_string: String,
@@ -38,59 +38,62 @@ struct One {
     replace_all: Option<bool>,
 }
 
-/// Makes several edits at once.
+/// The MultiEdit tool.
 pub struct MultiEdit {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl MultiEdit {
-    /// A tool that edits only what was read in the same workplace.
+    /// Creates the tool. It edits only files that were read in the same workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "MultiEdit".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { edits } = parse(input)?;
-        if edits.is_empty() || edits.len() > MOST {
-            return Err(InvalidInput(format!("give 1 to {MOST} edits")).into());
+        if edits.is_empty() || edits.len() > MAX_EDITS {
+            return Err(InvalidInput(format!("pass 1 to {MAX_EDITS} edits")).into());
         }
-        let files = by_file(&self.place, &edits)?;
+        let files = by_file(&self.workspace, &edits)?;
         let total = edits.len();
-        let (made, places) =
-            self.place.change(context, move |log| plan(log, &edits, files)).await?;
+        let (made, locations) =
+            self.workspace.change(context, move |log| plan(log, &edits, files)).await?;
         let mut text = format!("Made {total} edits in {} files\n", made.len());
-        let mut told = Vec::new();
-        for ((change, _), places) in made.iter().zip(places) {
-            let name = self.place.shown(&change.path);
+        let mut metadata = Vec::new();
+        for ((change, _), locations) in made.iter().zip(locations) {
+            let name = self.workspace.display_path(&change.path);
             let before = change.before.as_deref().unwrap_or_default();
             let diff = unified(before, &change.after, &name);
             text.push_str(&diff);
-            told.push(serde_json::json!({
+            metadata.push(serde_json::json!({
                 "file_path": name,
-                "start_lines": places.iter().map(|place| place.start_line).collect::<Vec<_>>(),
-                "replacements": places.iter().map(|place| place.count).sum::<u64>(),
+                "start_lines": locations.iter().map(|location| location.start_line).collect::<Vec<_>>(),
+                "replacements": locations.iter().map(|location| location.count).sum::<u64>(),
                 "diff": diff,
             }));
         }
-        Ok(ToolOutcome::ok(text).with_metadata("files", told))
+        Ok(ToolOutcome::ok(text).with_metadata("files", metadata))
     }
 }
 
-/// The edits of each file, by the file they really mean.
-fn by_file(place: &Workplace, edits: &[One]) -> Result<Vec<(PathBuf, Vec<usize>)>, Early> {
+/// Groups the edits by file. Paths that lead to the same file through links are one file.
+fn by_file(
+    workspace: &ToolWorkspace,
+    edits: &[OneEdit],
+) -> Result<Vec<(PathBuf, Vec<usize>)>, EarlyOutcome> {
     let mut files: Vec<(PathBuf, PathBuf, Vec<usize>)> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        let path = resolve(&place.cwd, &edit.file_path)?;
+        let path = resolve(&workspace.cwd, &edit.file_path)?;
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        match files.iter_mut().find(|(known, ..)| *known == real) {
+        match files.iter_mut().find(|(other, ..)| *other == real) {
             Some((_, _, edits)) => edits.push(index),
             None => files.push((real, path, vec![index])),
         }
@@ -100,12 +103,12 @@ fn by_file(place: &Workplace, edits: &[One]) -> Result<Vec<(PathBuf, Vec<usize>)
 
 fn plan(
     log: &ReadLog,
-    edits: &[One],
+    edits: &[OneEdit],
     files: Vec<(PathBuf, Vec<usize>)>,
-) -> Result<(Vec<Planned>, Vec<Vec<Place>>), FileError> {
-    let (mut changes, mut places) = (Vec::new(), Vec::new());
+) -> Result<(Vec<PlannedChange>, Vec<Vec<EditLocation>>), FileError> {
+    let (mut changes, mut locations) = (Vec::new(), Vec::new());
     for (path, indices) in files {
-        let seen = log.seen(&path);
+        let seen = log.last_seen(&path);
         if seen.is_none() && path.exists() {
             return Err(FileError::NotRead { path });
         }
@@ -120,9 +123,9 @@ fn plan(
             .collect();
         let (planned, found) = plan_edit(&path, &replacements, seen.as_ref())?;
         changes.push(planned);
-        places.push(found);
+        locations.push(found);
     }
-    Ok((changes, places))
+    Ok((changes, locations))
 }
 
 #[async_trait::async_trait]
@@ -132,7 +135,7 @@ impl Tool for MultiEdit {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.edit(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.edit(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

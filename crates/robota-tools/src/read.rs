@@ -1,4 +1,4 @@
-//! Read: lines of a text file, numbered; or a picture.
+//! Read: returns numbered lines of a text file, or an image.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::arguments::{Early, parse, resolve, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, parse, resolve, schema_of, whole_number};
 use crate::blocking::blocking;
 use crate::error::FileError;
-use crate::file::{DEFAULT_LINES, Picture, Range, Window, open_file, read_image, read_open};
-use crate::workplace::Workplace;
+use crate::file::{DEFAULT_LINES, ImageFile, Range, Window, open_file, read_image, read_open};
+use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str = "Reads a text file and returns its lines, each with its number and a \
     tab before it. Returns up to 2000 lines from the start; use offset and limit for other parts \
-    of a long file. Shows pictures (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+    of a long file. Shows images (PNG, JPEG, GIF, WebP). Read a file before you change it.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -32,86 +32,90 @@ struct Input {
     limit: Option<u64>,
 }
 
-/// Reads files.
+/// The Read tool.
 pub struct Read {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
-enum Found {
+enum Content {
     Text(Window),
-    Picture(Picture),
+    Image(ImageFile),
 }
 
 impl Read {
-    /// A tool that reads in a workplace and remembers there what it read.
+    /// Creates the tool. It records in the workspace which files were read.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "Read".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn read(&self, input: Value) -> Result<ToolOutcome, Early> {
+    async fn read(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let path = resolve(&self.place.cwd, &input.file_path)?;
+        let path = resolve(&self.workspace.cwd, &input.file_path)?;
         let range = Range {
             offset: input.offset.unwrap_or(1),
             limit: input.limit.unwrap_or(DEFAULT_LINES),
         };
-        let place = self.place.clone();
-        let found = blocking(move || look(&place, &path, range)).await?;
-        let outcome = match found {
-            Found::Text(window) => {
+        let workspace = self.workspace.clone();
+        let content = blocking(move || read_content(&workspace, &path, range)).await?;
+        let outcome = match content {
+            Content::Text(window) => {
                 let outcome = ToolOutcome::ok(window.text).with_metadata("lines", window.lines);
                 match window.total {
                     Some(total) => outcome.with_metadata("total_lines", total),
                     None => outcome,
                 }
             }
-            Found::Picture(picture) => self.picture(&picture).await,
+            Content::Image(image) => self.image(&image).await,
         };
         Ok(outcome.with_metadata("file_path", input.file_path))
     }
 
-    async fn picture(&self, picture: &Picture) -> ToolOutcome {
-        let (kind, bytes) = (picture.media_type, picture.bytes.len());
-        let text = format!("[a picture: {kind}, {bytes} bytes]\n");
-        let Some(blobs) = &self.place.blobs else {
-            let text = format!("{text}[there is nothing here to show pictures with]\n");
+    async fn image(&self, file: &ImageFile) -> ToolOutcome {
+        let (kind, bytes) = (file.media_type, file.bytes.len());
+        let text = format!("[image: {kind}, {bytes} bytes]\n");
+        let Some(blobs) = &self.workspace.blobs else {
+            let text = format!("{text}[images cannot be shown in this session]\n");
             return ToolOutcome::ok(text).with_metadata("media_type", kind);
         };
-        match blobs.put(&picture.bytes).await {
+        match blobs.put(&file.bytes).await {
             Ok(blob) => {
                 let image = Image { blob, media_type: kind.to_owned(), extra: Map::new() };
                 let mut outcome = ToolOutcome::ok(text).with_metadata("media_type", kind);
                 outcome.content.push(ResultBlock::Image(image));
                 outcome
             }
-            Err(error) => ToolOutcome::failed("io", format!("the picture cannot be kept: {error}")),
+            Err(error) => ToolOutcome::failed("io", format!("the image cannot be stored: {error}")),
         }
     }
 }
 
-fn look(place: &Workplace, path: &Path, range: Range) -> Result<Found, FileError> {
+fn read_content(
+    workspace: &ToolWorkspace,
+    path: &Path,
+    range: Range,
+) -> Result<Content, FileError> {
     let (mut file, metadata) = open_file(path)?;
-    // Of the thing that was opened, whatever led to it.
-    if !place.grant.may_read(&real_path(&file, path)) {
+    // Checked on the opened file, because a link may have changed since the gate judged the path.
+    if !workspace.access_check.may_read(&real_path(&file, path)) {
         return Err(FileError::Denied { path: path.to_owned() });
     }
-    if let Some(picture) = read_image(&mut file, path)? {
-        return Ok(Found::Picture(picture));
+    if let Some(image) = read_image(&mut file, path)? {
+        return Ok(Content::Image(image));
     }
     let window = read_open(file, path, &metadata, range)?;
-    place.log.record(path, window.stamp);
-    Ok(Found::Text(window))
+    workspace.log.record(path, window.stamp);
+    Ok(Content::Text(window))
 }
 
-/// The path of an open file, as the system knows it.
+/// Returns the canonical path of an open file.
 fn real_path(file: &std::fs::File, path: &Path) -> PathBuf {
     #[cfg(target_os = "linux")]
     {
@@ -131,7 +135,7 @@ impl Tool for Read {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.read(input).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.read(input).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

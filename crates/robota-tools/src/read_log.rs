@@ -1,4 +1,4 @@
-//! Which files a session has seen, so that nobody edits what they have not read.
+//! Records which files a session has read, so that tools edit only files that were read.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,30 +6,30 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::file::FileStamp;
 
-/// The content of each file as it was last read or written here. Shared by the tools of one
-/// session.
+/// The stamp of each file when it was last read or written. Shared by the tools of one session.
 #[derive(Debug, Default)]
 pub struct ReadLog {
     seen: Mutex<HashMap<PathBuf, FileStamp>>,
 }
 
 impl ReadLog {
-    /// Nothing was read yet.
+    /// Creates an empty log.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes what was read or written. A file has one entry, whichever links lead to it.
+    /// Records that a file was read or written. The key is the canonical path, so links to the same
+    /// file share one entry.
     pub fn record(&self, path: &Path, stamp: FileStamp) {
         if let Ok(path) = path.canonicalize() {
             self.entries().insert(path, stamp);
         }
     }
 
-    /// What was last seen of a file.
+    /// Returns the stamp of a file when it was last read or written; `None` if it was not.
     #[must_use]
-    pub fn seen(&self, path: &Path) -> Option<FileStamp> {
+    pub fn last_seen(&self, path: &Path) -> Option<FileStamp> {
         self.entries().get(&path.canonicalize().ok()?).copied()
     }
 

@@ -1,4 +1,4 @@
-//! Task: hands a piece of work to another agent.
+//! Agent: gives a task to another agent.
 
 use std::sync::Arc;
 
@@ -8,63 +8,63 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
+use crate::arguments::{EarlyOutcome, parse, schema_of};
 
-/// A kind of agent that work can be handed to.
+/// A kind of agent that can be given tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentKind {
-    /// Its name.
+    /// The name, which the model passes as `subagent_type`.
     pub name: String,
-    /// What it is good for.
+    /// When to use it; part of the tool description.
     pub when: String,
 }
 
-/// A piece of work for another agent.
+/// A task for another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskRequest {
-    /// In a few words.
+    /// A summary in a few words.
     pub description: String,
-    /// What it is to do, in full: it knows nothing else.
+    /// The full instructions. The agent does not see the conversation.
     pub prompt: String,
-    /// Which kind of agent.
+    /// The name of the kind of agent.
     pub agent: String,
 }
 
-/// Somebody who runs other agents.
+/// Runs other agents.
 #[async_trait::async_trait]
 pub trait TaskRunner: Send + Sync {
-    /// The kinds there are; the same every time.
+    /// Returns the available kinds. Must return the same kinds every time.
     fn kinds(&self) -> Vec<AgentKind>;
 
-    /// Runs one to its end.
+    /// Runs an agent to its end.
     async fn run(&self, request: TaskRequest, context: ToolContext) -> ToolOutcome;
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// In a few words.
+    /// A summary in a few words.
     description: String,
     /// What to do, in full.
     prompt: String,
-    /// Which agent.
+    /// The name of the agent.
     subagent_type: String,
 }
 
-/// Hands work over.
+/// The Agent tool.
 pub struct Task {
     spec: ToolSpec,
     runner: Arc<dyn TaskRunner>,
 }
 
 impl Task {
-    /// A tool for the agents of that runner.
+    /// Creates the tool for the agents of a runner.
     #[must_use]
     pub fn new(runner: Arc<dyn TaskRunner>) -> Self {
         let kinds: String =
             runner.kinds().iter().map(|kind| format!("\n- {}: {}", kind.name, kind.when)).collect();
         let description =
-            format!("Hands a task to another agent and returns its answer. Agents:{kinds}");
+            format!("Gives a task to another agent and returns its answer. Agents:{kinds}");
         let spec = ToolSpec {
             name: "Agent".to_owned(),
             description,
@@ -74,7 +74,11 @@ impl Task {
         Self { spec, runner }
     }
 
-    async fn hand_over(&self, input: Value, context: ToolContext) -> Result<ToolOutcome, Early> {
+    async fn run_task(
+        &self,
+        input: Value,
+        context: ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { description, prompt, subagent_type: agent } = parse(input)?;
         let kinds = self.runner.kinds();
         if !kinds.iter().any(|kind| kind.name == agent) {
@@ -93,6 +97,6 @@ impl Tool for Task {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.hand_over(input, context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.run_task(input, context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

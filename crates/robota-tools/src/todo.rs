@@ -1,4 +1,4 @@
-//! TodoWrite: the list of things to do.
+//! TodoWrite: the to-do list.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,28 +8,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of};
-use crate::workplace::Workplace;
+use crate::arguments::{EarlyOutcome, parse, schema_of};
+use crate::tool_workspace::ToolWorkspace;
 
-const DESCRIPTION: &str = "Replaces the list of things to do, which the user sees. For work of \
-    three steps or more: one item in_progress at a time, completed as soon as it is done.";
+const DESCRIPTION: &str = "Replaces the to-do list, which the user sees. For work of three steps or \
+    more: one item in_progress at a time, completed as soon as it is done.";
 
-/// More is no list but a plan.
-const MOST: usize = 100;
+/// The most items of the list.
+const MAX_ITEMS: usize = 100;
 
-/// How far an item is.
+/// The status of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TodoStatus {
-    /// Nobody works on it yet.
+    /// Work has not started.
     Pending,
-    /// It is being worked on.
+    /// It is in progress.
     InProgress,
     /// It is done.
     Completed,
 }
 
-/// The same for models, who need no explanation.
+/// [`TodoStatus`] without the doc comments, which would only lengthen the schema for models.
 #[derive(JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -40,14 +40,14 @@ enum StatusName {
     Completed,
 }
 
-/// One thing to do.
+/// One item of the to-do list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline, description = "")]
 pub struct Todo {
-    /// What.
+    /// What is to be done.
     pub content: String,
-    /// How far it is.
+    /// The status of the item.
     #[schemars(with = "StatusName", description = "")]
     pub status: TodoStatus,
 }
@@ -58,52 +58,52 @@ struct Input {
     todos: Vec<Todo>,
 }
 
-/// The list, shared with whoever shows it.
+/// The to-do list. Clones share one list, so a user interface can show it.
 #[derive(Debug, Clone, Default)]
 pub struct Todos(Arc<Mutex<Vec<Todo>>>);
 
 impl Todos {
-    /// The list as it is.
+    /// Returns the current list.
     #[must_use]
     pub fn list(&self) -> Vec<Todo> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts another in its place: when a session is opened again, or a user edits it.
+    /// Replaces the list: when a session is resumed, or when the user edits it.
     pub fn set(&self, todos: Vec<Todo>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = todos;
     }
 }
 
-/// Keeps the list.
+/// The TodoWrite tool.
 pub struct TodoWrite {
     spec: ToolSpec,
     todos: Todos,
 }
 
 impl TodoWrite {
-    /// A tool for the list of a workplace.
+    /// Creates the tool for the to-do list of the workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "TodoWrite".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Inspect,
         };
-        Self { spec, todos: place.todos.clone() }
+        Self { spec, todos: workspace.todos.clone() }
     }
 
-    fn write(&self, input: Value) -> Result<ToolOutcome, Early> {
+    fn write(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
         let Input { todos } = parse(input)?;
-        if todos.len() > MOST {
-            return Err(InvalidInput(format!("at most {MOST} items")).into());
+        if todos.len() > MAX_ITEMS {
+            return Err(InvalidInput(format!("at most {MAX_ITEMS} items")).into());
         }
         if todos.iter().any(|todo| todo.content.trim().is_empty()) {
             return Err(InvalidInput("an item has no `content`".to_owned()).into());
         }
-        let working = todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count();
-        if working > 1 {
+        let in_progress = todos.iter().filter(|todo| todo.status == TodoStatus::InProgress).count();
+        if in_progress > 1 {
             return Err(InvalidInput("only one item may be in_progress".to_owned()).into());
         }
         let text: String = todos
@@ -131,7 +131,7 @@ impl Tool for TodoWrite {
     }
 
     async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.write(input).unwrap_or_else(|Early(outcome)| *outcome)
+        self.write(input).unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Walking folders as ripgrep does: what git ignores and what is hidden is left out.
+//! Walks folders as ripgrep does: files that git ignores and hidden files are skipped.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,17 +8,17 @@ use ignore::types::TypesBuilder;
 use ignore::{WalkBuilder, WalkParallel};
 use robota_core::tool::InvalidInput;
 
-/// As many threads as help; more only wait for the disk.
-const MOST_THREADS: usize = 8;
+/// The most threads of a walk; with more the threads mostly wait for the disk.
+const MAX_THREADS: usize = 8;
 
-/// What to walk over.
+/// The parameters of a walk.
 pub(crate) struct Walk<'a> {
     pub(crate) root: &'a Path,
-    /// Whether names that start with a dot count.
+    /// Whether to include names that start with a dot.
     pub(crate) hidden: bool,
-    /// Files whose name fits; all, if absent.
+    /// Only files that match this glob; all files if absent.
     pub(crate) glob: Option<&'a str>,
-    /// Files of that type; all, if absent.
+    /// Only files of this type; all files if absent.
     pub(crate) file_type: Option<&'a str>,
 }
 
@@ -26,42 +26,42 @@ impl Walk<'_> {
     pub(crate) fn build(&self) -> Result<WalkParallel, InvalidInput> {
         let mut builder = WalkBuilder::new(self.root);
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        builder.hidden(!self.hidden).threads(threads.min(MOST_THREADS));
-        // A checkout that is no repository has ignore files all the same.
+        builder.hidden(!self.hidden).threads(threads.min(MAX_THREADS));
+        // Ignore files also apply in a folder that is not a git repository.
         builder.require_git(false);
-        // Nobody wants to look into git's own files.
+        // Git's own files are never searched.
         builder.filter_entry(|entry| entry.file_name() != ".git");
         if let Some(glob) = self.glob {
             let mut overrides = OverrideBuilder::new(self.root);
             for one in split_globs(glob) {
-                overrides.add(one).map_err(|error| wrong("glob", &error))?;
+                overrides.add(one).map_err(|error| invalid("glob", &error))?;
             }
-            builder.overrides(overrides.build().map_err(|error| wrong("glob", &error))?);
+            builder.overrides(overrides.build().map_err(|error| invalid("glob", &error))?);
         }
         if let Some(name) = self.file_type {
             let mut types = TypesBuilder::new();
             types.add_defaults().select(name);
-            builder.types(types.build().map_err(|error| wrong("type", &error))?);
+            builder.types(types.build().map_err(|error| invalid("type", &error))?);
         }
         Ok(builder.build_parallel())
     }
 }
 
-/// Globs separated by white space, commas inside braces kept.
+/// Splits globs at white space. Commas separate alternatives in braces, so they do not split.
 fn split_globs(globs: &str) -> impl Iterator<Item = &str> {
     globs.split_whitespace()
 }
 
-fn wrong(argument: &str, error: &dyn std::error::Error) -> InvalidInput {
-    InvalidInput(format!("`{argument}` cannot be used: {error}"))
+fn invalid(argument: &str, error: &dyn std::error::Error) -> InvalidInput {
+    InvalidInput(format!("`{argument}` is invalid: {error}"))
 }
 
-/// When a file was last changed, as far as is known.
+/// Returns when a file was last changed; `None` if unknown.
 pub(crate) fn modified(path: &Path) -> Option<SystemTime> {
     path.symlink_metadata().ok()?.modified().ok()
 }
 
-/// Newest first; of the same age, by name.
+/// Sorts by modification time, newest first, and then by path.
 pub(crate) fn newest_first<T>(found: &mut [T], key: impl Fn(&T) -> (Option<SystemTime>, &PathBuf)) {
     found.sort_by(|a, b| {
         let ((a_time, a_path), (b_time, b_path)) = (key(a), key(b));

@@ -1,4 +1,4 @@
-//! The web, for tools: a client that does not reach where nobody allowed it to.
+//! An HTTP client for tools. It does not connect to private addresses without permission.
 
 mod address;
 mod client;

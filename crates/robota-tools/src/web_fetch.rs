@@ -1,4 +1,4 @@
-//! WebFetch: a page of the web, as Markdown.
+//! WebFetch: fetches a web page as Markdown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
+use crate::tool_workspace::ToolWorkspace;
 use crate::web::{Fetched, Proxies, Readable, WebClient, WebError, readable};
-use crate::workplace::Workplace;
 
 const DESCRIPTION: &str = "Fetches a URL and returns its text; HTML becomes Markdown. A redirect \
-    to another host is shown, not followed.";
+    to another host is reported, not followed.";
 
 /// The largest body that is read.
-const MOST_BODY: usize = 5 * 1024 * 1024;
-/// Characters shown at once.
-const MOST_SHOWN: usize = 50_000;
+const MAX_BODY_BYTES: usize = 5 * 1024 * 1024;
+/// The most characters that one call returns.
+const MAX_SHOWN_CHARS: usize = 50_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,40 +30,44 @@ struct Input {
     url: String,
     #[serde(default)]
     headers: Option<BTreeMap<String, String>>,
-    /// Where to go on in a long text, in characters.
+    /// Where to continue in a long text, in characters.
     #[serde(default, deserialize_with = "whole_number")]
     offset: Option<u64>,
 }
 
-/// Fetches pages.
+/// The WebFetch tool.
 pub struct WebFetch {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
     client: Arc<WebClient>,
 }
 
 impl WebFetch {
-    /// A tool that fetches what the workplace's grant lets it.
+    /// Creates the tool. The access check of the workspace decides about private addresses.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "WebFetch".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
-            // A request tells somebody else something.
+            // A request sends data to another host.
             class: Class::Execute,
         };
-        let client = WebClient::new().proxies(Proxies::of(&place.env));
-        Self { spec, place: place.clone(), client: Arc::new(client) }
+        let client = WebClient::new().proxies(Proxies::of(&workspace.env));
+        Self { spec, workspace: workspace.clone(), client: Arc::new(client) }
     }
 
-    async fn fetch(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn fetch(
+        &self,
+        input: Value,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let headers = headers(input.headers.unwrap_or_default())?;
-        let private = self.place.grant.may_fetch_private(&input.url);
-        let fetching = self.client.get(&input.url, &headers, MOST_BODY, private);
+        let private = self.workspace.access_check.may_fetch_private(&input.url);
+        let fetching = self.client.get(&input.url, &headers, MAX_BODY_BYTES, private);
         let fetched = tokio::select! {
-            fetched = fetching => fetched.map_err(|error| refused(&error))?,
+            fetched = fetching => fetched.map_err(|error| failure(&error))?,
             () = context.scope.cancel.cancelled() => {
                 return Err(ToolOutcome::failed("interrupted", "interrupted while fetching").into());
             }
@@ -74,7 +78,7 @@ impl WebFetch {
         let kind = fetched.content_type;
         let outcome = if let Some(elsewhere) = elsewhere {
             let text =
-                format!("{head}It redirects to {elsewhere}: fetch that if it is what you want.\n");
+                format!("{head}It redirects to {elsewhere}: fetch that URL if you want it.\n");
             ToolOutcome::ok(text).with_metadata("redirect", elsewhere.to_string())
         } else {
             let bytes = body.len();
@@ -107,9 +111,10 @@ impl WebFetch {
 fn headers(given: BTreeMap<String, String>) -> Result<HeaderMap, InvalidInput> {
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let wrong = || InvalidInput(format!("`headers` has `{name}`, which cannot be sent"));
-        let key = HeaderName::try_from(&name).map_err(|_| wrong())?;
-        headers.insert(key, HeaderValue::try_from(&value).map_err(|_| wrong())?);
+        let invalid =
+            || InvalidInput(format!("`headers` contains `{name}`, which is not a valid header"));
+        let key = HeaderName::try_from(&name).map_err(|_| invalid())?;
+        headers.insert(key, HeaderValue::try_from(&value).map_err(|_| invalid())?);
     }
     Ok(headers)
 }
@@ -122,25 +127,27 @@ fn heading(fetched: &Fetched) -> String {
     text
 }
 
-/// What is shown of a text.
+/// Returns the part of a text that one call returns, with notes.
 fn page(text: &str, skip: usize, cut: bool) -> String {
     let total = text.chars().count();
-    let shown: String = text.chars().skip(skip).take(MOST_SHOWN).collect();
+    let shown: String = text.chars().skip(skip).take(MAX_SHOWN_CHARS).collect();
     let end = skip.saturating_add(shown.chars().count());
     let mut page = shown;
     if !page.ends_with('\n') {
         page.push('\n');
     }
     if end < total {
-        page.push_str(&format!("[{end} of {total} characters shown; go on with offset {end}]\n"));
+        page.push_str(&format!(
+            "[{end} of {total} characters shown; continue with offset {end}]\n"
+        ));
     }
     if cut {
-        page.push_str(&format!("[only the first {MOST_BODY} bytes were read]\n"));
+        page.push_str(&format!("[only the first {MAX_BODY_BYTES} bytes were read]\n"));
     }
     page
 }
 
-fn refused(error: &WebError) -> ToolOutcome {
+fn failure(error: &WebError) -> ToolOutcome {
     let text = match error.hint() {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
@@ -155,6 +162,6 @@ impl Tool for WebFetch {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.fetch(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.fetch(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

@@ -1,4 +1,4 @@
-//! WebSearch: pages by words, through whoever searches.
+//! WebSearch: searches the web through a search service.
 
 mod brave;
 mod searxng;
@@ -14,48 +14,48 @@ use serde_json::Value;
 pub use brave::Brave;
 pub use searxng::Searxng;
 
-use crate::arguments::{Early, parse, schema_of, whole_number};
+use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
+use crate::tool_workspace::ToolWorkspace;
 use crate::web::WebError;
-use crate::workplace::Workplace;
 
 const DESCRIPTION: &str = "Searches the web and returns titles, URLs and excerpts.";
 
 const DEFAULT_LIMIT: u64 = 10;
-const MOST_LIMIT: u64 = 20;
-/// The largest answer that is read.
-const MOST_BODY: usize = 2 * 1024 * 1024;
+const MAX_LIMIT: u64 = 20;
+/// The most bytes of an answer that are read.
+const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 
-/// A page that was found.
+/// A search result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
-    /// Its title.
+    /// The title of the page.
     pub title: String,
-    /// Where it is.
+    /// The URL of the page.
     pub url: String,
-    /// What it says about the words.
+    /// An excerpt of the page.
     pub snippet: String,
 }
 
-/// A failure to search.
+/// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// The service could not be reached.
+    /// The request to the service failed.
     #[error(transparent)]
     Web(#[from] WebError),
-    /// It answered something else.
+    /// The service answered with an error or with invalid JSON.
     #[error("the search service answered {status}{}", .message.as_deref().map(|m| format!(": {m}")).unwrap_or_default())]
     Answer {
-        /// The status.
+        /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The start of the response body; `None` if it is empty.
         message: Option<String>,
     },
 }
 
-/// Somebody who searches the web.
+/// A search service.
 #[async_trait::async_trait]
 pub trait Searcher: Send + Sync {
-    /// Up to `limit` pages for these words.
+    /// Returns up to `limit` results.
     async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, SearchError>;
 }
 
@@ -67,31 +67,35 @@ struct Input {
     limit: Option<u64>,
 }
 
-/// Searches the web.
+/// The WebSearch tool.
 pub struct WebSearch {
     spec: ToolSpec,
     searcher: Arc<dyn Searcher>,
 }
 
 impl WebSearch {
-    /// A tool for whoever searches in the workplace; `None` if nobody does.
+    /// Creates the tool; `None` if the workspace has no search service.
     #[must_use]
-    pub fn new(place: &Workplace) -> Option<Self> {
+    pub fn new(workspace: &ToolWorkspace) -> Option<Self> {
         let spec = ToolSpec {
             name: "WebSearch".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Execute,
         };
-        Some(Self { spec, searcher: place.searcher.clone()? })
+        Some(Self { spec, searcher: workspace.searcher.clone()? })
     }
 
-    async fn search(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn search(
+        &self,
+        input: Value,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         if input.query.trim().is_empty() {
             return Err(InvalidInput("`query` is empty".to_owned()).into());
         }
-        let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST_LIMIT);
+        let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let hits = tokio::select! {
             hits = self.searcher.search(&input.query, limit) => hits,
@@ -108,13 +112,13 @@ impl WebSearch {
             })
             .collect();
         if hits.is_empty() {
-            text.push_str("[nothing found]\n");
+            text.push_str("[no results]\n");
         }
         Ok(ToolOutcome::ok(text).with_metadata("results", hits.len()))
     }
 }
 
-/// The fields of a list of results, by the names a service gives them.
+/// Converts a JSON list of results. `snippet` is the service's name for the excerpt.
 fn hits(results: Option<&Value>, snippet: &str) -> Vec<Hit> {
     let field = |item: &Value, name: &str| {
         item.get(name).and_then(Value::as_str).unwrap_or_default().trim().to_owned()
@@ -131,8 +135,8 @@ fn hits(results: Option<&Value>, snippet: &str) -> Vec<Hit> {
         .collect()
 }
 
-/// The answer as JSON, if it is one.
-fn answer(status: u16, body: &[u8]) -> Result<Value, SearchError> {
+/// Parses the answer of a service.
+fn parse_answer(status: u16, body: &[u8]) -> Result<Value, SearchError> {
     let message = || {
         let text = String::from_utf8_lossy(&body[..body.len().min(300)]).trim().to_owned();
         (!text.is_empty()).then_some(text)
@@ -150,6 +154,6 @@ impl Tool for WebSearch {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.search(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.search(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }

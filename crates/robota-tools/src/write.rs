@@ -1,4 +1,4 @@
-//! Write: puts content into a file.
+//! Write: writes a whole file.
 
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::arguments::{Early, parse, resolve, schema_of};
+use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
 use crate::diff::unified;
 use crate::file::plan_write;
-use crate::workplace::Workplace;
+use crate::tool_workspace::ToolWorkspace;
 
-const DESCRIPTION: &str = "Writes a whole file and makes the folders above it. A file that exists \
+const DESCRIPTION: &str = "Writes a whole file and creates its parent folders. A file that exists \
     must be Read first; it keeps its mode, encoding and line endings. To change a part, use Edit.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -23,34 +23,38 @@ struct Input {
     content: String,
 }
 
-/// Writes files.
+/// The Write tool.
 pub struct Write {
     spec: ToolSpec,
-    place: Workplace,
+    workspace: ToolWorkspace,
 }
 
 impl Write {
-    /// A tool that replaces only what was read in the same workplace.
+    /// Creates the tool. It replaces only files that were read in the same workspace.
     #[must_use]
-    pub fn new(place: &Workplace) -> Self {
+    pub fn new(workspace: &ToolWorkspace) -> Self {
         let spec = ToolSpec {
             name: "Write".to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: schema_of::<Input>(),
             class: Class::Modify,
         };
-        Self { spec, place: place.clone() }
+        Self { spec, workspace: workspace.clone() }
     }
 
-    async fn write(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, Early> {
+    async fn write(
+        &self,
+        input: Value,
+        context: &ToolContext,
+    ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
-        let path = resolve(&self.place.cwd, &input.file_path)?;
-        let name = self.place.shown(&path);
+        let path = resolve(&self.workspace.cwd, &input.file_path)?;
+        let name = self.workspace.display_path(&path);
         let plan = move |log: &crate::read_log::ReadLog| {
-            let seen = log.seen(&path);
+            let seen = log.last_seen(&path);
             Ok((vec![plan_write(&path, &input.content, seen.as_ref())?], ()))
         };
-        let (made, ()) = self.place.change(context, plan).await?;
+        let (made, ()) = self.workspace.change(context, plan).await?;
         let mut text = String::new();
         let mut outcome = ToolOutcome::ok("");
         for (change, stamp) in &made {
@@ -77,7 +81,7 @@ impl Tool for Write {
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
-        self.write(input, &context).await.unwrap_or_else(|Early(outcome)| *outcome)
+        self.write(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Our own SIGKILL while a file is written: it has the old or the new content, never a mix.
+//! The process is killed while it writes a file: the file has the old or the new content, never a mix.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![cfg(target_os = "linux")]
 
@@ -25,7 +25,7 @@ fn bash(command: &str, dir: &std::path::Path) -> CommandSpec {
 
 #[tokio::test]
 async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
-    // After so many changes, wherever in the next one it then is.
+    // Killed after this many changes, at an arbitrary point of the next one.
     for rounds in [1, 2, 3, 5, 8, 13, 21, 34] {
         let dir = tempfile::tempdir().unwrap();
         assert!(run(bash("mkfifo pipe", dir.path())).await.is_success());
@@ -37,13 +37,13 @@ async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
         ]);
         let path = dir.path().to_owned();
         let (exit, ()) = tokio::join!(run(copy), async move {
-            // The pipe is kept until the kill: without a reader the copy would end by itself.
-            let told = tokio::task::spawn_blocking(move || {
+            // The pipe stays open until the kill: without a reader the copy would end by itself.
+            let line = tokio::task::spawn_blocking(move || {
                 let pipe = BufReader::new(std::fs::File::open(path.join("pipe")).unwrap());
                 let mut lines = pipe.lines();
                 (lines.nth(rounds).unwrap().unwrap(), lines)
             });
-            let (pid, _pipe) = told.await.unwrap();
+            let (pid, _pipe) = line.await.unwrap();
             let kill = format!("kill -KILL {pid}");
             assert!(run(bash(&kill, "/".as_ref())).await.is_success());
         });

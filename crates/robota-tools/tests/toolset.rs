@@ -1,4 +1,4 @@
-//! The set of tools as a session gets it.
+//! The set of built-in tools.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSet};
 use robota_exec::{Environment, Supervisor};
-use robota_tools::{Hit, SearchError, Searcher, Workplace, tools};
+use robota_tools::{Hit, SearchError, Searcher, ToolWorkspace, tools};
 use serde_json::{Value, json};
 
-struct Nowhere;
+/// A search service with fixed results.
+struct FixedSearch;
 
 #[async_trait::async_trait]
-impl Searcher for Nowhere {
+impl Searcher for FixedSearch {
     async fn search(&self, query: &str, _limit: usize) -> Result<Vec<Hit>, SearchError> {
         let hit = |url: &str| Hit {
             title: format!("About {query}"),
@@ -23,18 +24,18 @@ impl Searcher for Nowhere {
     }
 }
 
-fn workplace(dir: &std::path::Path) -> Workplace {
+fn workspace_in(dir: &std::path::Path) -> ToolWorkspace {
     let env = Environment::new().with("PATH", "/usr/bin:/bin");
-    Workplace::new(dir, Supervisor::new(), env).searcher(Arc::new(Nowhere))
+    ToolWorkspace::new(dir, Supervisor::new(), env).searcher(Arc::new(FixedSearch))
 }
 
 fn all() -> ToolSet {
-    ToolSet::new(tools(&workplace("/".as_ref()))).unwrap()
+    ToolSet::new(tools(&workspace_in("/".as_ref()))).unwrap()
 }
 
 #[test]
 fn tool_01_names_arguments_and_classes_are_contract() {
-    let said: Vec<_> = all()
+    let summaries: Vec<_> = all()
         .iter()
         .map(|tool| {
             let spec = tool.spec();
@@ -50,7 +51,7 @@ fn tool_01_names_arguments_and_classes_are_contract() {
         })
         .collect();
     assert_eq!(
-        said,
+        summaries,
         [
             "AskUserQuestion inspect questions",
             "Bash execute command timeout description run_in_background terminal",
@@ -70,20 +71,20 @@ fn tool_01_names_arguments_and_classes_are_contract() {
     );
 }
 
-/// What every first request pays for.
+/// The first request of every session sends all specs.
 #[test]
-fn the_tools_describe_themselves_briefly() {
+fn the_specs_of_all_tools_are_small() {
     let bytes = serde_json::to_vec(&all().specs()).unwrap().len();
     assert!(bytes < 8 * 1024, "{bytes} bytes");
 }
 
-/// The main job: look, change, run.
+/// The main workflow: search, change, run.
 #[cfg(unix)]
 #[tokio::test]
 async fn tool_05_the_tools_work_together_without_a_session() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let tools = ToolSet::new(tools(&workplace(&root))).unwrap();
+    let tools = ToolSet::new(tools(&workspace_in(&root))).unwrap();
     let run = async |name: &str, input: Value| {
         let tool = tools.get(name).unwrap();
         tool.check(&input).unwrap();
@@ -105,16 +106,16 @@ async fn tool_05_the_tools_work_together_without_a_session() {
     let found = run("WebSearch", json!({"query": "rust", "limit": 1})).await;
     assert_eq!(found, "1. About rust\n   https://a.example/\n   ...\n");
 
-    // In the background: it echoes what it is told, and is ended.
+    // A background command that echoes its input, and is killed.
     let started =
         run("Bash", json!({"command": "bash run.sh; sleep 3600", "run_in_background": true})).await;
     assert!(started.starts_with("Runs in the background as bash_1."), "{started}");
     run("BashInput", json!({"bash_id": "bash_1", "input": "typed\n"})).await;
     let mut seen = String::new();
     while !seen.contains("typed") {
-        let news = run("BashOutput", json!({"bash_id": "bash_1"})).await;
-        assert!(news.ends_with("[it runs]\n"), "{news}");
-        seen.push_str(&news);
+        let output = run("BashOutput", json!({"bash_id": "bash_1"})).await;
+        assert!(output.ends_with("[still running]\n"), "{output}");
+        seen.push_str(&output);
     }
     assert!(seen.contains("hello\n"), "{seen}");
     let end = run("KillShell", json!({"bash_id": "bash_1"})).await;
@@ -129,7 +130,7 @@ async fn tool_05_the_tools_work_together_without_a_session() {
 }
 
 #[test]
-fn without_a_searcher_there_is_no_search() {
-    let place = Workplace::new("/", Supervisor::new(), Environment::new());
-    assert!(tools(&place).iter().all(|tool: &Arc<dyn Tool>| tool.spec().name != "WebSearch"));
+fn without_a_search_service_there_is_no_web_search() {
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+    assert!(tools(&workspace).iter().all(|tool: &Arc<dyn Tool>| tool.spec().name != "WebSearch"));
 }

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
 use robota_exec::{Environment, Supervisor};
-use robota_tools::{Brave, Grant, Searcher, Searxng, WebFetch, Workplace};
+use robota_tools::{AccessCheck, Brave, Searcher, Searxng, ToolWorkspace, WebFetch};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// Loopback is allowed here and nowhere else.
-struct Local;
+/// Allows 127.0.0.1 only.
+struct AllowLoopback;
 
-impl Grant for Local {
+impl AccessCheck for AllowLoopback {
     fn may_read(&self, _: &Path) -> bool {
         true
     }
@@ -26,25 +26,25 @@ impl Grant for Local {
 }
 
 fn fetcher() -> WebFetch {
-    let place = Workplace::new("/", Supervisor::new(), Environment::new());
-    WebFetch::new(&place.grant(Arc::new(Local)))
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+    WebFetch::new(&workspace.access_check(Arc::new(AllowLoopback)))
 }
 
 async fn fetch(url: &str) -> ToolOutcome {
     fetcher().run(json!({"url": url}), ToolContext::detached()).await
 }
 
-/// Serves what `answer` says for each path; hands over each request's head.
+/// Serves the answer for each path; the receiver gets the head of each request.
 async fn serve(
     answer: impl Fn(&str, u16) -> String + Send + Sync + 'static,
 ) -> (u16, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (tell, heads) = mpsc::unbounded_channel();
+    let (sender, heads) = mpsc::unbounded_channel();
     let answer = Arc::new(answer);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
-            let (answer, tell) = (answer.clone(), tell.clone());
+            let (answer, sender) = (answer.clone(), sender.clone());
             tokio::spawn(async move {
                 let mut head = Vec::new();
                 let mut byte = [0];
@@ -56,7 +56,7 @@ async fn serve(
                 }
                 let head = String::from_utf8(head).unwrap();
                 let path = head.split(' ').nth(1).unwrap().to_owned();
-                let _ = tell.send(head);
+                let _ = sender.send(head);
                 let _ = stream.write_all(answer(&path, port).as_bytes()).await;
             });
         }
@@ -87,7 +87,7 @@ async fn a_page_becomes_markdown() {
 }
 
 #[tokio::test]
-async fn private_addresses_are_refused_before_anything_is_sent() {
+async fn private_addresses_are_rejected_before_anything_is_sent() {
     let (port, mut heads) = serve(|_, _| page("text/plain", "secret")).await;
     for host in
         ["localhost", "127.0.0.2", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
@@ -109,22 +109,22 @@ async fn private_addresses_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_proxy_goes_between_and_private_addresses_stay_refused() {
+async fn a_proxy_is_used_and_private_addresses_are_still_rejected() {
     let (port, mut heads) = serve(|_, _| page("text/plain", "from the proxy")).await;
     let proxy = format!("127.0.0.1:{port}");
     let fetch = async |variables: &[(&str, &str)], url: &str| {
         let env = variables.iter().fold(Environment::new(), |env, (name, value)| {
             env.with(name.to_string(), value.to_string())
         });
-        let place = Workplace::new("/", Supervisor::new(), env);
-        WebFetch::new(&place).run(json!({"url": url}), ToolContext::detached()).await
+        let workspace = ToolWorkspace::new("/", Supervisor::new(), env);
+        WebFetch::new(&workspace).run(json!({"url": url}), ToolContext::detached()).await
     };
-    // Nobody is there; the proxy answers in his place. A number needs no look-up.
-    let there = "http://93.184.215.14/page";
+    // The proxy answers for this host. An IP address needs no DNS lookup.
+    let url = "http://93.184.215.14/page";
     for variable in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
-        let outcome = fetch(&[(variable, &proxy)], there).await;
+        let outcome = fetch(&[(variable, &proxy)], url).await;
         assert!(outcome.text().contains("from the proxy"), "{}", outcome.text());
-        assert!(heads.recv().await.unwrap().starts_with(&format!("GET {there} HTTP/1.1")));
+        assert!(heads.recv().await.unwrap().starts_with(&format!("GET {url} HTTP/1.1")));
     }
     let set = [("HTTP_PROXY", &*proxy), ("HTTPS_PROXY", &*proxy)];
     for url in [
@@ -137,14 +137,14 @@ async fn a_proxy_goes_between_and_private_addresses_stay_refused() {
         let outcome = fetch(&set, url).await;
         assert_eq!(outcome.error_code.as_deref(), Some("private_address"), "{url}");
     }
-    let bad = fetch(&[("HTTP_PROXY", "socks5://name:password@host")], there).await;
+    let bad = fetch(&[("HTTP_PROXY", "socks5://name:password@host")], url).await;
     assert_eq!(bad.error_code.as_deref(), Some("no_client"));
     assert!(!bad.text().contains("password"), "{}", bad.text());
-    assert!(heads.try_recv().is_err(), "nothing else went out");
+    assert!(heads.try_recv().is_err(), "no other request was sent");
 }
 
 #[tokio::test]
-async fn redirects_stay_with_their_host_and_are_shown() {
+async fn redirects_are_followed_only_on_the_same_host() {
     let (other, mut never) = serve(|_, _| page("text/plain", "stolen")).await;
     let (port, mut heads) = serve(move |path, port| match path {
         "/a" => redirect("/b"),
@@ -167,7 +167,7 @@ async fn redirects_stay_with_their_host_and_are_shown() {
     let input = json!({"url": at("away"), "headers": {"Authorization": "Bearer s3cret"}});
     let outcome = fetcher().run(input, ToolContext::detached()).await;
     assert!(outcome.text().contains(&format!("It redirects to http://127.0.0.1:{other}/x")));
-    assert!(never.try_recv().is_err(), "nobody else was asked, let alone told a secret");
+    assert!(never.try_recv().is_err(), "the other host got no request and no secret");
     let mut last = String::new();
     while let Ok(head) = heads.try_recv() {
         last = head;
@@ -178,7 +178,7 @@ async fn redirects_stay_with_their_host_and_are_shown() {
 }
 
 #[tokio::test]
-async fn a_body_without_end_is_cut_while_it_comes() {
+async fn an_endless_body_is_cut() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
@@ -187,19 +187,19 @@ async fn a_body_without_end_is_cut_while_it_comes() {
         assert!(stream.read(&mut head).await.unwrap() > 0);
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
         stream.write_all(head.as_bytes()).await.unwrap();
-        // Until the other side has had enough.
+        // Until the client closes the connection.
         while stream.write_all(&[b'x'; 65_536]).await.is_ok() {}
     });
     let outcome = fetch(&format!("http://127.0.0.1:{port}/")).await;
     assert!(outcome.ok && outcome.text().len() < 52_000);
     assert!(
-        outcome.text().contains("[50000 of 5242880 characters shown; go on with offset 50000]")
+        outcome.text().contains("[50000 of 5242880 characters shown; continue with offset 50000]")
     );
     assert!(outcome.text().ends_with("[only the first 5242880 bytes were read]\n"));
 }
 
 #[tokio::test]
-async fn a_status_that_is_no_success_is_told_with_its_text() {
+async fn an_http_error_is_reported_with_its_text() {
     let (port, _) = serve(|path, _| match path {
         "/none" => page("text/plain", "gone").replace("200 OK", "404 Not Found"),
         _ => page("image/png", "x"),
@@ -213,7 +213,7 @@ async fn a_status_that_is_no_success_is_told_with_its_text() {
 }
 
 #[tokio::test]
-async fn searchers_read_what_their_services_say() {
+async fn search_services_are_queried_and_parsed() {
     let (port, mut heads) = serve(|path, _| {
         if path.starts_with("/res/") {
             let hit = json!({"title": "T", "url": "https://x.example/", "description": "D"});
@@ -224,7 +224,7 @@ async fn searchers_read_what_their_services_say() {
     })
     .await;
     let base = format!("http://127.0.0.1:{port}");
-    let hits = Brave::at(&base, "k3y").search("a b&c", 5).await.unwrap();
+    let hits = Brave::with_base_url(&base, "k3y").search("a b&c", 5).await.unwrap();
     assert_eq!((hits.len(), hits[0].snippet.as_str()), (1, "D"));
     let head = heads.recv().await.unwrap();
     assert!(head.starts_with("GET /res/v1/web/search?q=a+b%26c&count=5 "), "{head}");

@@ -1,12 +1,12 @@
-//! Robota: agents that outlive their process.
+//! Robota: durable, crash-safe agents.
 //!
-//! This is the crate to add. It holds no code: it re-exports the names most programs need, and
-//! the crates they come from.
+//! This is the crate to add to a program. It re-exports the names that most programs need and the
+//! crates they come from, and adds [`connect`], [`connect_from_env`] and the [`macro@tool`] macro.
 //!
 //! ```
 //! # #[cfg(feature = "scripted")]
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use robota::scripted::{Script, ScriptedProvider};
 //! use robota::{Agent, Mode, ModeGate};
 //!
@@ -14,9 +14,10 @@
 //! let mut agent = Agent::builder(model, "any-model")
 //!     .system("Greet people.")
 //!     .gate(ModeGate(Mode::Plan))
-//!     .build();
+//!     .build()?;
 //! let report = agent.run("I am Ada.").await;
 //! assert_eq!(report.text, "Hello, Ada!");
+//! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "scripted"))]
 //! # fn main() {}
@@ -34,7 +35,12 @@
 //! Servers, subagents and MCP are not here yet; the README says what works today. Where to
 //! begin: [`Agent`], [`Tool`], [`Gate`], [`Event`], and [`core`] for everything else.
 
+#[cfg(feature = "providers")]
+mod connect;
+
 pub use async_trait::async_trait;
+#[cfg(feature = "providers")]
+pub use connect::{connect, connect_from_env};
 pub use robota_core as core;
 #[cfg(feature = "scripted")]
 pub use robota_core::scripted;
@@ -61,14 +67,70 @@ pub use robota_core::message::{Block, Message, Role};
 pub use robota_core::permission::{Class, Mode, Verdict};
 pub use robota_core::provider::Provider;
 pub use robota_core::state::State;
-pub use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
+pub use robota_core::tool::{FunctionTool, Tool, ToolContext, ToolOutcome, ToolSpec};
 pub use robota_core::turn::TurnReport;
+#[cfg(feature = "session")]
+pub use robota_session::{Approvals, Reply, Session, SessionBuilder, SessionError};
+#[cfg(feature = "store")]
+pub use robota_store::FileStore;
+
+/// Makes a tool from an async function.
+///
+/// The function becomes a function of the same name without arguments, which returns the tool. Its
+/// doc comment is the description that the model reads, its parameters are the arguments (any type
+/// that implements `serde::Deserialize` and `schemars::JsonSchema`; an `Option` may be left out by the
+/// model), and doc comments on the parameters describe them. A parameter of type [`ToolContext`]
+/// receives the context of the call. The function returns text, a JSON value, a [`ToolOutcome`], or a
+/// `Result` of these: an error is a failed call whose text the model reads.
+///
+/// Options: `class` ([`Class`], by default `Execute`: the call may do anything, so the gate asks before
+/// it runs), `name` (by default the name of the function), `description`.
+///
+/// ```
+/// use robota::Tool as _;
+///
+/// /// Adds two numbers.
+/// #[robota::tool(class = Inspect)]
+/// async fn add(
+///     /// The first number.
+///     a: i64,
+///     /// The second number; 1 if it is left out.
+///     b: Option<i64>,
+/// ) -> String {
+///     (a + b.unwrap_or(1)).to_string()
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let tool = add();
+/// assert_eq!(tool.spec().name, "add");
+/// let input = serde_json::json!({"a": 2});
+/// assert_eq!(tool.run(input, robota::ToolContext::detached()).await.text(), "3");
+/// # }
+/// ```
+pub use robota_macros::tool;
+
+/// For the code that macros generate. Not part of the API.
+#[doc(hidden)]
+pub mod __private {
+    pub use schemars;
+    pub use serde;
+}
 
 /// The programs on the pages are compiled and run with the doc tests, so that they stay true.
-#[cfg(all(doctest, feature = "scripted", feature = "tools"))]
+#[cfg(all(
+    doctest,
+    feature = "providers",
+    feature = "scripted",
+    feature = "session",
+    feature = "store",
+    feature = "tools"
+))]
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/embedding.md")]
+    struct Embedding;
 }

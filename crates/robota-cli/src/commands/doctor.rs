@@ -5,7 +5,7 @@ use std::time::Duration;
 use robota_config::Severity;
 use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
-use robota_core::sandbox::Level;
+use robota_core::sandbox::SandboxLevel;
 use robota_exec::ShellCommand;
 use robota_exec::sandbox::{Confinement, probe};
 use serde::Serialize;
@@ -126,7 +126,7 @@ fn shell(setup: &Setup) -> Check {
 /// Checks which restrictions this system can enforce for commands.
 async fn sandbox(setup: &Setup) -> Check {
     let request = sandbox::request(None, setup);
-    let off = request.fence.level == Level::Off;
+    let off = request.fence.level == SandboxLevel::Off;
     let (required, mut gaps) = (request.required, request.unsupported);
     let fence = if off { sandbox::example(&setup.places.cwd) } else { request.fence };
     let support = probe(&compose::environment(&setup.settings.values.env)).await;
@@ -179,7 +179,7 @@ async fn model(request: ProviderRequest<'_>, setup: &Setup, limit: Duration) -> 
     let Some(service) = chosen.service else {
         return Check::new("model", Health::Ok, "replayed from a script");
     };
-    let name = format!("{} at {} ({})", chosen.model, service.http.place(), service.selected_by);
+    let name = format!("{} at {} ({})", chosen.model, service.http.address(), service.selected_by);
     let probe = match tokio::time::timeout(limit, service.http.probe(&chosen.model)).await {
         Ok(Ok(probe)) => probe,
         Ok(Err(error)) => {

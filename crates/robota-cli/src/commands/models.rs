@@ -18,10 +18,10 @@ pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<Exit> {
     let mut lists = Vec::new();
     if args.all {
         for vendor in provider::vendors(&setup)?.iter() {
-            lists.push((Arc::clone(vendor), known_models(vendor, &catalogue), None));
+            lists.push((Arc::clone(vendor), known_models(vendor, catalogue), None));
         }
     } else {
-        lists.push(provider_models(&args, &setup, &catalogue).await?);
+        lists.push(provider_models(&args, &setup, catalogue).await?);
     }
     if args.json {
         let lists: Vec<_> = lists

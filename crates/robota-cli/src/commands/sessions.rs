@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_core::journal::JournalStore;
-use robota_store::Level;
+use robota_store::DurabilityLevel;
 
 use crate::setup::Setup;
 use crate::{Exit, store};
@@ -52,7 +52,7 @@ struct Context {
 impl Context {
     async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
         let setup = Setup::load(&args.settings, None)?;
-        let store = store::open(args.store.as_deref(), Level::default(), &setup).await?;
+        let store = store::open(args.store.as_deref(), DurabilityLevel::default(), &setup).await?;
         Ok(Self { setup, store_name: args.store.clone(), store })
     }
 

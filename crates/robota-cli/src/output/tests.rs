@@ -7,9 +7,12 @@ fn report(end: TurnEnd, error: Option<ErrorData>) -> TurnReport {
     TurnReport {
         end,
         text: "Done.".to_owned(),
+        stop: None,
         rounds: 2,
         tools_executed: 1,
         usage: Usage::new(10, 5),
+        cost: None,
+        duration: std::time::Duration::ZERO,
         error,
     }
 }

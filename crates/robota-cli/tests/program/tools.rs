@@ -119,10 +119,10 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_is_valid() {
             "bash_1",
         ),
         ("Bash", bash("cat ready"), "go"),
-        ("BashOutput", json!({"bash_id": "bash_1"}), "[it runs]"),
+        ("BashOutput", json!({"bash_id": "bash_1"}), "[still running]"),
         ("BashInput", json!({"bash_id": "bash_1", "input": "typed\n"}), ""),
         ("KillShell", json!({"bash_id": "bash_1"}), "ended"),
-        ("AskUserQuestion", json!({"questions": [{"question": "Which?"}]}), "Nobody can be asked"),
+        ("AskUserQuestion", json!({"questions": [{"question": "Which?"}]}), "This run has no user"),
         ("WebFetch", json!({"url": format!("{web}/manual")}), "# Manual"),
         ("WebFetch", json!({"url": web.replace("127.0.0.1", "localhost")}), ""),
         ("WebSearch", json!({"query": "robota"}), "1. Found"),
@@ -259,7 +259,7 @@ async fn a_requested_sandbox_is_enforced_or_the_run_fails() {
         return;
     }
     // Commands may write to temporary folders, so the outside file must be elsewhere.
-    let elsewhere = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let elsewhere = tempfile::tempdir_in(folder_outside_tmp()).unwrap();
     let outside = elsewhere.path().join("outside.txt");
     let escape = format!("echo x > {}; echo x > inside.txt; true", outside.display());
     let calls = [("Bash", json!({"command": escape}), "")];
@@ -278,6 +278,16 @@ async fn a_requested_sandbox_is_enforced_or_the_run_fails() {
     assert!(stdout(&doctor).contains("not enforced: "), "{}", stdout(&doctor));
     home.play(&calls, &[&allow[..], &["off"]].concat(), &[]).await;
     assert!(outside.exists());
+}
+
+/// A folder that this user can write to and that is not below `/tmp`, which every sandbox leaves
+/// writable. The target folder is used unless the clone itself is below `/tmp`.
+fn folder_outside_tmp() -> std::path::PathBuf {
+    let tmp = std::fs::canonicalize("/tmp").unwrap_or_else(|_| "/tmp".into());
+    let candidates = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", "/dev/shm"];
+    let mut folders = candidates.iter().filter_map(|dir| std::fs::canonicalize(dir).ok());
+    let folder = folders.find(|dir| !dir.starts_with(&tmp) && tempfile::tempdir_in(dir).is_ok());
+    folder.expect("the target folder, /var/tmp or /dev/shm is writable and not below /tmp")
 }
 
 /// The sandbox settings apply to commands and to the file tools; unsupported ones are reported.

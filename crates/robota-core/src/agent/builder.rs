@@ -1,4 +1,4 @@
-//! Building an agent.
+//! The builder of [`Agent`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,19 @@ use crate::driver::{Ports, SessionConfig};
 use crate::gate::{Gate, InspectOnly};
 use crate::hook::{Hooks, NoHooks};
 use crate::ids::{Ids, RandomIds};
+use crate::into_arc::IntoArc;
 use crate::provider::{NativeWeb, Provider, RetryPolicy};
 use crate::tool::{Tool, ToolNameTaken, ToolSet};
 use crate::turn::{ToolConcurrency, TurnRules};
 
-/// Builds an [`Agent`]. Without a gate, only tools that look may run.
+/// Builds an [`Agent`]. Without a gate only read-only tools may run; without an approver every
+/// call that needs approval is denied.
+///
+/// The session builder has the same methods under the same names.
 #[derive(Clone)]
 pub struct AgentBuilder {
     ports: Ports,
+    tools: Vec<Arc<dyn Tool>>,
     config: SessionConfig,
     clock: Arc<dyn Clock>,
     drops_chunks: bool,
@@ -44,148 +49,157 @@ impl AgentBuilder {
                 blobs: None,
                 ids: Arc::new(RandomIds),
             },
+            tools: Vec::new(),
             config: SessionConfig::new(turn),
             clock: Arc::new(SystemClock),
             drops_chunks: false,
         }
     }
 
-    /// The system prompt.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(mut self, prompt: impl Into<Arc<str>>) -> Self {
         self.config.system = Some(prompt.into());
         self
     }
 
-    /// The tools, in place of those it has.
-    ///
-    /// # Errors
-    /// When two have one name.
-    pub fn tools(
-        mut self,
-        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
-    ) -> Result<Self, ToolNameTaken> {
-        self.ports.tools = ToolSet::new(tools)?;
-        Ok(self)
-    }
-
-    /// Who judges every call.
+    /// Adds a tool.
     #[must_use]
-    pub fn gate(mut self, gate: impl Gate + 'static) -> Self {
-        self.ports.gate = Arc::new(gate);
+    pub fn tool(mut self, tool: impl IntoArc<dyn Tool>) -> Self {
+        self.tools.push(tool.into_arc());
         self
     }
 
-    /// Who is asked when the gate says so; nobody, unless said here.
+    /// Adds tools.
     #[must_use]
-    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
-        self.ports.approver = Arc::new(approver);
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        self.tools.extend(tools);
         self
     }
 
-    /// Hooks.
+    /// Sets the gate, which judges every call: allow, ask or deny.
     #[must_use]
-    pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
-        self.ports.hooks = Arc::new(hooks);
+    pub fn gate(mut self, gate: impl IntoArc<dyn Gate>) -> Self {
+        self.ports.gate = gate.into_arc();
         self
     }
 
-    /// Who summarises a conversation that grows too long.
+    /// Sets the approver, which decides calls that the gate answers with "ask".
     #[must_use]
-    pub fn compactor(mut self, compactor: impl Compactor + 'static) -> Self {
-        self.ports.compactor = Some(Arc::new(compactor));
+    pub fn approver(mut self, approver: impl IntoArc<dyn Approver>) -> Self {
+        self.ports.approver = approver.into_arc();
         self
     }
 
-    /// At most this many rounds a run; zero is no limit.
+    /// Sets the hooks.
+    #[must_use]
+    pub fn hooks(mut self, hooks: impl IntoArc<dyn Hooks>) -> Self {
+        self.ports.hooks = hooks.into_arc();
+        self
+    }
+
+    /// Sets the compactor, which summarises a conversation that fills the context window. Without one
+    /// the conversation is never summarised.
+    #[must_use]
+    pub fn compactor(mut self, compactor: impl IntoArc<dyn Compactor>) -> Self {
+        self.ports.compactor = Some(compactor.into_arc());
+        self
+    }
+
+    /// Limits the rounds (model calls) of a run; zero means no limit. The default is
+    /// [`DEFAULT_MAX_ROUNDS`](crate::turn::DEFAULT_MAX_ROUNDS).
     #[must_use]
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.config.turn.max_rounds = rounds;
         self
     }
 
-    /// The model's context window, where the catalogue is wrong or silent.
+    /// Sets the context window of the model in tokens, where the model catalogue is wrong or does not
+    /// know the model.
     #[must_use]
     pub fn context_window(mut self, tokens: u64) -> Self {
         self.config.turn.context_window = tokens;
         self
     }
 
-    /// How the calls of one answer run.
+    /// Sets whether the tool calls of one answer run in parallel.
     #[must_use]
     pub fn concurrency(mut self, concurrency: ToolConcurrency) -> Self {
         self.config.turn.concurrency = concurrency;
         self
     }
 
-    /// How failed model calls are tried again.
+    /// Sets how failed model calls are retried.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.config.turn.retry = retry;
         self
     }
 
-    /// A stream silent for longer than this has failed.
+    /// Sets the idle timeout: a model stream that sends nothing for longer has failed.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.config.idle_timeout = timeout;
         self
     }
 
-    /// How adventurous the model is to be.
+    /// Sets the sampling temperature.
     #[must_use]
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.config.temperature = Some(temperature);
         self
     }
 
-    /// Native web tools for every call.
+    /// Switches the provider's own web tools on for every model call.
     #[must_use]
     pub fn native_web(mut self, web: NativeWeb) -> Self {
         self.config.native_web = web;
         self
     }
 
-    /// Options for the provider, passed on as they are.
+    /// Sets options that are passed to the provider unchanged.
     #[must_use]
     pub fn options(mut self, options: Map<String, Value>) -> Self {
         self.config.options = options;
         self
     }
 
-    /// Journals what goes over the wire.
+    /// Records the raw requests and responses of the provider in the journal.
     #[must_use]
     pub fn record_payloads(mut self, record: bool) -> Self {
         self.config.record_payloads = record;
         self
     }
 
-    /// Where ids come from.
+    /// Sets the source of ids. Tests use it to get the same ids every time.
     #[must_use]
-    pub fn ids(mut self, ids: impl Ids + 'static) -> Self {
-        self.ports.ids = Arc::new(ids);
+    pub fn ids(mut self, ids: impl IntoArc<dyn Ids>) -> Self {
+        self.ports.ids = ids.into_arc();
         self
     }
 
-    /// Where the time comes from.
+    /// Sets the clock that stamps events.
     #[must_use]
-    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Arc::new(clock);
+    pub fn clock(mut self, clock: impl IntoArc<dyn Clock>) -> Self {
+        self.clock = clock.into_arc();
         self
     }
 
-    /// Drops the streamed pieces of a run when the next one begins, for an agent that lives long:
-    /// messages, calls and results stay. Its journal can then not be folded or replayed from the
-    /// first event.
+    /// Drops the streamed chunks of a run when the next run begins, which bounds the memory of a
+    /// long-lived agent. Messages, calls and results stay. The journal can then no longer be folded
+    /// or replayed from the first event.
     #[must_use]
     pub fn drop_chunks(mut self) -> Self {
         self.drops_chunks = true;
         self
     }
 
-    /// The agent.
-    #[must_use]
-    pub fn build(self) -> Agent {
-        Agent::new(self.ports, self.config, self.clock, self.drops_chunks)
+    /// Builds the agent.
+    ///
+    /// # Errors
+    /// When two tools have the same name.
+    pub fn build(mut self) -> Result<Agent, ToolNameTaken> {
+        self.ports.tools = ToolSet::new(self.tools)?;
+        Ok(Agent::new(self.ports, self.config, self.clock, self.drops_chunks))
     }
 }

@@ -1,4 +1,4 @@
-//! Agents from templates.
+//! Creates agents from templates.
 
 use std::sync::Arc;
 
@@ -8,33 +8,34 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentBuilder};
 use crate::error::{Diagnose, ErrorKind};
+use crate::into_arc::IntoArc;
 use crate::provider::Provider;
 use crate::tool::{Tool, ToolNameTaken};
 
-/// What agents of one kind have in common.
+/// A kind of agent: its system prompt, model, tools and round limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentTemplate {
-    /// Its name.
+    /// The id that [`AgentFactory::create`] takes.
     pub id: String,
-    /// What such agents are for.
+    /// What agents of this kind are for.
     #[serde(default)]
     pub description: String,
-    /// Their system prompt.
+    /// The system prompt.
     pub system: String,
-    /// Their model; the factory's when left out.
+    /// The model; the factory's model when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The tools they may use; all of the factory's when left out.
+    /// The names of the tools; all tools of the factory when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// Their round limit; the default when left out.
+    /// The round limit; the default when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
 }
 
 type Customise = dyn Fn(AgentBuilder) -> AgentBuilder + Send + Sync;
 
-/// Creates agents from templates, all with the same provider and from the same tools.
+/// Creates agents from templates. All use the factory's provider and choose from its tools.
 pub struct AgentFactory {
     provider: Arc<dyn Provider>,
     model: String,
@@ -43,18 +44,18 @@ pub struct AgentFactory {
     customise: Box<Customise>,
 }
 
-/// Why no agent was created.
+/// Why a template could not be registered or used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// There is no such template.
+    /// No template has this id.
     #[error("there is no agent template `{id}`; there are: {known}")]
     Unknown {
-        /// What was asked for.
+        /// The id that was asked for.
         id: String,
-        /// What there is.
+        /// The ids of the templates there are.
         known: String,
     },
-    /// There already is one of that name.
+    /// A template with this id is already registered.
     #[error("there already is an agent template `{0}`")]
     Taken(String),
     /// The template names a tool the factory does not have.
@@ -65,7 +66,7 @@ pub enum TemplateError {
         /// The tool.
         tool: String,
     },
-    /// Two tools have one name.
+    /// Two tools have the same name.
     #[error(transparent)]
     Tools(#[from] ToolNameTaken),
 }
@@ -77,10 +78,11 @@ impl Diagnose for TemplateError {
 }
 
 impl AgentFactory {
-    /// A factory for agents on that provider, with that model unless a template says otherwise.
-    pub fn new(provider: Arc<dyn Provider>, model: impl Into<String>) -> Self {
+    /// Creates a factory whose agents use this provider, and this model unless their template names
+    /// another.
+    pub fn new(provider: impl IntoArc<dyn Provider>, model: impl Into<String>) -> Self {
         Self {
-            provider,
+            provider: provider.into_arc(),
             model: model.into(),
             tools: Vec::new(),
             templates: IndexMap::new(),
@@ -88,14 +90,14 @@ impl AgentFactory {
         }
     }
 
-    /// The tools that templates choose from.
+    /// Sets the tools that templates choose from.
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools = tools.into_iter().collect();
         self
     }
 
-    /// What every agent gets beside its template: gate, approver, hooks, clock.
+    /// Sets a function that finishes the builder of every agent: gate, approver, hooks, clock.
     #[must_use]
     pub fn with_defaults(
         mut self,
@@ -105,10 +107,10 @@ impl AgentFactory {
         self
     }
 
-    /// Adds a template.
+    /// Registers a template.
     ///
     /// # Errors
-    /// When its name is taken or it names a tool that does not exist.
+    /// When its id is taken, or it names a tool that the factory does not have.
     pub fn register(&mut self, template: AgentTemplate) -> Result<(), TemplateError> {
         if self.templates.contains_key(&template.id) {
             return Err(TemplateError::Taken(template.id));
@@ -128,15 +130,15 @@ impl AgentFactory {
         Ok(())
     }
 
-    /// The templates, in the order they were added.
+    /// The registered templates, in the order of their registration.
     pub fn templates(&self) -> impl Iterator<Item = &AgentTemplate> {
         self.templates.values()
     }
 
-    /// A new agent from a template. It shares nothing with others but the provider.
+    /// Creates an agent from a template. It shares only the provider and the tools with other agents.
     ///
     /// # Errors
-    /// When there is no such template.
+    /// When there is no such template, or two of its tools have the same name.
     pub fn create(&self, id: &str) -> Result<Agent, TemplateError> {
         let template = self.templates.get(id).ok_or_else(|| TemplateError::Unknown {
             id: id.to_owned(),
@@ -152,10 +154,10 @@ impl AgentFactory {
         });
         let mut builder = AgentBuilder::new(self.provider.clone(), model)
             .system(template.system.as_str())
-            .tools(tools.cloned())?;
+            .tools(tools.cloned());
         if let Some(rounds) = template.max_rounds {
             builder = builder.max_rounds(rounds);
         }
-        Ok((self.customise)(builder).build())
+        Ok((self.customise)(builder).build()?)
     }
 }

@@ -31,7 +31,7 @@ type Show = dyn Fn(HookNotice) + Send + Sync;
 /// )?;
 /// let runner = HookRunner::new(HookContext::new("session", "/work"))
 ///     .groups(HookEvent::PreToolUse, groups);
-/// assert!(runner.has(HookPoint::PreToolUse) && !runner.has(HookPoint::Stop));
+/// assert!(runner.has_point(HookPoint::PreToolUse) && !runner.has_point(HookPoint::Stop));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub struct HookRunner {
@@ -136,7 +136,7 @@ impl HookRunner {
 
     /// Whether any hook stands at that event.
     #[must_use]
-    pub fn stands_at(&self, event: HookEvent) -> bool {
+    pub fn has_event(&self, event: HookEvent) -> bool {
         self.hooks.get(&event).is_some_and(|hooks| !hooks.is_empty())
     }
 
@@ -292,8 +292,8 @@ async fn execute(
 
 #[async_trait::async_trait]
 impl Hooks for HookRunner {
-    fn has(&self, point: HookPoint) -> bool {
-        self.stands_at(point.into())
+    fn has_point(&self, point: HookPoint) -> bool {
+        self.has_event(point.into())
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
@@ -302,8 +302,8 @@ impl Hooks for HookRunner {
         report.reply
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
-        Self::stands_at(self, event)
+    fn has_event(&self, event: HookEvent) -> bool {
+        Self::has_event(self, event)
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {

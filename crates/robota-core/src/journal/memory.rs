@@ -214,7 +214,11 @@ impl JournalStore for MemoryStore {
         })
     }
 
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
         self.with(session, |held| {
             seqs.iter()
                 .map(|seq| {

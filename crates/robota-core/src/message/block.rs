@@ -1,17 +1,22 @@
 //! Content blocks: the parts of a message.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::CallId;
 
-/// One part of a message.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One part of a message. A block of a type that a reader does not know is kept as it is.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    /// Words.
+    /// Text.
     Text(Text),
     /// The model's reasoning, with the signature that lets it be sent back.
     Thinking(Thinking),
@@ -25,6 +30,7 @@ pub enum Block {
     Opaque(Opaque),
     /// A block type this version does not know, kept as it was.
     #[serde(untagged)]
+    #[schemars(skip)]
     Unknown(Value),
 }
 
@@ -114,15 +120,16 @@ blocks! {
 }
 
 /// One part of a tool result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ResultBlock {
-    /// Words.
+    /// Text.
     Text(Text),
     /// A picture.
     Image(Image),
     /// A part this version does not know, kept as it was.
     #[serde(untagged)]
+    #[schemars(skip)]
     Unknown(Value),
 }
 
@@ -282,83 +289,64 @@ impl ToolResult {
     }
 }
 
-/// Known block types, tagged by `type`. Kept apart from [`Block`] so that a type this version
-/// does not know is a value, not an error.
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schemars(
-    rename = "Block",
-    description = "One part of a message. A block of a type that a reader does not know is kept as it is."
-)]
-enum Known {
-    Text(Text),
-    Thinking(Thinking),
-    Image(Image),
-    ToolUse(ToolUse),
-    ToolResult(ToolResult),
-    Opaque(Opaque),
-}
+/// Implements `Deserialize` for an enum of blocks. Blocks that we wrote begin with their type, and are
+/// read straight into their struct; a block whose type comes later is collected first.
+macro_rules! deserialize_blocks {
+    ($enum:ident { $($tag:literal => $variant:ident),+ $(,)? }) => {
+        impl<'de> Deserialize<'de> for $enum {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Blocks;
 
-const KNOWN_TYPES: [&str; 6] = ["text", "thinking", "image", "tool_use", "tool_result", "opaque"];
+                impl<'de> Visitor<'de> for Blocks {
+                    type Value = $enum;
 
-/// Known parts of a result: two of the blocks.
-#[derive(Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-#[schemars(rename = "ResultBlock")]
-enum KnownResult {
-    Text(Text),
-    Image(Image),
-}
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a content block")
+                    }
 
-impl<'de> Deserialize<'de> for ResultBlock {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if !matches!(tag::<D::Error>(&value)?, "text" | "image") {
-            return Ok(Self::Unknown(value));
-        }
-        Ok(match serde_json::from_value(value).map_err(serde::de::Error::custom)? {
-            KnownResult::Text(block) => Self::Text(block),
-            KnownResult::Image(block) => Self::Image(block),
-        })
-    }
-}
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$enum, A::Error> {
+                        let mut block = Map::new();
+                        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                            if key != "type" || !block.is_empty() {
+                                block.insert(key.into_owned(), map.next_value()?);
+                                continue;
+                            }
+                            let tag: Value = map.next_value()?;
+                            match tag.as_str() {
+                                $(Some($tag) => {
+                                    let data = MapAccessDeserializer::new(map);
+                                    return Deserialize::deserialize(data).map($enum::$variant);
+                                })+
+                                _ => block.insert("type".to_owned(), tag),
+                            };
+                        }
+                        let tag = block.get("type").and_then(Value::as_str);
+                        match tag.ok_or_else(|| A::Error::custom("a content block has no `type`"))? {
+                            $($tag => data(block).map($enum::$variant),)+
+                            _ => Ok($enum::Unknown(Value::Object(block))),
+                        }
+                    }
+                }
 
-fn tag<E: serde::de::Error>(value: &Value) -> Result<&str, E> {
-    let tag = value.get("type").and_then(Value::as_str);
-    tag.ok_or_else(|| E::custom("a content block has no `type`"))
-}
-
-impl<'de> Deserialize<'de> for Block {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        if !KNOWN_TYPES.contains(&tag::<D::Error>(&value)?) {
-            return Ok(Self::Unknown(value));
-        }
-        let block = serde_json::from_value::<Known>(value).map_err(serde::de::Error::custom)?;
-        Ok(match block {
-            Known::Text(block) => Self::Text(block),
-            Known::Thinking(block) => Self::Thinking(block),
-            Known::Image(block) => Self::Image(block),
-            Known::ToolUse(block) => Self::ToolUse(block),
-            Known::ToolResult(block) => Self::ToolResult(block),
-            Known::Opaque(block) => Self::Opaque(block),
-        })
-    }
-}
-
-macro_rules! schema_of {
-    ($type:ty, $known:ty) => {
-        impl JsonSchema for $type {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                <$known>::schema_name()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                <$known>::json_schema(generator)
+                deserializer.deserialize_map(Blocks)
             }
         }
     };
 }
 
-schema_of!(Block, Known);
-schema_of!(ResultBlock, KnownResult);
+deserialize_blocks!(Block {
+    "text" => Text,
+    "thinking" => Thinking,
+    "image" => Image,
+    "tool_use" => ToolUse,
+    "tool_result" => ToolResult,
+    "opaque" => Opaque,
+});
+deserialize_blocks!(ResultBlock { "text" => Text, "image" => Image });
+
+/// Reads a block of a known type.
+fn data<T: DeserializeOwned, E: serde::de::Error>(mut block: Map<String, Value>) -> Result<T, E> {
+    // In order, so that fields this version does not know are written back as they were.
+    block.shift_remove("type");
+    serde_json::from_value(Value::Object(block)).map_err(E::custom)
+}

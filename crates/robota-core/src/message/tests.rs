@@ -99,9 +99,15 @@ fn core_01_parts_of_a_result_survive_when_they_are_from_the_future() {
 
 #[test]
 fn core_01_a_block_without_a_type_is_refused() {
-    for text in [r#"{"text":"hi"}"#, r#""hi""#, "3", "[]", r#"{"type":3}"#] {
+    for (text, expected) in [
+        (r#"{"text":"hi"}"#, "no `type`"),
+        (r#"{"type":3}"#, "no `type`"),
+        (r#""hi""#, "expected a map"),
+        ("3", "expected a map"),
+        ("[]", "expected a map"),
+    ] {
         let error = serde_json::from_str::<Block>(text).unwrap_err().to_string();
-        assert!(error.contains("no `type`"), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

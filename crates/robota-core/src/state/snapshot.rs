@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::view::Listed;
 use super::{ModelView, OpenTurn, Shortened, State};
 use crate::event::{Envelope, Event, QuietTurn, ShortenedRefs, StateSnapshot, ViewRefs};
 
@@ -35,11 +36,18 @@ pub struct RestoreError {
     pub reason: String,
 }
 
-/// The events a snapshot needs: what it lists itself, and what the snapshots it builds on list.
+/// The events a snapshot needs: of the conversation, and of the one before the last summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Needed {
-    pub(crate) view: Vec<u64>,
-    pub(crate) before: Vec<u64>,
+    pub(crate) view: Listing,
+    pub(crate) before: Listing,
+}
+
+/// The events of a conversation, and the snapshots it builds on, oldest first.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Listing {
+    pub(crate) events: Vec<u64>,
+    pub(crate) links: Vec<Listed>,
 }
 
 impl State {
@@ -85,8 +93,11 @@ impl State {
         })
     }
 
-    pub(super) fn snapshot_taken(&mut self, seq: u64) {
-        self.view.list(seq);
+    pub(super) fn snapshot_taken(&mut self, seq: u64, snapshot: &StateSnapshot) {
+        self.view.list(seq, snapshot.view.base);
+        if let (Some(before), Some(refs)) = (&mut self.view.before, &snapshot.before) {
+            before.view.build_on(refs.view.base);
+        }
         self.sources.snapshot = Some(seq);
         self.safe_points.recent.clear();
     }
@@ -134,7 +145,7 @@ impl State {
         state.background.clone_from(&snapshot.background);
         state.labels.clone_from(&snapshot.labels);
         state.cursor = Some(at.cursor());
-        state.snapshot_taken(at.seq);
+        state.snapshot_taken(at.seq, snapshot);
         Ok(state)
     }
 }
@@ -142,11 +153,11 @@ impl State {
 /// A conversation from the events it is made of.
 fn view(
     refs: &ViewRefs,
-    events: &[u64],
+    listing: &Listing,
     event: &mut impl FnMut(u64) -> Result<Event, RestoreError>,
 ) -> Result<ModelView, String> {
     let mut view = ModelView::default();
-    for seq in events {
+    for seq in &listing.events {
         match event(*seq).map_err(|error| error.reason)? {
             Event::UserMessage(data) => view.push(data.message, *seq),
             Event::MessageInjected(data) => view.push(data.message, *seq),
@@ -158,6 +169,6 @@ fn view(
     }
     view.latest_usage =
         refs.latest_usage.as_ref().map(|counted| (counted.message.clone(), counted.usage));
-    view.listed_by(refs.base, events.len().saturating_sub(refs.events.len()));
+    view.listed.clone_from(&listing.links);
     Ok(view)
 }

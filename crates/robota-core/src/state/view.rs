@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{CountedUsage, ViewRefs};
 use crate::ids::MessageId;
-use crate::message::{Block, Message, Role, ToolResult};
+use crate::message::{Block, Message, ResultBlock, Role, ToolResult};
 use crate::provider::View;
 use crate::usage::Usage;
 
@@ -26,8 +26,8 @@ pub struct ModelView {
     pub before: Option<Box<Shortened>>,
     /// The numbers of the events, and for each the message it is part of.
     sources: Vec<Source>,
-    /// The newest snapshot that lists the beginning of this conversation.
-    listed: Option<Listed>,
+    /// The snapshots that list the sources, oldest first; each builds on the one before it.
+    pub(super) listed: Vec<Listed>,
 }
 
 /// A conversation that a summary took the place of.
@@ -45,12 +45,15 @@ struct Source {
     message: usize,
 }
 
-/// A snapshot, and how many of the sources it lists.
+/// A snapshot, and how many of the sources it and those it builds on list.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Listed {
-    snapshot: u64,
-    sources: usize,
+pub(crate) struct Listed {
+    pub(crate) snapshot: u64,
+    pub(crate) sources: usize,
 }
+
+/// A snapshot that lists up to this many sources builds on no other.
+const LISTED_WHOLE: usize = 256;
 
 impl ModelView {
     pub(super) fn push(&mut self, message: Message, seq: u64) {
@@ -111,7 +114,8 @@ impl ModelView {
         view.truncate(keep);
         self.extend(&view, 0..view.messages.len());
         // A snapshot that lists more than is left cannot be built on.
-        self.listed = view.listed.filter(|listed| listed.sources <= self.sources.len());
+        self.listed = view.listed;
+        self.listed.retain(|listed| listed.sources <= self.sources.len());
     }
 
     fn truncate(&mut self, keep: usize) {
@@ -144,24 +148,42 @@ impl ModelView {
 
     /// What a snapshot says of it.
     pub(super) fn refs(&self) -> ViewRefs {
-        let (base, listed) =
-            self.listed.map_or((None, 0), |listed| (Some(listed.snapshot), listed.sources));
+        let base = self.base();
         let latest_usage = self
             .latest_usage
             .as_ref()
             .map(|(message, usage)| CountedUsage { message: message.clone(), usage: *usage });
+        let listed = base.map_or(0, |base| base.sources);
         let events = self.sources.iter().skip(listed).map(|source| source.seq).collect();
-        ViewRefs { base, events, latest_usage }
+        ViewRefs { base: base.map(|base| base.snapshot), events, latest_usage }
     }
 
-    /// A snapshot lists all of it now.
-    pub(super) fn list(&mut self, snapshot: u64) {
-        self.listed = Some(Listed { snapshot, sources: self.sources.len() });
+    /// The snapshot that the next one builds on. One that lists not much more than is new is
+    /// listed again instead: so each link of the chain lists more than twice as much as the next,
+    /// and a resume follows few links however often the session was snapshotted.
+    fn base(&self) -> Option<Listed> {
+        let mut links = self.listed.as_slice();
+        while let [older @ .., last] = links {
+            let own = last.sources - older.last().map_or(0, |link| link.sources);
+            let new = self.sources.len() - last.sources;
+            if own > 2 * new && own + new > LISTED_WHOLE {
+                return Some(*last);
+            }
+            links = older;
+        }
+        None
     }
 
-    /// The first `sources` of it are listed by an older snapshot.
-    pub(super) fn listed_by(&mut self, snapshot: Option<u64>, sources: usize) {
-        self.listed = snapshot.map(|snapshot| Listed { snapshot, sources });
+    /// A snapshot that builds on `base` was taken.
+    pub(super) fn list(&mut self, snapshot: u64, base: Option<u64>) {
+        self.build_on(base);
+        self.listed.push(Listed { snapshot, sources: self.sources.len() });
+    }
+
+    /// Forgets the snapshots after the one that the last snapshot built on.
+    pub(super) fn build_on(&mut self, base: Option<u64>) {
+        let links = self.listed.iter().position(|link| Some(link.snapshot) == base);
+        self.listed.truncate(links.map_or(0, |at| at + 1));
     }
 }
 
@@ -182,7 +204,11 @@ fn block_chars(block: &Block) -> u64 {
 }
 
 pub(crate) fn result_chars(result: &ToolResult) -> u64 {
-    result.as_text().chars().count() as u64
+    let chars = |block: &ResultBlock| match block {
+        ResultBlock::Text(part) => part.text.chars().count() as u64,
+        ResultBlock::Image(_) | ResultBlock::Unknown(_) => 0,
+    };
+    result.content.iter().map(chars).sum()
 }
 
 /// How many bytes a value is as JSON, without writing it anywhere.

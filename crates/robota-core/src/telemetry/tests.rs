@@ -68,6 +68,9 @@ fn report(error: Option<ErrorData>) -> TurnReport {
     TurnReport {
         end: TurnEnd::ProviderFailed,
         text: SECRET.to_owned(),
+        stop: None,
+        cost: None,
+        duration: std::time::Duration::ZERO,
         rounds: 2,
         tools_executed: 1,
         usage: Usage { cache_read_tokens: 7, ..Usage::new(100, 20) },

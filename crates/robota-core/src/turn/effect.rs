@@ -13,7 +13,7 @@ use crate::hook::{HookInput, HookReply};
 use crate::ids::{CallId, InputId};
 use crate::message::{Block, Cause, ToolUse};
 use crate::permission::Class;
-use crate::provider::{Delta, ProviderError};
+use crate::provider::{Delta, ProviderError, StopReason};
 use crate::tool::ToolOutcome;
 use crate::usage::Usage;
 
@@ -169,20 +169,26 @@ pub enum Target {
     Wait,
 }
 
-/// How a turn ended.
+/// What a turn resulted in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnReport {
-    /// How.
+    /// How the turn ended.
     pub end: TurnEnd,
-    /// The answer, or what there is of it.
+    /// The text of the last answer; only a part of it when the answer was cut short.
     pub text: String,
-    /// Rounds it took.
+    /// Why the model stopped its last answer; none when no answer was complete.
+    pub stop: Option<StopReason>,
+    /// How many rounds the turn took.
     pub rounds: u32,
-    /// Calls that ran.
+    /// How many tool calls ran.
     pub tools_executed: u32,
-    /// What it cost.
+    /// The tokens of all model calls of the turn.
     pub usage: Usage,
-    /// The failure, when it ended with one.
+    /// The price of these tokens in dollars; none when the model catalogue has no price for the model.
+    pub cost: Option<f64>,
+    /// How long the turn took.
+    pub duration: Duration,
+    /// The error, when the turn failed.
     pub error: Option<ErrorData>,
 }
 
@@ -193,9 +199,12 @@ impl TurnReport {
         Self {
             end: TurnEnd::StoreFailed,
             text: String::new(),
+            stop: None,
             rounds: 0,
             tools_executed: 0,
             usage: Usage::default(),
+            cost: None,
+            duration: Duration::ZERO,
             error: Some(error),
         }
     }

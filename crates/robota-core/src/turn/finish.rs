@@ -1,5 +1,7 @@
 //! The end of a turn.
 
+use std::time::Duration;
+
 use super::{Effect, Env, Out, Phase, Turn, TurnReport};
 use crate::error::ErrorData;
 use crate::event::{Author, HookFinished, HookStarted, InputBlocked, TurnEnd, TurnFinished};
@@ -95,9 +97,13 @@ impl Turn {
         out.push(Effect::Finish(TurnReport {
             end,
             text: std::mem::take(&mut self.text),
+            stop: self.stop.take(),
             rounds: self.round,
             tools_executed: self.tools_executed,
             usage: self.usage,
+            // The driver has the clock and the prices.
+            cost: None,
+            duration: Duration::ZERO,
             error,
         }));
     }

@@ -74,6 +74,7 @@ impl Turn {
     fn end_answer(&mut self, stop: &StopReason, env: &Env<'_>, out: &mut Out) {
         self.failing_since = None;
         self.failures = 0;
+        self.stop = Some(stop.clone());
         let usage = self.answer_usage;
         out.emit(ModelResponded {
             round: self.round,

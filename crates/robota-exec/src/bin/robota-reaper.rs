@@ -1,4 +1,4 @@
-//! The reaper as a program of its own, for those who embed the library.
+//! The reaper as a separate program, for programs that embed the library.
 
 use std::process::ExitCode;
 

@@ -1,15 +1,15 @@
 use super::*;
 
 fn capture(limits: Limits, chunks: &[&[u8]]) -> Captured {
-    let mut kept = HeadTail::new(limits, None);
+    let mut stream = HeadTail::new(limits, None);
     for chunk in chunks {
-        kept.push(chunk);
+        stream.push(chunk);
     }
-    kept.finish()
+    stream.finish()
 }
 
 #[test]
-fn the_ends_do_not_depend_on_how_the_stream_was_cut() {
+fn the_kept_ends_do_not_depend_on_the_chunk_size() {
     let stream: Vec<u8> = (0..=255).cycle().take(10_000).collect();
     let limits = Limits { head: 100, tail: 70 };
     let whole = capture(limits, &[&stream]);
@@ -36,21 +36,21 @@ fn nothing_is_dropped_up_to_the_limits_exactly() {
 }
 
 #[test]
-fn no_room_at_all_still_counts() {
+fn with_limits_of_zero_the_bytes_are_still_counted() {
     let kept = capture(Limits { head: 0, tail: 0 }, &[b"abc", b"de"]);
     assert_eq!(kept.dropped_bytes, 5);
     assert_eq!(kept.text(), "[... 5 of 5 bytes cut ...]\n");
 }
 
 #[test]
-fn a_character_across_the_seam_stays_whole() {
+fn a_character_split_between_head_and_tail_stays_whole() {
     let kept = capture(Limits { head: 1, tail: 100 }, &["äb".as_bytes()]);
     assert_eq!(kept.text(), "äb");
 }
 
 #[test]
-fn a_cut_splits_no_character_and_says_how_much_is_gone() {
-    // 1 + 2 bytes at the start, 3 at the end; the limits fall into the middle of both.
+fn a_cut_splits_no_character_and_reports_the_dropped_bytes() {
+    // 1 + 2 bytes at the start, 3 at the end; both limits are inside a character.
     let kept = capture(Limits { head: 2, tail: 4 }, &["aä----€z".as_bytes()]);
     assert_eq!(kept.text(), "a\n[... 6 of 11 bytes cut ...]\n€z");
     let kept = capture(Limits { head: 2, tail: 3 }, &["aä----€z".as_bytes()]);
@@ -58,7 +58,7 @@ fn a_cut_splits_no_character_and_says_how_much_is_gone() {
 }
 
 #[test]
-fn bytes_that_were_never_text_stay_visible() {
+fn bytes_that_are_not_utf_8_become_replacement_characters() {
     let kept = capture(Limits::default(), &[b"a\xff\xfeb\x80"]);
     assert_eq!(kept.text(), "a\u{fffd}\u{fffd}b\u{fffd}");
     let junk = [0x80; 10];
@@ -67,15 +67,15 @@ fn bytes_that_were_never_text_stay_visible() {
 }
 
 #[test]
-fn what_is_more_than_the_limits_is_spilled_whole_up_to_a_bound() {
+fn a_stream_over_the_limits_is_spilled_up_to_max_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits { head: 4, tail: 4 };
-    let spill = |most| Some(Spill { dir: dir.path().join("new"), most });
+    let spill = |max_bytes| Some(Spill { dir: dir.path().join("new"), max_bytes });
     let mut kept = HeadTail::new(limits, spill(100));
     for part in [&b"abc"[..], b"defgh"] {
         kept.push(part);
     }
-    assert!(!dir.path().join("new").exists(), "all of it is in memory");
+    assert!(!dir.path().join("new").exists(), "the whole stream is in memory");
     let whole = |spilled: &Spilled| {
         let mut bytes = vec![0; 100];
         let read = spilled.read_at(0, &mut bytes).unwrap();
@@ -92,7 +92,7 @@ fn what_is_more_than_the_limits_is_spilled_whole_up_to_a_bound() {
     assert_eq!((spilled.read_at(10, &mut some).unwrap(), &some[..2]), (2, &b"kl"[..]));
     assert_eq!(spilled.read_at(12, &mut some).unwrap(), 0);
     let names = dir.path().join("new").read_dir().unwrap().count();
-    assert_eq!(names, 0, "it has no name, so it cannot be left behind");
+    assert_eq!(names, 0, "the file has no name, so it cannot be left behind");
 
     let mut kept = HeadTail::new(limits, spill(10));
     kept.push(b"0123456789ABCDEF");

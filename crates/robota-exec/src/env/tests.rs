@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_steers_bash_is_removed_and_nothing_else() {
+fn only_the_variables_that_affect_bash_are_removed() {
     let given: Environment = [
         ("BASH_ENV", "/tmp/evil"),
         ("ENV", "/tmp/evil"),
@@ -20,7 +20,7 @@ fn what_steers_bash_is_removed_and_nothing_else() {
 }
 
 #[test]
-fn printing_shows_no_value() {
+fn debug_output_has_no_values() {
     let environment = Environment::new().with("API_KEY", "hunter2");
     let shown = format!("{environment:?}");
     assert!(shown.contains("API_KEY") && !shown.contains("hunter2"), "{shown}");
@@ -28,7 +28,7 @@ fn printing_shows_no_value() {
 
 #[cfg(unix)]
 #[test]
-fn a_program_is_found_by_absolute_entries_only() {
+fn a_program_is_found_only_through_absolute_path_entries() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().unwrap();
     let (plain, good) = (dir.path().join("plain"), dir.path().join("good"));

@@ -1,4 +1,4 @@
-//! Our side of the reaper.
+//! The supervisor's connection to the reaper.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -8,15 +8,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::wire::{self, Order};
+use super::wire::{self, LaunchRequest};
 use crate::reaper::ReaperProgram;
 
-/// A reaper that takes no order for so long has failed.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A reaper that does not read a request for this long has failed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Gives orders to a reaper, which starts with the first of them.
+/// Sends requests to a reaper. The reaper is started with the first request.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ReaperClient {
     program: ReaperProgram,
     server: Mutex<Option<Server>>,
 }
@@ -27,7 +27,7 @@ struct Server {
     child: Child,
 }
 
-impl Client {
+impl ReaperClient {
     pub(crate) fn new(program: ReaperProgram) -> Self {
         Self { program, server: Mutex::new(None) }
     }
@@ -36,34 +36,38 @@ impl Client {
         &self.program
     }
 
-    /// Hands the order over. A reaper that died is replaced, once.
-    pub(crate) fn order(&self, order: &Order, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    /// Sends a request. A reaper that died is replaced once.
+    pub(crate) fn send(
+        &self,
+        request: &LaunchRequest,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(running) = &*server {
-            match wire::send(&running.socket, order, descriptors) {
+            match wire::send(&running.socket, request, descriptors) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ArgumentListTooLong => {
                     return Err(error);
                 }
-                // Half an order may have gone out: that reaper is of no use any more.
+                // A part of the request may have been sent, so the stream is unusable.
                 Err(_) => drop(server.take()),
             }
         }
         let fresh = self.start()?;
-        let sent = wire::send(&fresh.socket, order, descriptors);
+        let sent = wire::send(&fresh.socket, request, descriptors);
         *server = Some(fresh);
         sent
     }
 
-    /// Gives up a reaper that takes no orders.
+    /// Drops a reaper that does not accept requests; the next request starts a new one.
     pub(crate) fn discard(&self) {
         drop(self.server.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the reaper must not die with us")]
+    #[expect(clippy::disallowed_methods, reason = "the reaper must outlive this process")]
     fn start(&self) -> io::Result<Server> {
         let (socket, theirs) = UnixStream::pair()?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
         let child = Command::new(&self.program.path)
             .args(&self.program.args)
             .current_dir("/")
@@ -71,7 +75,7 @@ impl Client {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A Ctrl-C at the terminal is for us, not for it.
+            // A Ctrl-C at the terminal must not end the reaper.
             .process_group(0)
             .spawn()?;
         Ok(Server { socket, child })
@@ -81,7 +85,7 @@ impl Client {
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        // It ends as soon as it sees that; its nannies stay as long as they must.
+        // The reaper ends when the socket is closed; its monitors continue as long as they need.
         let _ = self.child.wait();
     }
 }

@@ -1,7 +1,7 @@
-//! Signals for everything below a process, whatever sessions and groups it hides in.
+//! Sends signals to all descendants of a process, in all sessions and groups.
 //!
-//! No signal goes to a number: each process is held by a descriptor, and only then compared with
-//! what the table said, so that a number that was given to somebody else hits nobody.
+//! Signals are sent through pidfds, not process ids. The pidfd is opened first, and then the start
+//! time is compared with the table, so a process that reuses an id never gets the signal.
 
 use std::collections::HashSet;
 
@@ -10,56 +10,58 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, pidfd_open, pidfd_send_signal, wait,
 };
 
-use super::table::{self, Entry};
+use super::proc_table::{self, Entry};
 
-/// Passes over the table until nothing new is found; a storm of forks is over by then, because
-/// who is stopped forks no more.
-const PASSES: usize = 50;
+/// How often the table is read until it has no new processes. Stopped processes cannot fork, so even
+/// many forks at the same time end after a few passes.
+const MAX_PASSES: usize = 50;
 
-/// Sends a signal to a process if it is still the one of the table.
+/// Sends a signal to a process if it is still the process of the table entry. Returns whether the
+/// signal was sent.
 pub(crate) fn signal(pid: i32, entry: Entry, signal: Signal) -> bool {
     let Some(pid) = Pid::from_raw(pid) else { return false };
-    let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    let still = table::entry(pid.as_raw_nonzero().get())
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    let same_process = proc_table::entry(pid.as_raw_nonzero().get())
         .is_some_and(|now| now.start_time == entry.start_time);
-    still && pidfd_send_signal(&held, signal).is_ok()
+    same_process && pidfd_send_signal(&pidfd, signal).is_ok()
 }
 
-/// Asks everything below `root` to end.
-pub(crate) fn ask(root: i32) {
-    for (pid, entry) in table::descendants(root) {
+/// Sends SIGTERM to all descendants of `root`.
+pub(crate) fn terminate(root: i32) {
+    for (pid, entry) in proc_table::descendants(root) {
         signal(pid, entry, Signal::TERM);
-        // A stopped process cannot see TERM.
+        // A stopped process does not handle SIGTERM before it continues.
         signal(pid, entry, Signal::CONT);
     }
 }
 
-/// Sends KILL to everything below `root`. All are stopped first: a process that is being looked
-/// for must not fork away.
+/// Sends SIGKILL to all descendants of `root`. All are stopped first, so that none can fork a process
+/// that the table does not have yet.
 pub(crate) fn kill(root: i32) {
     let mut stopped = HashSet::new();
-    for _ in 0..PASSES {
-        let fresh: Vec<_> = table::descendants(root)
+    for _ in 0..MAX_PASSES {
+        let new: Vec<_> = proc_table::descendants(root)
             .into_iter()
             .filter(|(pid, entry)| stopped.insert((*pid, entry.start_time)))
             .collect();
-        if fresh.is_empty() {
+        if new.is_empty() {
             break;
         }
-        for (pid, entry) in fresh {
+        for (pid, entry) in new {
             signal(pid, entry, Signal::STOP);
         }
     }
-    for (pid, entry) in table::descendants(root) {
+    for (pid, entry) in proc_table::descendants(root) {
         signal(pid, entry, Signal::KILL);
     }
 }
 
-/// Collects a child that has ended: its id and how. `Ok(None)`: some live, none has ended.
+/// Reaps one child that has ended and returns its id and status. `Ok(None)`: there are children, but
+/// none has ended.
 ///
 /// # Errors
-/// When there are no children.
-pub(crate) fn collect() -> rustix::io::Result<Option<(i32, WaitStatus)>> {
+/// If there are no children.
+pub(crate) fn reap_one() -> rustix::io::Result<Option<(i32, WaitStatus)>> {
     loop {
         match wait(WaitOptions::NOHANG) {
             Err(Errno::INTR) => {}

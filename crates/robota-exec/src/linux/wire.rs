@@ -1,8 +1,9 @@
-//! What is said between us, the reaper and the nanny of a call.
+//! The messages between the supervisor, the reaper and the monitor of a call.
 //!
-//! We ask the reaper for a nanny with one [`Order`] and the descriptors that go with it. From
-//! then on we talk to the nanny alone: it is told single bytes ([`Word`]) and says [`Notice`]s of
-//! a fixed size. The end of that stream says that the other side is dead.
+//! The supervisor sends the reaper one [`LaunchRequest`] with file descriptors; the reaper forks a
+//! monitor for it. From then on the supervisor talks to the monitor directly: it sends single bytes
+//! ([`MonitorCommand`]) and receives [`Notice`]s of a fixed size. The end of the stream means that
+//! the other side has died.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -19,61 +20,62 @@ use rustix::net::{
 
 use crate::launch::Launch;
 
-/// Control, three streams, a rule set, and who is asked.
-const MOST_DESCRIPTORS: usize = 6;
-/// More than the arguments and the environment of any program.
-const LONGEST: u32 = 16 * 1024 * 1024;
+/// The control socket, three streams, the Landlock rule set and the notification socket.
+const MAX_DESCRIPTORS: usize = 6;
+/// The maximum size of a request: more than the arguments and the environment of any program.
+const MAX_REQUEST_BYTES: u32 = 16 * 1024 * 1024;
 
-/// A program to start and what is to be known of it.
+/// A request to start a program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Order {
+pub(crate) struct LaunchRequest {
     pub(crate) launch: Launch,
-    /// Whose call it is.
+    /// The id of the tool call; empty for none.
     pub(crate) call: String,
-    /// Where its end is written down should we die; nowhere, if empty.
+    /// The folder for the record that the monitor writes after a crash; empty for none.
     pub(crate) records: PathBuf,
-    /// Whether it goes on when we die.
-    pub(crate) lives_on: bool,
-    /// The time between TERM and KILL when we die.
+    /// Whether the program keeps running after a crash of the supervisor's process.
+    pub(crate) survives_crash: bool,
+    /// The time between SIGTERM and SIGKILL after a crash, in milliseconds.
     pub(crate) grace_ms: u64,
 }
 
-/// What a nanny is told.
+/// A command from the supervisor to a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Word {
-    /// Ask everything to end.
-    Ask = b'T',
-    /// End everything now, and say when nothing is left.
+pub(crate) enum MonitorCommand {
+    /// Send SIGTERM to all processes.
+    Terminate = b'T',
+    /// Kill all processes, and send [`Notice::Clear`] when none is left.
     Kill = b'K',
-    /// All is known: go.
+    /// Kill all processes and exit. The supervisor needs no more notices.
     Release = b'R',
 }
 
-impl Word {
+impl MonitorCommand {
     pub(crate) fn read(byte: u8) -> Option<Self> {
-        [Self::Ask, Self::Kill, Self::Release].into_iter().find(|word| *word as u8 == byte)
+        let all = [Self::Terminate, Self::Kill, Self::Release];
+        all.into_iter().find(|command| *command as u8 == byte)
     }
 }
 
-/// What a nanny says.
+/// A report from a monitor to the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The order has arrived; nothing was started yet.
+    /// The monitor has the request; nothing was started yet.
     Taken,
     /// The program runs.
     Started { pid: i32, start_time: u64 },
-    /// It could not be started.
+    /// The program could not be started.
     Failed { errno: i32 },
-    /// It ended by itself with a code.
-    Exited { code: i32, alone: bool },
-    /// A signal ended it.
-    Signalled { signal: i32, alone: bool },
-    /// Nothing is left of it and of what it started.
+    /// The program exited. `no_children`: no descendant was left.
+    Exited { code: i32, no_children: bool },
+    /// A signal ended the program. `no_children`: no descendant was left.
+    Signalled { signal: i32, no_children: bool },
+    /// The program and all its descendants have ended.
     Clear,
 }
 
-/// The size of every notice.
+/// The size of every notice in bytes.
 pub(crate) const NOTICE: usize = 13;
 
 impl Notice {
@@ -81,8 +83,8 @@ impl Notice {
         let (tag, number, more) = match self {
             Self::Started { pid, start_time } => (0, pid, start_time),
             Self::Failed { errno } => (1, errno, 0),
-            Self::Exited { code, alone } => (2, code, u64::from(alone)),
-            Self::Signalled { signal, alone } => (3, signal, u64::from(alone)),
+            Self::Exited { code, no_children } => (2, code, u64::from(no_children)),
+            Self::Signalled { signal, no_children } => (3, signal, u64::from(no_children)),
             Self::Clear => (4, 0, 0),
             Self::Taken => (5, 0, 0),
         };
@@ -100,8 +102,8 @@ impl Notice {
         Some(match tag {
             0 => Self::Started { pid: number, start_time: more },
             1 => Self::Failed { errno: number },
-            2 => Self::Exited { code: number, alone: more != 0 },
-            3 => Self::Signalled { signal: number, alone: more != 0 },
+            2 => Self::Exited { code: number, no_children: more != 0 },
+            3 => Self::Signalled { signal: number, no_children: more != 0 },
             4 => Self::Clear,
             5 => Self::Taken,
             _ => return None,
@@ -109,39 +111,39 @@ impl Notice {
     }
 }
 
-/// Sends an order with its descriptors.
+/// Sends a request with its descriptors.
 pub(crate) fn send(
     socket: &UnixStream,
-    order: &Order,
+    request: &LaunchRequest,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
-    let body = order.to_bytes();
-    let len = u32::try_from(body.len()).ok().filter(|len| *len <= LONGEST);
+    let body = request.to_bytes();
+    let len = u32::try_from(body.len()).ok().filter(|len| *len <= MAX_REQUEST_BYTES);
     let len = len.ok_or(io::ErrorKind::ArgumentListTooLong)?.to_le_bytes();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut extra = SendAncillaryBuffer::new(&mut space);
     if !extra.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // Four bytes go whole or not at all.
+    // Four bytes are never sent partially.
     sendmsg(socket, &[IoSlice::new(&len)], &mut extra, SendFlags::NOSIGNAL)?;
     let mut socket = socket;
     socket.write_all(&body)
 }
 
-/// Waits for an order; `None` when nobody is left to send one.
-pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(Order, Vec<OwnedFd>)>> {
+/// Waits for a request; `None` when the supervisor has closed the socket.
+pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(LaunchRequest, Vec<OwnedFd>)>> {
     let mut len = [0; 4];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut extra = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::WAITALL;
-    let got = loop {
+    let received = loop {
         match recvmsg(socket.as_fd(), &mut [IoSliceMut::new(&mut len)], &mut extra, flags) {
             Err(rustix::io::Errno::INTR) => {}
             other => break other?,
         }
     };
-    if got.bytes == 0 {
+    if received.bytes == 0 {
         return Ok(None);
     }
     let mut descriptors = Vec::new();
@@ -151,17 +153,17 @@ pub(crate) fn receive(socket: &UnixStream) -> io::Result<Option<(Order, Vec<Owne
         }
     }
     let len = u32::from_le_bytes(len);
-    if got.bytes != 4 || len > LONGEST {
+    if received.bytes != 4 || len > MAX_REQUEST_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut body = vec![0; len as usize];
     let mut socket = socket;
     socket.read_exact(&mut body)?;
-    let order = Order::read(&body).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Some((order, descriptors)))
+    let request = LaunchRequest::read(&body).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Some((request, descriptors)))
 }
 
-impl Order {
+impl LaunchRequest {
     fn to_bytes(&self) -> Vec<u8> {
         let launch = &self.launch;
         let mut out = Writer(Vec::new());
@@ -174,7 +176,7 @@ impl Order {
         out.bytes(launch.filter.as_flattened());
         out.text(OsStr::new(&self.call));
         out.text(self.records.as_os_str());
-        out.number(u64::from(self.lives_on));
+        out.number(u64::from(self.survives_crash));
         out.number(self.grace_ms);
         out.0
     }
@@ -197,7 +199,7 @@ impl Order {
             launch: Launch { program, args, cwd, env, terminal, filter },
             call: String::from_utf8(from.bytes()?.to_vec()).ok()?,
             records: from.path()?,
-            lives_on: from.number()? != 0,
+            survives_crash: from.number()? != 0,
             grace_ms: from.number()?,
         })
     }

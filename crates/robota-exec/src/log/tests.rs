@@ -5,7 +5,7 @@ fn text(chunk: &LogChunk) -> (&str, u64, u64) {
 }
 
 #[test]
-fn what_is_new_is_read_once_and_what_is_lost_is_said() {
+fn new_bytes_are_read_once_and_overwritten_bytes_are_counted() {
     let log = Log::new(8);
     assert_eq!(text(&log.read(0, 100)), ("", 0, 0));
     log.push(b"abc");
@@ -15,5 +15,5 @@ fn what_is_new_is_read_once_and_what_is_lost_is_said() {
     assert_eq!(text(&log.read(0, 100)), ("cdefghij", 2, 10));
     log.push(b"0123456789ABCDEF");
     assert_eq!(text(&log.read(10, 100)), ("89ABCDEF", 8, 26));
-    assert_eq!(text(&log.read(99, 100)), ("", 0, 26), "nobody has read that far");
+    assert_eq!(text(&log.read(99, 100)), ("", 0, 26), "the offset is past the end");
 }

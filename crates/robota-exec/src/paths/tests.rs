@@ -8,7 +8,7 @@ struct Tree {
 impl Tree {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        // The temporary directory itself may lie behind a link.
+        // The temporary directory itself may be behind a link.
         let root = dir.path().canonicalize().unwrap();
         Self { _dir: dir, root }
     }
@@ -36,7 +36,7 @@ impl Tree {
 }
 
 #[test]
-fn dots_go_and_missing_tails_stay() {
+fn dots_are_removed_and_missing_components_are_kept() {
     let tree = Tree::new();
     tree.dir("a/b");
     tree.file("a/file");
@@ -61,10 +61,10 @@ fn every_link_on_the_way_is_followed() {
     tree.link("real/out", "../..");
     assert_eq!(tree.canonical("rel/file"), Some(tree.path("real/file")));
     assert_eq!(tree.canonical("chain"), Some(tree.path("real/sub")));
-    // `..` after a link leaves the link's target, as the system does it.
+    // `..` after a link is the parent of the link's target, as in the kernel.
     assert_eq!(tree.canonical("abs/../file"), Some(tree.path("real/file")));
     assert_eq!(tree.canonical("rel/out/x"), tree.root.parent().map(|up| up.join("x")));
-    // What exists agrees with the system's own answer.
+    // For existing paths the result is that of the system.
     for path in ["rel/file", "chain/..", "abs/../../real/out"] {
         assert_eq!(tree.canonical(path), tree.path(path).canonicalize().ok(), "{path}");
     }
@@ -72,7 +72,7 @@ fn every_link_on_the_way_is_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_dangling_link_leads_to_where_a_write_would_go() {
+fn a_dangling_link_resolves_to_the_file_a_write_would_create() {
     let tree = Tree::new();
     tree.dir("outside");
     tree.link("innocent", "outside/not-yet");
@@ -82,7 +82,7 @@ fn a_dangling_link_leads_to_where_a_write_would_go() {
 
 #[cfg(unix)]
 #[test]
-fn loops_are_unknown() {
+fn a_loop_of_links_has_no_canonical_path() {
     let tree = Tree::new();
     tree.link("a", "b");
     tree.link("b", "a");
@@ -95,7 +95,7 @@ fn loops_are_unknown() {
 
 #[cfg(unix)]
 #[test]
-fn kinds_do_not_follow_the_last_link() {
+fn kind_does_not_follow_the_last_link() {
     let tree = Tree::new();
     tree.dir("dir");
     tree.file("file");
@@ -108,7 +108,7 @@ fn kinds_do_not_follow_the_last_link() {
 }
 
 #[test]
-fn entries_are_names_and_empty_where_nothing_can_be_read() {
+fn entries_lists_names_and_is_empty_for_what_cannot_be_read() {
     let tree = Tree::new();
     tree.file("b");
     tree.dir("a");
@@ -120,9 +120,9 @@ fn entries_are_names_and_empty_where_nothing_can_be_read() {
     assert!(OsPaths.entries(&tree.path("missing")).is_empty());
 }
 
-/// Whatever the disk below the tests does, the answer must be what the disk does.
+/// The test runs on disks of both kinds: the expected answer is taken from the disk.
 #[test]
-fn case_is_asked_of_the_disk() {
+fn case_sensitivity_is_tested_on_disk() {
     let tree = Tree::new();
     tree.file("Name");
     let sensitive = !tree.path("nAME").exists();
@@ -133,10 +133,10 @@ fn case_is_asked_of_the_disk() {
     assert_eq!(OsPaths.case_sensitive(&tree.path("empty/123")), sensitive);
 }
 
-/// Two names of one file are no sign that case does not matter.
+/// Two names of one file do not mean that names are case-insensitive.
 #[cfg(target_os = "linux")]
 #[test]
-fn hard_links_do_not_deceive() {
+fn hard_links_do_not_make_a_directory_case_insensitive() {
     let tree = Tree::new();
     tree.file("name");
     std::fs::hard_link(tree.path("name"), tree.path("NAME")).unwrap();

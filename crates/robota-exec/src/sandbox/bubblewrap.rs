@@ -1,10 +1,11 @@
-//! The fence as arguments of bubblewrap, which shows a program another file system.
+//! Translates a fence into arguments of bubblewrap, which gives a program its own view of the file
+//! system.
 
 use std::ffi::OsString;
 
-use robota_core::sandbox::{Fence, Level};
+use robota_core::sandbox::{Fence, SandboxLevel};
 
-/// Everything before the program.
+/// Returns the arguments before the program.
 pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     let mut args: Vec<OsString> = [
         "--die-with-parent",
@@ -27,7 +28,7 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     if !fence.network {
         args.push("--unshare-net".into());
     }
-    if fence.level == Level::WorkspaceWrite {
+    if fence.level == SandboxLevel::WorkspaceWrite {
         for root in &fence.writable {
             args.extend(["--bind".into(), root.into(), root.into()]);
         }
@@ -35,7 +36,7 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     for path in fence.protected.iter().filter(|path| path.exists()) {
         args.extend(["--ro-bind".into(), path.into(), path.into()]);
     }
-    // After what may be changed, so that it is hidden there too.
+    // Mounted after the writable folders, so that paths in them are hidden too.
     for path in &fence.hidden {
         if path.is_dir() {
             args.extend(["--tmpfs".into(), path.into()]);
@@ -49,19 +50,22 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     args
 }
 
-/// What it does not keep apart.
+/// Returns what bubblewrap does not enforce.
 pub(super) fn gaps(fence: &Fence) -> Vec<String> {
     let mut gaps = Vec::new();
     if fence.network {
-        gaps.push("sockets in the file system can be connected to, whoever listens".to_owned());
+        gaps.push(
+            "programs can connect to sockets in the file system, whichever process listens"
+                .to_owned(),
+        );
     } else {
         gaps.push(
-            "sockets in the file system can be connected to where they may be written".to_owned(),
+            "programs can connect to sockets in writable folders of the file system".to_owned(),
         );
     }
     if !fence.protected.is_empty() {
         gaps.push(
-            "the folders above what may not be changed can be moved, with it in them".to_owned(),
+            "the parent folders of protected paths can be moved together with them".to_owned(),
         );
     }
     gaps

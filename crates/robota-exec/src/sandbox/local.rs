@@ -1,4 +1,4 @@
-//! This machine, behind a fence.
+//! The sandbox driver for this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::probe::Support;
-use super::{Confinement, watch};
+use super::{Confinement, poll_watch};
 use crate::env::Environment;
 use crate::outcome::Exit;
 use crate::paths::OsPaths;
 use crate::shell::ShellCommand;
 use crate::supervisor::Supervisor;
 
-/// Files and commands of this machine, kept behind a fence. Commands are kept by the kernel;
-/// files that are read and written through here are judged by where they really lie.
+/// Files and commands of this machine, restricted by a [`Fence`]. The kernel enforces it for
+/// commands; this driver checks the canonical path of each file that is read or written through it.
 pub struct LocalSandbox {
     confinement: Arc<Confinement>,
     supervisor: Supervisor,
@@ -27,10 +27,10 @@ pub struct LocalSandbox {
 }
 
 impl LocalSandbox {
-    /// Behind that fence, with commands in that environment.
+    /// Creates a sandbox with these restrictions, whose commands get this environment.
     ///
     /// # Errors
-    /// If the system cannot keep the fence.
+    /// If the system cannot enforce the restrictions.
     pub fn new(
         fence: Fence,
         support: &Support,
@@ -41,7 +41,7 @@ impl LocalSandbox {
         Ok(Self { confinement, supervisor, env })
     }
 
-    /// What commands are kept behind, for those who start them themselves.
+    /// Returns the confinement of commands, for callers that start commands themselves.
     #[must_use]
     pub fn confinement(&self) -> &Arc<Confinement> {
         &self.confinement
@@ -52,7 +52,7 @@ impl LocalSandbox {
     }
 
     fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
-        let real = self.real("read", path)?;
+        let real = self.canonical("read", path)?;
         if !self.fence().may_read(&real) {
             return Err(self.denied("read", path));
         }
@@ -60,16 +60,16 @@ impl LocalSandbox {
     }
 
     fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
-        let real = self.real(action, path)?;
+        let real = self.canonical(action, path)?;
         if self.fence().may_write(&real) { Ok(real) } else { Err(self.denied(action, path)) }
     }
 
-    /// Where it really lies, links followed.
-    fn real(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
+    /// Returns the canonical path, with all links followed.
+    fn canonical(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
         OsPaths.canonical(path).ok_or_else(|| SandboxError::Failed {
             action,
             path: path.to_owned(),
-            message: "where it leads cannot be known".to_owned(),
+            message: "its links cannot be resolved".to_owned(),
         })
     }
 
@@ -86,7 +86,7 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> S
     }
 }
 
-/// File work off the threads that drive everything else.
+/// Runs blocking file work on a thread pool, off the async runtime.
 async fn blocking<T: Send + 'static>(
     action: &'static str,
     path: &Path,
@@ -118,7 +118,7 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn remove(&self, path: &Path) -> Result<(), SandboxError> {
-        // What a link leads to is not what is removed.
+        // Only the parent is made canonical: a link itself is deleted, not its target.
         let parent = path.parent().unwrap_or(path);
         let name = path.file_name().unwrap_or_default();
         let real = self.writable("remove", parent)?.join(name);
@@ -127,9 +127,9 @@ impl Sandbox for LocalSandbox {
 
     async fn stat(&self, path: &Path) -> Result<Option<Stat>, SandboxError> {
         let real = self.readable(path)?;
-        let found = blocking("look at", path, move || std::fs::symlink_metadata(real)).await;
-        match found {
-            Ok(found) => Ok(Some(Stat { dir: found.is_dir(), len: found.len() })),
+        let metadata = blocking("inspect", path, move || std::fs::symlink_metadata(real)).await;
+        match metadata {
+            Ok(metadata) => Ok(Some(Stat { dir: metadata.is_dir(), len: metadata.len() })),
             Err(SandboxError::Missing { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -149,16 +149,16 @@ impl Sandbox for LocalSandbox {
     }
 
     async fn exec(&self, exec: Exec, cancel: &CancellationToken) -> Result<Executed, SandboxError> {
-        let told = |error: crate::error::ExecError| SandboxError::Failed {
+        let failed = |error: crate::error::ExecError| SandboxError::Failed {
             action: "run a command in",
             path: exec.cwd.clone(),
             message: error.to_string(),
         };
         let shell = ShellCommand::new(&exec.command, &exec.cwd).env(self.env.clone());
-        let mut spec = shell.into_spec().map_err(told)?.stdin(exec.stdin.clone());
+        let mut spec = shell.into_spec().map_err(failed)?.stdin(exec.stdin.clone());
         spec.timeout = exec.timeout;
         spec.confinement = Some(self.confinement.clone());
-        let outcome = self.supervisor.run(spec, cancel).await.map_err(told)?;
+        let outcome = self.supervisor.run(spec, cancel).await.map_err(failed)?;
         let end = match outcome.exit {
             Exit::Code(code) => ExecEnd::Code(code),
             Exit::Signal(signal) => ExecEnd::Signal(signal),
@@ -166,11 +166,11 @@ impl Sandbox for LocalSandbox {
             Exit::Cancelled => ExecEnd::Cancelled,
         };
         let cut = !outcome.stdout.is_complete() || !outcome.stderr.is_complete();
-        let whole = |captured: crate::capture::Captured| [captured.head, captured.tail].concat();
+        let joined = |captured: crate::capture::Captured| [captured.head, captured.tail].concat();
         Ok(Executed {
             end,
-            stdout: whole(outcome.stdout),
-            stderr: whole(outcome.stderr),
+            stdout: joined(outcome.stdout),
+            stderr: joined(outcome.stderr),
             cut,
             denied: outcome.denied,
         })
@@ -180,7 +180,7 @@ impl Sandbox for LocalSandbox {
         for path in paths {
             self.readable(path)?;
         }
-        watch::watch(paths)
+        poll_watch::watch(paths)
     }
 
     async fn dispose(&self) -> Result<(), SandboxError> {
@@ -191,17 +191,17 @@ impl Sandbox for LocalSandbox {
 
 #[cfg(target_os = "linux")]
 fn read(real: &Path) -> std::io::Result<Vec<u8>> {
-    super::beneath::Spot::open(real, false)?.read()
+    super::open_dir_entry::OpenDirEntry::open(real, false)?.read()
 }
 
 #[cfg(target_os = "linux")]
 fn write(real: &Path, content: &[u8]) -> std::io::Result<()> {
-    super::beneath::Spot::open(real, true)?.write(content)
+    super::open_dir_entry::OpenDirEntry::open(real, true)?.write(content)
 }
 
 #[cfg(target_os = "linux")]
 fn remove(real: &Path) -> std::io::Result<()> {
-    super::beneath::Spot::open(real, false)?.remove()
+    super::open_dir_entry::OpenDirEntry::open(real, false)?.remove()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,4 +1,4 @@
-//! What this system can enforce.
+//! Finds out which sandbox mechanisms this system supports.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,19 @@ use crate::env::Environment;
 #[cfg(target_os = "linux")]
 use crate::{spec::CommandSpec, supervisor::Supervisor};
 
-/// What this system can enforce.
+/// The sandbox mechanisms that this system supports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Support {
-    /// Which version of Landlock the kernel has; zero is none.
+    /// The Landlock ABI version of the kernel; 0 if it has no Landlock.
     pub landlock: u32,
-    /// Whether the kernel filters system calls.
+    /// Whether the kernel supports seccomp filters.
     pub seccomp: bool,
-    /// A bubblewrap that works.
+    /// The path of bubblewrap, if it is installed and works.
     pub bubblewrap: Option<PathBuf>,
 }
 
-/// Finds out. Bubblewrap is looked for in the `PATH` of the environment, and tried.
+/// Probes the system. Bubblewrap is searched in the `PATH` of the environment and started once to
+/// see whether it works.
 pub async fn probe(env: &Environment) -> Support {
     #[cfg(target_os = "linux")]
     {
@@ -37,21 +38,22 @@ pub async fn probe(env: &Environment) -> Support {
 #[cfg(target_os = "linux")]
 fn landlock_version() -> u32 {
     const VERSION: libc::c_uint = 1;
-    // SAFETY: with this flag the call takes no attributes, touches no memory and answers a number.
-    #[expect(unsafe_code, reason = "no library offers the bare question")]
+    // SAFETY: with this flag the call takes no attributes, accesses no memory and returns an integer.
+    #[expect(unsafe_code, reason = "no library offers this query")]
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION)
     };
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Being installed is not enough: many systems keep ordinary users from user namespaces.
+/// Starts bubblewrap, because an installed bubblewrap may not work: many systems do not allow
+/// ordinary users to create user namespaces.
 #[cfg(target_os = "linux")]
 async fn bubblewrap(env: &Environment) -> Option<PathBuf> {
     let path = env.find_program(std::ffi::OsStr::new("bwrap"))?;
     let args = ["--ro-bind", "/", "/", "--unshare-net", "--unshare-pid", "--proc", "/proc", "true"];
     let spec = CommandSpec::new(&path, "/").args(args).env(env.clone());
     let spec = spec.timeout(std::time::Duration::from_secs(5));
-    let tried = Supervisor::new().run(spec, &tokio_util::sync::CancellationToken::new()).await;
-    tried.is_ok_and(|outcome| outcome.exit.is_success()).then_some(path)
+    let result = Supervisor::new().run(spec, &tokio_util::sync::CancellationToken::new()).await;
+    result.is_ok_and(|outcome| outcome.exit.is_success()).then_some(path)
 }

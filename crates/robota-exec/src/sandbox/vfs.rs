@@ -1,14 +1,17 @@
-//! A tree of files in memory: for tests, previews and agents that must touch nothing.
+//! The sandbox driver for a file tree in memory: for tests, previews and agents that must not touch
+//! real files.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use robota_core::sandbox::{Boundaries, Exec, Executed, Fence, Level, Sandbox, SandboxError, Stat};
+use robota_core::sandbox::{
+    Boundaries, Exec, Executed, Fence, Sandbox, SandboxError, SandboxLevel, Stat,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Files in memory. Folders are where files are.
+/// A file tree in memory. A folder exists if it contains a file.
 pub struct VfsSandbox {
     boundaries: Boundaries,
     inner: Mutex<Inner>,
@@ -22,11 +25,11 @@ struct Inner {
 }
 
 impl VfsSandbox {
-    /// An empty tree in which everything may be written.
+    /// Creates an empty tree in which every file may be written.
     #[must_use]
     pub fn new() -> Self {
         Self::with(Fence {
-            level: Level::WorkspaceWrite,
+            level: SandboxLevel::WorkspaceWrite,
             writable: vec![PathBuf::from("/")],
             protected: Vec::new(),
             hidden: Vec::new(),
@@ -35,17 +38,17 @@ impl VfsSandbox {
         })
     }
 
-    /// An empty tree behind that fence.
+    /// Creates an empty tree with these restrictions.
     #[must_use]
     pub fn with(fence: Fence) -> Self {
         let boundaries = Boundaries { fence, means: vec!["memory".to_owned()], gaps: Vec::new() };
         Self { boundaries, inner: Mutex::default() }
     }
 
-    /// Puts a file there, whatever the fence says: this is how a tree begins.
+    /// Adds a file without checking the restrictions, to set up the tree.
     #[must_use]
     pub fn file(self, path: impl AsRef<Path>, content: impl Into<Vec<u8>>) -> Self {
-        if let Some(path) = plain(path.as_ref()) {
+        if let Some(path) = normalize(path.as_ref()) {
             self.inner().files.insert(path, content.into());
         }
         self
@@ -60,7 +63,7 @@ impl VfsSandbox {
         if inner.disposed {
             return Err(SandboxError::Unsupported {
                 kind: "vfs",
-                what: "be used: it is disposed of",
+                what: "be used: it was disposed",
             });
         }
         Ok(inner)
@@ -68,11 +71,11 @@ impl VfsSandbox {
 
     fn readable(&self, path: &Path) -> Result<PathBuf, SandboxError> {
         let fence = &self.boundaries.fence;
-        plain(path).filter(|path| fence.may_read(path)).ok_or_else(|| self.denied("read", path))
+        normalize(path).filter(|path| fence.may_read(path)).ok_or_else(|| self.denied("read", path))
     }
 
     fn writable(&self, action: &'static str, path: &Path) -> Result<PathBuf, SandboxError> {
-        plain(path)
+        normalize(path)
             .filter(|path| self.boundaries.fence.may_write(path))
             .ok_or_else(|| self.denied(action, path))
     }
@@ -89,8 +92,8 @@ impl Default for VfsSandbox {
     }
 }
 
-/// An absolute path without dots; `None` if it leaves the root.
-fn plain(path: &Path) -> Option<PathBuf> {
+/// Returns the absolute path without `.` and `..`; `None` if it leaves the root.
+fn normalize(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::from("/");
     for part in path.components() {
         match part {
@@ -109,12 +112,12 @@ fn plain(path: &Path) -> Option<PathBuf> {
 
 impl Inner {
     fn changed(&mut self, path: &Path) {
-        self.watchers.retain(|(paths, tell)| {
+        self.watchers.retain(|(paths, sender)| {
             if paths.iter().any(|watched| watched == path) {
-                // Who listens slowly hears of the next change.
-                let _ = tell.try_send(path.to_owned());
+                // A slow receiver with a full channel misses this change.
+                let _ = sender.try_send(path.to_owned());
             }
-            !tell.is_closed()
+            !sender.is_closed()
         });
     }
 
@@ -136,16 +139,17 @@ impl Sandbox for VfsSandbox {
 
     async fn read(&self, path: &Path) -> Result<Vec<u8>, SandboxError> {
         let real = self.readable(path)?;
-        let found = self.open()?.files.get(&real).cloned();
-        found.ok_or_else(|| SandboxError::Missing { path: path.to_owned() })
+        let content = self.open()?.files.get(&real).cloned();
+        content.ok_or_else(|| SandboxError::Missing { path: path.to_owned() })
     }
 
     async fn write(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
         let real = self.writable("write", path)?;
         let mut inner = self.open()?;
-        let above = real.ancestors().skip(1).any(|above| inner.files.contains_key(above));
-        if inner.is_dir(&real) || above {
-            let message = "a folder and a file cannot have one name".to_owned();
+        let parent_is_file =
+            real.ancestors().skip(1).any(|parent| inner.files.contains_key(parent));
+        if inner.is_dir(&real) || parent_is_file {
+            let message = "a file and a folder cannot have the same path".to_owned();
             return Err(SandboxError::Failed { action: "write", path: path.to_owned(), message });
         }
         inner.files.insert(real.clone(), content.to_vec());
@@ -190,14 +194,14 @@ impl Sandbox for VfsSandbox {
     async fn exec(&self, _: Exec, _: &CancellationToken) -> Result<Executed, SandboxError> {
         Err(SandboxError::Unsupported {
             kind: "vfs",
-            what: "run commands: nothing can see its files",
+            what: "run commands: its files exist only in memory",
         })
     }
 
     async fn watch(&self, paths: &[PathBuf]) -> Result<mpsc::Receiver<PathBuf>, SandboxError> {
         let paths = paths.iter().map(|path| self.readable(path)).collect::<Result<_, _>>()?;
-        let (tell, changes) = mpsc::channel(64);
-        self.open()?.watchers.push((paths, tell));
+        let (sender, changes) = mpsc::channel(64);
+        self.open()?.watchers.push((paths, sender));
         Ok(changes)
     }
 

@@ -1,4 +1,4 @@
-//! Reads one pipe into bounded memory.
+//! Reads one output pipe with bounded memory.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -8,52 +8,52 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
 use crate::capture::{Captured, HeadTail};
-use crate::clean::Clean;
+use crate::redacting_decoder::RedactingDecoder;
 use crate::spec::OutputSink;
 
 const CHUNK: usize = 64 * 1024;
 
-/// More than any pipe holds unless root made it larger; bounds the last reading of a pipe into
-/// which somebody keeps writing.
-const LAST_READ: usize = 2 * 1024 * 1024;
+/// The most that [`Pump::drain_available`] reads: more than a pipe holds, unless root made it
+/// larger. The limit is needed because another process may keep writing into the pipe.
+const MAX_DRAIN: usize = 2 * 1024 * 1024;
 
 pub(super) struct Pump {
     source: Option<ChildStdout>,
-    kept: Kept,
+    output: Output,
 }
 
-/// Where every byte goes that was read.
-struct Kept {
+/// Decodes the bytes that were read, captures them and passes them to the sink.
+struct Output {
     ends: HeadTail,
-    clean: Option<Clean>,
+    decoder: Option<RedactingDecoder>,
     sink: Option<OutputSink>,
 }
 
-impl Kept {
+impl Output {
     fn push(&mut self, bytes: &[u8]) {
-        match &mut self.clean {
-            Some(clean) => {
-                let text = clean.push(bytes);
-                self.show(text.as_bytes());
+        match &mut self.decoder {
+            Some(decoder) => {
+                let text = decoder.push(bytes);
+                self.emit(text.as_bytes());
             }
-            None => self.show(bytes),
+            None => self.emit(bytes),
         }
     }
 
-    fn show(&mut self, bytes: &[u8]) {
+    fn emit(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
         self.ends.push(bytes);
         if let Some(sink) = &self.sink {
-            sink.show(bytes);
+            sink.write(bytes);
         }
     }
 
     fn finish(mut self) -> Captured {
-        if let Some(clean) = &mut self.clean {
-            let rest = clean.finish();
-            self.show(rest.as_bytes());
+        if let Some(decoder) = &mut self.decoder {
+            let rest = decoder.finish();
+            self.emit(rest.as_bytes());
         }
         self.ends.finish()
     }
@@ -63,25 +63,25 @@ impl Pump {
     pub(super) fn new(
         source: Option<ChildStdout>,
         ends: HeadTail,
-        clean: Option<Clean>,
+        decoder: Option<RedactingDecoder>,
         sink: Option<OutputSink>,
     ) -> Self {
-        Self { source, kept: Kept { ends, clean, sink } }
+        Self { source, output: Output { ends, decoder, sink } }
     }
 
-    /// Reads to the end. Dropping the future loses nothing that was read.
+    /// Reads to the end of the pipe. No byte that was read is lost if the future is dropped.
     pub(super) async fn run(&mut self) {
         let Some(source) = &mut self.source else { return };
         let mut chunk = vec![0; CHUNK];
-        // A pipe that fails has no more to say than one that ended.
+        // A read error is treated as the end of the pipe.
         while let Ok(read @ 1..) = source.read(&mut chunk).await {
-            self.kept.push(&chunk[..read]);
+            self.output.push(&chunk[..read]);
         }
         self.source = None;
     }
 
-    /// Reads what lies in the pipe now, without waiting for more.
-    pub(super) fn take_what_is_there(&mut self) {
+    /// Reads the bytes that are in the pipe now, without waiting for more.
+    pub(super) fn drain_available(&mut self) {
         let Some(source) = self.source.take() else { return };
         let Ok(fd) = source.into_owned_fd() else { return };
         let nonblocking =
@@ -92,11 +92,11 @@ impl Pump {
         let mut pipe = File::from(fd);
         let mut chunk = vec![0; CHUNK];
         let mut taken = 0;
-        while taken < LAST_READ {
+        while taken < MAX_DRAIN {
             match pipe.read(&mut chunk) {
                 Ok(0) => return,
                 Ok(read) => {
-                    self.kept.push(&chunk[..read]);
+                    self.output.push(&chunk[..read]);
                     taken += read;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -106,12 +106,12 @@ impl Pump {
         self.source = ChildStdout::from_std(std::os::fd::OwnedFd::from(pipe).into()).ok();
     }
 
-    /// Whether somebody can still write to it.
+    /// Returns whether a process still holds the writing end open.
     pub(super) fn is_open(&self) -> bool {
         self.source.is_some()
     }
 
     pub(super) fn finish(self) -> Captured {
-        self.kept.finish()
+        self.output.finish()
     }
 }

@@ -1,4 +1,4 @@
-//! A terminal of its own for a program that wants one.
+//! Opens a pseudoterminal for a program.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::spec::TerminalSize;
 
-/// Both ends: ours, and the program's.
+/// Returns both ends: the supervisor's (master) and the program's (slave).
 pub(super) fn open(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;

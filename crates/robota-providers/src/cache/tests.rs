@@ -21,7 +21,7 @@ async fn core_29_a_cached_answer_needs_no_call() {
 }
 
 #[tokio::test]
-async fn core_29_failed_answers_are_not_remembered() {
+async fn core_29_failed_answers_are_not_cached() {
     let model = ScriptedProvider::new(
         Script::from_yaml("- steps: [{text: Half}, drop]\n- Whole.").unwrap(),
     );

@@ -18,14 +18,14 @@ fn core_05_every_vendor_has_a_definition() {
         claude.models.entries.iter().any(|model| Some(&model.id) == claude.defaults.model.as_ref())
     );
     assert_eq!(claude.models.status, CatalogueStatus::Fallback);
-    assert_eq!(claude.models.verified_at, None, "nobody checked the list as a whole");
+    assert_eq!(claude.models.verified_at, None, "the list as a whole was never checked");
     let local = find_definition(&all, "ollama").unwrap();
     assert_eq!(local.models.status, CatalogueStatus::Unavailable);
     assert!(require_definition(&all, "nobody").is_err());
 }
 
 #[test]
-fn open_models_are_not_said_to_be_their_makers_service() {
+fn open_models_are_not_listed_for_their_makers_service() {
     let all = all();
     let openai = find_definition(&all, "openai").unwrap();
     assert!(openai.models.entries.iter().all(|model| !model.id.contains("oss")));

@@ -1,38 +1,38 @@
-//! What a failure means: whose problem, whether to try again, what to do.
+//! Classifies failures: the reason, the error kind, whether to retry, and the hint.
 
 use robota_core::error::ErrorKind;
 use robota_core::provider::{FailureReason, ProviderError};
 
-use super::{About, Failure};
+use super::{Failure, ServiceInfo};
 use crate::http::Scrubber;
 
-/// A service that says to come back later than this means "not today".
-const LONGEST_WAIT: std::time::Duration = std::time::Duration::from_secs(600);
+/// A longer requested delay makes the failure final: no turn waits that long.
+const MAX_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(600);
 
-pub(super) fn error(failure: Failure, about: &About, scrub: &Scrubber) -> ProviderError {
+pub(super) fn error(failure: Failure, service: &ServiceInfo, scrub: &Scrubber) -> ProviderError {
     let reason = reason(&failure);
-    let mut message = format!("{}: {}", about.vendor, failure.message.trim());
-    let mut facts = Vec::new();
+    let mut message = format!("{}: {}", service.vendor, failure.message.trim());
+    let mut details = Vec::new();
     if let Some(status) = failure.status {
-        facts.push(format!("HTTP {status}"));
+        details.push(format!("HTTP {status}"));
     }
     if let Some(code) = failure.codes.first() {
-        facts.push(code.clone());
+        details.push(code.clone());
     }
     if let Some(id) = &failure.request_id {
-        facts.push(format!("request {id}"));
+        details.push(format!("request {id}"));
     }
-    if !facts.is_empty() {
-        message.push_str(&format!(" ({})", facts.join(", ")));
+    if !details.is_empty() {
+        message.push_str(&format!(" ({})", details.join(", ")));
     }
     let mut retryable = failure.should_retry.unwrap_or_else(|| retryable(reason));
-    if failure.retry_after.is_some_and(|delay| delay > LONGEST_WAIT) {
+    if failure.retry_after.is_some_and(|delay| delay > MAX_RETRY_DELAY) {
         retryable = false;
     }
     let mut error = ProviderError::new(kind(reason), scrub.text(&message))
         .with_reason(reason)
         .with_retryable(retryable);
-    if let Some(hint) = hint(reason, &failure, about) {
+    if let Some(hint) = hint(reason, &failure, service) {
         error = error.with_hint(scrub.text(&hint));
     }
     if let Some(delay) = failure.retry_after {
@@ -78,7 +78,7 @@ fn retryable(reason: FailureReason) -> bool {
     }
 }
 
-const OVERFLOW: &[&str] = &[
+const CONTEXT_TOO_LONG: &[&str] = &[
     "prompt is too long",
     "maximum context length",
     "exceeds the context window",
@@ -118,7 +118,7 @@ const BAD_KEY: &[&str] = &[
     "unauthenticated",
     "permission_denied",
 ];
-const FILTER: &[&str] = &[
+const CONTENT_FILTER: &[&str] = &[
     "content_filter",
     "content management policy",
     "invalid_prompt",
@@ -129,11 +129,13 @@ const FILTER: &[&str] = &[
 ];
 const OVERLOADED: &[&str] =
     &["overloaded", "slow_down", "server_is_overloaded", "unavailable", "capacity"];
-const RATE: &[&str] =
+const RATE_LIMIT: &[&str] =
     &["rate_limit", "rate limit", "resource_exhausted", "too many requests", "throttl"];
-const MODEL: &[&str] = &["model_not_found", "model not found", "unknown model", "no such model"];
-const BROKEN: &[&str] = &["api_error", "server_error", "internal", "timeout_error", "timed out"];
-const WRONG: &[&str] = &[
+const UNKNOWN_MODEL: &[&str] =
+    &["model_not_found", "model not found", "unknown model", "no such model"];
+const SERVER_ERROR: &[&str] =
+    &["api_error", "server_error", "internal", "timeout_error", "timed out"];
+const BAD_REQUEST: &[&str] = &[
     "invalid_request_error",
     "invalid_argument",
     "failed_precondition",
@@ -142,44 +144,47 @@ const WRONG: &[&str] = &[
     "invalid_value",
 ];
 
-/// What the service did not like. Codes count more than words, and words more than the status:
-/// compatible services use whatever status comes to mind.
+/// Derives the reason of a failure. Codes take precedence over the message, and the message over
+/// the status, because compatible services do not use status codes consistently.
 fn reason(failure: &Failure) -> FailureReason {
     if let Some(reason) = failure.reason {
         return reason;
     }
     let codes = failure.codes.join(" ").to_lowercase();
-    let words = failure.message.to_lowercase();
-    let coded = |list: &[&str]| list.iter().any(|one| codes.contains(one));
-    let said = |list: &[&str]| list.iter().any(|one| codes.contains(one) || words.contains(one));
-    let limited = said(RATE);
-    // The model wrote a call that its own service cannot read: it may well do better next time.
-    if coded(&["tool_use_failed"]) {
+    let message = failure.message.to_lowercase();
+    let in_codes = |list: &[&str]| list.iter().any(|one| codes.contains(one));
+    let mentioned =
+        |list: &[&str]| list.iter().any(|one| codes.contains(one) || message.contains(one));
+    let rate_limited = mentioned(RATE_LIMIT);
+    // The service could not parse the call that its own model wrote; the next try may succeed.
+    if in_codes(&["tool_use_failed"]) {
         return FailureReason::Server;
     }
-    if said(OVERFLOW) && !limited {
+    if mentioned(CONTEXT_TOO_LONG) && !rate_limited {
         return FailureReason::ContextTooLong;
     }
-    // The count of tokens stands in the middle of this one.
-    if words.contains("input token count") && words.contains("exceeds the maximum") {
+    // Not in the list: this message has the token count in the middle.
+    if message.contains("input token count") && message.contains("exceeds the maximum") {
         return FailureReason::ContextTooLong;
     }
-    if failure.status == Some(402) || said(QUOTA) {
+    if failure.status == Some(402) || mentioned(QUOTA) {
         return FailureReason::Quota;
     }
-    if failure.status == Some(401) || said(BAD_KEY) {
+    if failure.status == Some(401) || mentioned(BAD_KEY) {
         return FailureReason::BadKey;
     }
-    if said(FILTER) {
+    if mentioned(CONTENT_FILTER) {
         return FailureReason::ContentFilter;
     }
-    let about_model = words.contains("model")
+    let about_model = message.contains("model")
         && ["not found", "does not exist", "not exist", "not supported", "no access"]
             .iter()
-            .any(|one| words.contains(one));
+            .any(|one| message.contains(one));
     match failure.status {
         Some(404) => return FailureReason::UnknownModel,
-        Some(400..=499) if said(MODEL) || (about_model && coded(&["not_found"])) => {
+        Some(400..=499)
+            if mentioned(UNKNOWN_MODEL) || (about_model && in_codes(&["not_found"])) =>
+        {
             return FailureReason::UnknownModel;
         }
         Some(403) => return FailureReason::BadKey,
@@ -189,7 +194,7 @@ fn reason(failure: &Failure) -> FailureReason {
         Some(408 | 409 | 425) => return FailureReason::Server,
         Some(501) => return FailureReason::BadRequest,
         Some(500..) => {
-            return if coded(OVERLOADED) {
+            return if in_codes(OVERLOADED) {
                 FailureReason::Overloaded
             } else {
                 FailureReason::Server
@@ -197,43 +202,46 @@ fn reason(failure: &Failure) -> FailureReason {
         }
         _ => {}
     }
-    if said(MODEL) || coded(&["not_found"]) || (about_model && failure.status.is_some()) {
+    if mentioned(UNKNOWN_MODEL)
+        || in_codes(&["not_found"])
+        || (about_model && failure.status.is_some())
+    {
         FailureReason::UnknownModel
-    } else if limited {
+    } else if rate_limited {
         FailureReason::RateLimit
-    } else if said(OVERLOADED) {
+    } else if mentioned(OVERLOADED) {
         FailureReason::Overloaded
-    } else if coded(BROKEN) {
+    } else if in_codes(SERVER_ERROR) {
         FailureReason::Server
-    } else if failure.status.is_some() || coded(WRONG) {
+    } else if failure.status.is_some() || in_codes(BAD_REQUEST) {
         FailureReason::BadRequest
     } else {
-        // In the middle of a stream, for no reason given: the service broke.
+        // An error inside a stream without any known code: treat it as a server failure.
         FailureReason::Server
     }
 }
 
-fn hint(reason: FailureReason, failure: &Failure, about: &About) -> Option<String> {
-    let more = about.help.as_ref().map(|url| format!("; see {url}")).unwrap_or_default();
+fn hint(reason: FailureReason, failure: &Failure, service: &ServiceInfo) -> Option<String> {
+    let see_also = service.help.as_ref().map(|url| format!("; see {url}")).unwrap_or_default();
     Some(match reason {
-        FailureReason::BadKey => match &about.key_env {
+        FailureReason::BadKey => match &service.key_env {
             Some(variable) => format!(
                 "check the key in `{variable}` or in the provider's `apiKey`, and that it may use \
-                 `{}`{more}",
-                about.model
+                 `{}`{see_also}",
+                service.model
             ),
-            None => format!("check the provider's `apiKey`{more}"),
+            None => format!("check the provider's `apiKey`{see_also}"),
         },
         FailureReason::UnknownModel if failure.status == Some(404) => format!(
-            "check the model's name `{}` and the address {}: one of them does not exist there. \
-             `robota models` lists what there is",
-            about.model, about.place
+            "check the model name `{}` and the address {}: one of them does not exist. \
+ `robota models` lists the available models",
+            service.model, service.address
         ),
         FailureReason::UnknownModel => format!(
-            "there is no model `{}` for this key; `robota models` lists what there is",
-            about.model
+            "this key has no access to a model `{}`; `robota models` lists the available models",
+            service.model
         ),
-        FailureReason::ContextTooLong if about.local => "the conversation does not fit: compact \
+        FailureReason::ContextTooLong if service.local => "the conversation does not fit: compact \
              it, or start the server with a larger context"
             .to_owned(),
         FailureReason::ContextTooLong => "the conversation does not fit the model's context: \
@@ -243,22 +251,22 @@ fn hint(reason: FailureReason, failure: &Failure, about: &About) -> Option<Strin
              out, or make them smaller"
             .to_owned(),
         FailureReason::Quota => {
-            format!("the account's credit or quota is used up: top it up, or use another key{more}")
+            format!("the account's credit or quota is used up: top it up, or use another key{see_also}")
         }
-        FailureReason::RateLimit => "too many requests for this key just now".to_owned(),
+        FailureReason::RateLimit => "this key has sent too many requests; wait before the next one".to_owned(),
         FailureReason::ContentFilter => {
-            "the service's content filter refused this; say it differently".to_owned()
+            "the service's content filter refused the request; rephrase it".to_owned()
         }
-        FailureReason::Connection if about.local => {
-            format!("is the server running at {}? Start it, or set `baseURL`", about.place)
+        FailureReason::Connection if service.local => {
+            format!("check that the server runs at {}, or set `baseURL`", service.address)
         }
         FailureReason::Connection => format!(
             "check the network and the address {}; behind a proxy, set it in the settings",
-            about.place
+            service.address
         ),
         FailureReason::BadRequest => {
-            "the service does not accept this request; the options of the provider's settings are \
-             sent as they are, so look there first"
+            "the service rejected the request; check the provider's `options` in the settings first, \
+ because they are sent unchanged"
                 .to_owned()
         }
         FailureReason::Overloaded

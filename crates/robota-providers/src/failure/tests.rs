@@ -3,11 +3,11 @@ use robota_core::error::ErrorKind;
 
 use super::*;
 
-fn about() -> About {
-    About {
+fn service() -> ServiceInfo {
+    ServiceInfo {
         vendor: "Acme".into(),
         model: "m-1".into(),
-        place: "https://api.acme.test".into(),
+        address: "https://api.acme.test".into(),
         key_env: Some("ACME_API_KEY".into()),
         help: Some("https://acme.test/keys".into()),
         local: false,
@@ -17,11 +17,11 @@ fn about() -> About {
 fn error(status: Option<u16>, body: &str) -> ProviderError {
     let mut failure = Failure::from_body(body);
     failure.status = status.or(failure.status);
-    failure.into_error(&about(), &Scrubber::default())
+    failure.into_error(&service(), &Scrubber::default())
 }
 
 #[test]
-fn bodies_of_every_wire_are_understood() {
+fn error_bodies_of_every_wire_are_classified() {
     use FailureReason as R;
     #[rustfmt::skip]
     let cases = [
@@ -70,7 +70,7 @@ fn errors_inside_a_stream_have_no_status() {
 }
 
 #[test]
-fn google_details_say_when_and_which_quota() {
+fn google_details_give_retry_delay_and_quota() {
     let body = |quota: &str| {
         format!(
             r#"{{"error":{{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[
@@ -87,7 +87,7 @@ fn google_details_say_when_and_which_quota() {
 }
 
 #[test]
-fn the_message_has_the_services_words_its_number_and_a_hint() {
+fn the_error_has_the_service_message_request_id_and_hint() {
     let error = error(
         Some(401),
         r#"{"type":"error","error":{"type":"authentication_error","message":"bad key"},"request_id":"req_7"}"#,
@@ -100,28 +100,28 @@ fn the_message_has_the_services_words_its_number_and_a_hint() {
 }
 
 #[test]
-fn a_page_becomes_one_line() {
+fn an_html_body_becomes_one_line() {
     let error = error(Some(502), "<!DOCTYPE html><html><body><h1>Bad\n gateway</h1></body></html>");
     assert_eq!(
         error.to_string(),
-        "Acme: a web page came back instead of an answer: Bad gateway (HTTP 502)"
+        "Acme: received HTML instead of an API response: Bad gateway (HTTP 502)"
     );
 }
 
 #[test]
-fn keys_are_never_repeated() {
+fn errors_never_contain_keys() {
     let scrub = Scrubber::new(["sk-very-secret"]);
     let failure =
         Failure::new("Incorrect API key provided: sk-very-secret").code("invalid_api_key");
-    let error = failure.into_error(&about(), &scrub);
+    let error = failure.into_error(&service(), &scrub);
     let shown = format!("{error} {error:?} {:?}", error.to_data());
     assert!(!shown.contains("sk-very-secret"), "{shown}");
     assert!(shown.contains("[REDACTED]"));
 }
 
 #[test]
-fn a_delay_in_words_is_understood() {
-    let wait = |words: &str| delay_in(words);
+fn a_retry_delay_is_parsed_from_the_message() {
+    let wait = |message: &str| delay_from_message(message);
     assert_eq!(
         wait("Limit reached. Please try again in 11.054s."),
         Some(Duration::from_millis(11_054))

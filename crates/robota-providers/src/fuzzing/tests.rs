@@ -1,11 +1,10 @@
-//! A little fuzzing for machines without a fuzzer: the committed inputs, cut up and put together
-//! anew.
+//! A small fuzzer for machines without cargo-fuzz: the committed inputs, split and recombined.
 
 use std::path::Path;
 
 use proptest::prelude::*;
 
-/// The committed inputs of a target.
+/// Returns the committed inputs of a target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let files = std::fs::read_dir(folder).unwrap();
@@ -16,7 +15,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Pieces of inputs, one after the other, with a few bytes changed.
+/// Generates concatenated pieces of inputs with a few bytes changed.
 fn mutated(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
     let inputs = corpus(target);
     let piece =
@@ -43,7 +42,7 @@ fn mutated(target: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
 macro_rules! targets {
     ($($name:ident from $corpus:literal;)*) => {
         proptest! {
-            // `PROPTEST_CASES` asks for more.
+            // `PROPTEST_CASES` overrides it.
             #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
             $(
                 #[test]

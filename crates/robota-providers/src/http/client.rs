@@ -1,4 +1,4 @@
-//! The client: one connection per service kept open, no redirects, nothing read from the
+//! The HTTP client: pools connections, follows no redirects, and reads nothing from the
 //! environment.
 
 use std::fmt;
@@ -13,22 +13,21 @@ use url::Url;
 use crate::error::BuildError;
 use crate::failure::Failure;
 
-/// How services are reached. Whoever builds a program decides; nothing here looks into the
-/// environment.
+/// How services are reached. The program sets it; this crate reads nothing from the environment.
 #[derive(Clone)]
 pub struct Transport {
     /// A proxy for every request, for example `http://user:password@proxy:3128`.
     pub proxy: Option<String>,
-    /// Hosts, domains (`.example.com`) and networks that are reached without the proxy,
-    /// separated by commas. This machine itself always is.
+    /// Hosts, domains (`.example.com`) and networks that are reached without the proxy, separated
+    /// by commas. Loopback addresses never use the proxy.
     pub no_proxy: Option<String>,
-    /// Certificates to trust beside those of the system, each file in PEM.
+    /// Certificates to trust in addition to those of the system, each file in PEM.
     pub certificates: Vec<Vec<u8>>,
-    /// Trust the certificates above only.
+    /// Whether to trust only `certificates`, and not those of the system.
     pub only_these_certificates: bool,
-    /// How long making a connection may take.
+    /// The time limit for establishing a connection.
     pub connect_timeout: Duration,
-    /// What we call ourselves.
+    /// The value of the `user-agent` header.
     pub user_agent: String,
 }
 
@@ -46,7 +45,7 @@ impl Default for Transport {
 }
 
 impl fmt::Debug for Transport {
-    /// Without the proxy's address: it may hold a password.
+    /// Omits the proxy's address, because it may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport")
             .field("proxy", &self.proxy.is_some())
@@ -56,14 +55,14 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// What a request does.
+/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
     Post,
 }
 
-/// One request.
+/// One HTTP request.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: Url,
@@ -71,22 +70,22 @@ pub(crate) struct Request {
     pub(crate) body: Bytes,
 }
 
-/// The beginning of an answer.
-pub(crate) struct Reply {
+/// A response whose headers have arrived and whose body has not been read yet.
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     body: reqwest::Response,
 }
 
-impl Reply {
-    /// The body as it comes.
+impl Response {
+    /// Returns the body as a stream of chunks.
     pub(crate) fn into_stream(
         self,
     ) -> futures::stream::BoxStream<'static, Result<Bytes, reqwest::Error>> {
         Box::pin(self.body.bytes_stream())
     }
 
-    /// The body as text, up to a number of bytes.
+    /// Reads the body as text, up to a number of bytes.
     pub(crate) async fn text(self, at_most: usize) -> Result<String, Failure> {
         use futures::StreamExt as _;
 
@@ -95,9 +94,9 @@ impl Reply {
         while let Some(chunk) = stream.next().await {
             match chunk {
                 Ok(chunk) => bytes.extend_from_slice(&chunk),
-                // What arrived still says more than nothing.
+                // A partial error body still helps to explain the failure.
                 Err(_) if !bytes.is_empty() => break,
-                Err(error) => return Err(broken(&error)),
+                Err(error) => return Err(network_failure(&error)),
             }
             if bytes.len() >= at_most {
                 bytes.truncate(at_most);
@@ -108,7 +107,7 @@ impl Reply {
     }
 }
 
-/// The client for plain addresses, or the one for the others: the first needs no certificates.
+/// `http:` addresses have a client of their own, because it does not need to load certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
@@ -137,7 +136,7 @@ impl Clients {
     }
 }
 
-/// Sends requests, and keeps the connections they were sent over.
+/// Sends requests over pooled connections.
 pub(crate) struct HttpClient {
     clients: Arc<Clients>,
 }
@@ -148,20 +147,22 @@ impl HttpClient {
         Self { clients: Arc::new(clients) }
     }
 
-    /// Fails now rather than at the first request when the settings cannot work, and begins to
-    /// read the system's certificates, which takes longer than anything else at the start of a
-    /// program, while it goes on with other things.
+    /// Validates the transport settings, so that they fail here and not at the first request. For
+    /// an `https:` address it also starts to load the system's certificates on a thread: that is
+    /// the slowest step of a program's start, and the program can do other work meanwhile.
     pub(crate) fn prepare(&self, url: &Url) -> Result<(), BuildError> {
         let transport = &self.clients.transport;
-        let wrong = |reason| BuildError::Transport { reason };
-        proxy(transport).map_err(wrong)?;
-        // A plain address needs none, and reading a bundle takes a millisecond.
+        let transport_error = |reason| BuildError::Transport { reason };
+        proxy(transport).map_err(transport_error)?;
+        // `http:` needs no certificates, and reading a bundle takes a millisecond.
         if self.clients.kind(url) == Kind::Secure && self.clients.secure.get().is_none() {
-            certificates(transport).map_err(wrong)?;
+            certificates(transport).map_err(transport_error)?;
             let clients = Arc::clone(&self.clients);
-            let reading = move || drop(clients.get(Kind::Secure).map(drop));
-            // Without the thread, the first request reads them.
-            let _ = std::thread::Builder::new().name("certificates".to_owned()).spawn(reading);
+            let load_certificates = move || drop(clients.get(Kind::Secure).map(drop));
+            // If the thread cannot be spawned, the first request loads them.
+            let _ = std::thread::Builder::new()
+                .name("certificates".to_owned())
+                .spawn(load_certificates);
         }
         Ok(())
     }
@@ -170,11 +171,11 @@ impl HttpClient {
         self.clients.get(self.clients.kind(url))
     }
 
-    /// Sends a request and waits for the beginning of its answer.
-    pub(crate) async fn send(&self, request: Request) -> Result<Reply, Failure> {
+    /// Sends a request and waits for the headers of its response.
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, Failure> {
         let client = self
             .client(&request.url)
-            .map_err(|reason| Failure::of(FailureReason::BadRequest, reason))?;
+            .map_err(|reason| Failure::with_reason(FailureReason::BadRequest, reason))?;
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -183,8 +184,8 @@ impl HttpClient {
         if !request.body.is_empty() {
             builder = builder.body(request.body);
         }
-        let response = builder.send().await.map_err(|error| broken(&error))?;
-        Ok(Reply {
+        let response = builder.send().await.map_err(|error| network_failure(&error))?;
+        Ok(Response {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: response,
@@ -198,12 +199,12 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// A failure of the network. The address is left out: keys stand in addresses.
-pub(crate) fn broken(error: &reqwest::Error) -> Failure {
+/// Describes a network error. Leaves out the URL, because it may contain a key.
+pub(crate) fn network_failure(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() && error.is_connect() {
-        "connecting took too long"
+        "connecting timed out"
     } else if error.is_connect() {
-        "no connection"
+        "cannot connect"
     } else if error.is_body() || error.is_decode() {
         "the connection broke in the middle of the answer"
     } else {
@@ -222,14 +223,14 @@ pub(crate) fn broken(error: &reqwest::Error) -> Failure {
         None => what.to_owned(),
         Some(cause) => format!("{what}: {cause}"),
     };
-    Failure::of(FailureReason::Connection, message)
+    Failure::with_reason(FailureReason::Connection, message)
 }
 
 fn certificates(transport: &Transport) -> Result<Vec<reqwest::Certificate>, String> {
     let mut certificates = Vec::new();
     for file in &transport.certificates {
         let read = reqwest::Certificate::from_pem_bundle(file)
-            .map_err(|error| format!("a certificate cannot be read: {error}"))?;
+            .map_err(|error| format!("cannot read a certificate: {error}"))?;
         certificates.extend(read);
     }
     Ok(certificates)
@@ -237,24 +238,24 @@ fn certificates(transport: &Transport) -> Result<Vec<reqwest::Certificate>, Stri
 
 fn proxy(transport: &Transport) -> Result<Option<reqwest::Proxy>, String> {
     let Some(address) = &transport.proxy else { return Ok(None) };
-    // No proxy can reach this machine's own servers.
+    // Servers on this machine cannot be reached through a proxy.
     let mut direct = "localhost,127.0.0.0/8,::1".to_owned();
     if let Some(more) = &transport.no_proxy {
         direct.push(',');
         direct.push_str(more);
     }
     let proxy = reqwest::Proxy::all(address)
-        // Its own message repeats the address.
-        .map_err(|_| "the proxy's address cannot be read".to_owned())?;
+        // reqwest's message is dropped: it repeats the address, which may contain a password.
+        .map_err(|_| "the proxy's address is not a valid URL".to_owned())?;
     Ok(Some(proxy.no_proxy(reqwest::NoProxy::from_string(&direct))))
 }
 
 fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
-    // Fails when the program has chosen one already, and then that one is used.
+    // Fails if the program has already installed a provider; then that one is used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .no_proxy()
-        // A redirect would carry the key to somebody else.
+        // A redirect would send the key to another host.
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(transport.connect_timeout)
         .pool_idle_timeout(Duration::from_secs(90))
@@ -262,10 +263,10 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
         .user_agent(&transport.user_agent);
     builder = match kind {
         Kind::Plain => {
-            let nobody = rustls::ClientConfig::builder()
+            let no_roots = rustls::ClientConfig::builder()
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
-            builder.tls_backend_preconfigured(nobody)
+            builder.tls_backend_preconfigured(no_roots)
         }
         Kind::Secure if transport.only_these_certificates => {
             builder.tls_certs_only(certificates(transport)?)
@@ -275,5 +276,7 @@ fn build(transport: &Transport, kind: Kind) -> Result<reqwest::Client, String> {
     if let Some(proxy) = proxy(transport)? {
         builder = builder.proxy(proxy);
     }
-    builder.build().map_err(|error| format!("no HTTP client: {}", error.without_url()))
+    builder
+        .build()
+        .map_err(|error| format!("cannot create the HTTP client: {}", error.without_url()))
 }

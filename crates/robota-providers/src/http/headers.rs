@@ -1,14 +1,14 @@
-//! What the headers of an answer say about trying again.
+//! Reads retry advice and request ids from response headers.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use reqwest::header::HeaderMap;
 
-/// How long the service says to wait: `retry-after-ms`, or `retry-after` in seconds or as a
-/// date. A date is compared with the service's own clock where it tells the time, so that ours
-/// need not be right.
-pub(crate) fn after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// Returns how long the service asks the client to wait: `retry-retry_after-ms`, or
+/// `retry-retry_after` in seconds or as a date. A date is compared with the response's `date`
+/// header if there is one, so that a wrong local clock does not matter.
+pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let get = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(millis) = get("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(millis / 1_000.0).ok();
@@ -26,7 +26,7 @@ fn date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp())
 }
 
-/// Whether the service says in so many words to try again, or not to.
+/// Returns whether the service explicitly asks for a retry, or forbids one.
 pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     match headers.get("x-should-retry")?.to_str().ok()? {
         "true" => Some(true),
@@ -35,12 +35,12 @@ pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
     }
 }
 
-/// The service's number of the request.
+/// Returns the service's id of the request.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
     ["request-id", "x-request-id", "x-oai-request-id", "cf-ray"]
         .iter()
         .find_map(|name| headers.get(*name)?.to_str().ok())
-        .map(|id| crate::failure::cut(id, 200))
+        .map(|id| crate::failure::shorten(id, 200))
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn seconds_milliseconds_and_dates() {
         let now: Timestamp = "1994-11-06T08:49:30Z".parse().unwrap();
-        let read = |pairs: &[(&'static str, &'static str)]| after(&headers(pairs), now);
+        let read = |pairs: &[(&'static str, &'static str)]| retry_after(&headers(pairs), now);
         assert_eq!(read(&[("retry-after", "2")]), Some(Duration::from_secs(2)));
         assert_eq!(read(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
         assert_eq!(
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_services_word_on_retrying() {
+    fn x_should_retry_and_request_id_headers() {
         assert_eq!(should_retry(&headers(&[("x-should-retry", "false")])), Some(false));
         assert_eq!(should_retry(&headers(&[("x-should-retry", "maybe")])), None);
         assert_eq!(request_id(&headers(&[("cf-ray", "a"), ("request-id", "b")])), Some("b".into()));

@@ -1,15 +1,15 @@
-//! Keeping secrets out of whatever people, logs and journals see.
+//! Removes secrets from texts that people, logs and journals see.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use url::Url;
 
-/// Shorter texts are no secrets, and replacing them would garble messages.
-const SHORTEST: usize = 4;
-const SHOWN: &str = "[REDACTED]";
+/// Shorter texts are not treated as secrets: replacing them would garble messages.
+const MIN_SECRET_LEN: usize = 4;
+const PLACEHOLDER: &str = "[REDACTED]";
 
-/// Knows the secrets of one provider and takes them out of texts.
+/// Holds the secrets of one provider and removes them from texts.
 #[derive(Clone, Default)]
 pub(crate) struct Scrubber(Arc<[String]>);
 
@@ -18,7 +18,7 @@ impl Scrubber {
         let mut all = Vec::new();
         for secret in secrets {
             let secret = secret.as_ref().trim();
-            if secret.len() < SHORTEST {
+            if secret.len() < MIN_SECRET_LEN {
                 continue;
             }
             let encoded: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
@@ -27,23 +27,23 @@ impl Scrubber {
                 all.push(encoded);
             }
         }
-        // The longest first: one secret may be the beginning of another.
+        // The longest first: one secret may be a prefix of another.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all.dedup();
         Self(all.into())
     }
 
-    /// The text without secrets.
+    /// Returns the text with secrets replaced.
     pub(crate) fn text(&self, text: &str) -> String {
         self.borrowed(text).into_owned()
     }
 
-    /// The same, borrowed when there is nothing to hide.
+    /// Like [`Self::text`], but borrows if the text contains no secret.
     pub(crate) fn borrowed<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut text = Cow::Borrowed(text);
         for secret in self.0.iter().filter(|secret| !secret.is_empty()) {
             if text.contains(secret.as_str()) {
-                text = Cow::Owned(text.replace(secret.as_str(), SHOWN));
+                text = Cow::Owned(text.replace(secret.as_str(), PLACEHOLDER));
             }
         }
         text
@@ -56,10 +56,10 @@ impl std::fmt::Debug for Scrubber {
     }
 }
 
-/// An address as people may see it: no user, no password, no query, where keys hide.
-pub(crate) fn place(url: &Url) -> String {
+/// Formats an address for people, without user, password and query, which may contain keys.
+pub(crate) fn display_address(url: &Url) -> String {
     let mut url = url.clone();
-    // Neither fails for an address with a host, and others have nothing to hide there.
+    // Both fail only for an address without a host, which cannot have a user or password.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);

@@ -1,8 +1,8 @@
-//! Event streams (server-sent events), read as they come and within bounds.
+//! Reads event streams (server-sent events) incrementally and within size limits.
 //!
-//! Lines end with LF, CRLF or CR, wherever a chunk is cut; letters may be cut too. What is no
-//! event stream at all (a JSON error or a page with status 200, or bare JSON in the middle of
-//! one) is collected and handed over at the end.
+//! Lines end with LF, CRLF or CR. Chunks may split lines, line ends and UTF-8 characters. Input
+//! that is not an event stream (a JSON error or an HTML page with status 200, or bare JSON in the
+//! middle of a stream) is collected and returned at the end.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use robota_core::provider::FailureReason;
 
 use crate::failure::Failure;
 
-/// How much of a stream is too much.
+/// The size limits of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Bytes of one line.
+    /// The most bytes of one line.
     pub(crate) line: usize,
-    /// Bytes of one event.
+    /// The most bytes of one event.
     pub(crate) event: usize,
-    /// Bytes of one answer.
+    /// The most bytes of one answer.
     pub(crate) response: u64,
 }
 
@@ -27,24 +27,24 @@ impl Default for Limits {
     }
 }
 
-/// At most this much of what is no event stream is kept.
-const BARE: usize = 256 << 10;
+/// The most bytes to keep of input that is not an event stream.
+const MAX_NON_SSE: usize = 256 << 10;
 
-/// Gets each event: its name (empty when it has none) and its data.
+/// Receives each event: its name (empty if it has none) and its data.
 pub(crate) type OnEvent<'a> = &'a mut dyn FnMut(&str, &str) -> Result<(), Failure>;
 
-/// A reader of one stream. Its buffers are used again for every event.
+/// The reader of one stream. It reuses its buffers for every event.
 #[derive(Debug)]
 pub(crate) struct Sse {
     limits: Limits,
-    /// A line that has not ended yet.
+    /// The beginning of a line whose end has not arrived yet.
     line: Vec<u8>,
     name: String,
     data: String,
     has_data: bool,
-    bare: Option<String>,
+    non_sse: Option<String>,
     total: u64,
-    /// The last chunk ended with CR: an LF at the start of the next belongs to it.
+    /// The last chunk ended with CR: an LF at the start of the next chunk belongs to it.
     after_cr: bool,
     at_start: bool,
 }
@@ -57,18 +57,18 @@ impl Sse {
             name: String::new(),
             data: String::new(),
             has_data: false,
-            bare: None,
+            non_sse: None,
             total: 0,
             after_cr: false,
             at_start: true,
         }
     }
 
-    /// More bytes.
-    pub(crate) fn push(&mut self, chunk: &[u8], on: OnEvent<'_>) -> Result<(), Failure> {
+    /// Reads the next chunk of bytes and reports the events that it completes.
+    pub(crate) fn push(&mut self, chunk: &[u8], on_event: OnEvent<'_>) -> Result<(), Failure> {
         self.total = self.total.saturating_add(chunk.len() as u64);
         if self.total > self.limits.response {
-            return Err(self.too_much("answer", self.limits.response));
+            return Err(self.limit_exceeded("answer", self.limits.response));
         }
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
@@ -78,12 +78,12 @@ impl Sse {
         while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
             let after = &rest[end + 1..];
             if self.line.is_empty() {
-                self.line(&rest[..end], on)?;
+                self.read_line(&rest[..end], on_event)?;
             } else {
-                // Taken out so that the buffer can be read while the rest of us is written to.
+                // Moved out so that `self.line` can borrow the buffer while it changes `self`.
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&rest[..end]);
-                let result = self.line(&line, on);
+                let result = self.read_line(&line, on_event);
                 line.clear();
                 self.line = line;
                 result?;
@@ -98,31 +98,31 @@ impl Sse {
             };
         }
         if self.line.len() + rest.len() > self.limits.line {
-            return Err(self.too_much("line", self.limits.line as u64));
+            return Err(self.limit_exceeded("line", self.limits.line as u64));
         }
         self.line.extend_from_slice(rest);
         Ok(())
     }
 
-    /// No more bytes: an event that its blank line never followed counts all the same. Returns
-    /// what was no event stream.
-    pub(crate) fn finish(&mut self, on: OnEvent<'_>) -> Result<Option<String>, Failure> {
+    /// Ends the stream. Reports a last event even if no blank line followed it. Returns the input
+    /// that was not an event stream, if any.
+    pub(crate) fn finish(&mut self, on_event: OnEvent<'_>) -> Result<Option<String>, Failure> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
-            self.line(&line, on)?;
+            self.read_line(&line, on_event)?;
         }
-        self.dispatch(on)?;
-        Ok(self.bare.take())
+        self.dispatch(on_event)?;
+        Ok(self.non_sse.take())
     }
 
-    /// Whether anything of an event has arrived that was not handed over yet.
+    /// Returns whether part of an event has arrived that has not been reported yet.
     pub(crate) fn is_mid_event(&self) -> bool {
         !self.line.is_empty() || self.has_data
     }
 
-    fn line(&mut self, line: &[u8], on: OnEvent<'_>) -> Result<(), Failure> {
+    fn read_line(&mut self, line: &[u8], on_event: OnEvent<'_>) -> Result<(), Failure> {
         if line.len() > self.limits.line {
-            return Err(self.too_much("line", self.limits.line as u64));
+            return Err(self.limit_exceeded("line", self.limits.line as u64));
         }
         let line = if self.at_start {
             self.at_start = false;
@@ -130,20 +130,21 @@ impl Sse {
         } else {
             line
         };
-        // What is whole is checked many bytes at a time; only what is not is mended letter by letter.
+        // Valid UTF-8, the usual case, is checked fast and borrowed; only invalid input is copied
+        // and repaired.
         let text = match std::str::from_utf8(line) {
             Ok(text) => Cow::Borrowed(text),
             Err(_) => String::from_utf8_lossy(line),
         };
-        if let Some(bare) = &mut self.bare {
-            if bare.len() + text.len() < BARE {
-                bare.push_str(&text);
-                bare.push('\n');
+        if let Some(non_sse) = &mut self.non_sse {
+            if non_sse.len() + text.len() < MAX_NON_SSE {
+                non_sse.push_str(&text);
+                non_sse.push('\n');
             }
             return Ok(());
         }
         if text.is_empty() {
-            return self.dispatch(on);
+            return self.dispatch(on_event);
         }
         let (field, value) = match text.split_once(':') {
             Some((field, value)) => (field, value.strip_prefix(' ').unwrap_or(value)),
@@ -152,7 +153,7 @@ impl Sse {
         match field {
             "data" => {
                 if self.data.len() + value.len() > self.limits.event {
-                    return Err(self.too_much("event", self.limits.event as u64));
+                    return Err(self.limit_exceeded("event", self.limits.event as u64));
                 }
                 if self.has_data {
                     self.data.push('\n');
@@ -164,29 +165,29 @@ impl Sse {
                 self.name.clear();
                 self.name.push_str(value);
             }
-            // A comment, or a field that means nothing to us.
+            // A comment or an unknown field is ignored, unless it looks like JSON or HTML.
             _ if !self.has_data && text.trim_start().starts_with(['{', '[', '<']) => {
-                self.bare = Some(format!("{text}\n"));
+                self.non_sse = Some(format!("{text}\n"));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn dispatch(&mut self, on: OnEvent<'_>) -> Result<(), Failure> {
-        let result = if self.has_data { on(&self.name, &self.data) } else { Ok(()) };
+    fn dispatch(&mut self, on_event: OnEvent<'_>) -> Result<(), Failure> {
+        let result = if self.has_data { on_event(&self.name, &self.data) } else { Ok(()) };
         self.name.clear();
         self.data.clear();
         self.has_data = false;
         result
     }
 
-    fn too_much(&self, what: &str, limit: u64) -> Failure {
-        let failure = Failure::of(
+    fn limit_exceeded(&self, what: &str, limit: u64) -> Failure {
+        let failure = Failure::with_reason(
             FailureReason::Unreadable,
-            format!("the service sent too long a {what}: more than {limit} bytes"),
+            format!("the service sent a {what} that is too long: more than {limit} bytes"),
         );
-        // The same request would bring the same flood.
+        // The same request would produce the same response.
         Failure { should_retry: Some(false), ..failure }
     }
 }

@@ -1,53 +1,54 @@
-//! What is odd about a service: everything in which services on one wire differ.
+//! Compatibility options: everything in which services on one wire differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is odd about a service. The default is a service that does what its wire says.
+/// The compatibility options of a service. The default describes a service that follows its wire's
+/// specification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quirks {
-    /// How the longest answer is limited.
+    /// The field that limits the output tokens.
     pub max_tokens: MaxTokens,
-    /// Whether it must be asked for usage in streams (`stream_options`).
+    /// Whether usage in streams must be requested (`stream_options`).
     pub stream_usage: bool,
-    /// Who gives instructions.
+    /// The role of the system prompt.
     pub system_role: SystemRole,
-    /// What an answer of tool calls alone has for content.
+    /// The content of an assistant message that has only tool calls.
     pub empty_content: EmptyContent,
-    /// How reasoning goes back.
+    /// How reasoning is sent back to the service.
     pub reasoning_replay: ReasoningReplay,
-    /// Which ids of tool calls it takes.
+    /// Which ids of tool calls the service accepts.
     pub tool_ids: ToolIds,
-    /// Whether a tool result must not be followed by a user's message.
+    /// Whether the service rejects a user message directly after a tool result.
     pub no_user_after_tool: bool,
-    /// How the option `effort` is said.
+    /// How the option `effort` is sent.
     pub effort: EffortStyle,
-    /// How reasoning is marked inside of text, if it is.
+    /// The marks of reasoning inside text; empty if the service sends reasoning separately.
     pub think_marks: Vec<ThinkMark>,
-    /// How tool calls are written inside of text, if they are.
+    /// The forms of tool calls inside text; empty if the service sends calls separately.
     pub text_calls: Vec<TextCallForm>,
-    /// Whether it sees pictures.
+    /// Whether the service accepts images.
     pub images: bool,
-    /// Whether it reads PDF files.
+    /// Whether the service accepts PDF files.
     pub documents: bool,
     /// Whether tools are sent in strict mode where their schema allows it.
     pub strict_tools: bool,
-    /// Its own web search: the type of the tool.
+    /// The tool type of the service's own web search, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web_search: Option<String>,
-    /// Its own web fetch: the type of the tool.
+    /// The tool type of the service's own web fetch, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web_fetch: Option<String>,
-    /// Whether cache markers are sent on Anthropic's wire.
+    /// Whether cache markers are sent on the Anthropic wire.
     pub cache_markers: bool,
-    /// Whether cache markers are sent on the Chat wire, for services that pass them on.
+    /// Whether cache markers are sent on the Chat wire, for services that forward them.
     pub part_cache_markers: bool,
-    /// How tools' schemas are said on Gemini's wire.
+    /// The form of tool schemas on the Gemini wire.
     pub gemini_schema: GeminiSchema,
-    /// Whether calls without a thought signature are marked as such on Gemini's wire.
+    /// Whether calls without a thought signature are marked as such on the Gemini wire.
     pub skip_signatures: bool,
-    /// Whether reasoning is asked for in encrypted form on the Responses wire.
+    /// Whether encrypted reasoning is requested on the Responses wire.
     pub encrypted_reasoning: bool,
 }
 
@@ -83,23 +84,25 @@ macro_rules! choices {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
         pub enum $name { $( $(#[$vdoc])* $variant, )* }
     )* };
 }
 
 choices! {
-    /// How the longest answer is limited.
+    /// The field that limits the output tokens.
     MaxTokens {
-        /// By `max_tokens`, or what the wire has in its place.
+        /// `max_tokens`, or the wire's equivalent.
         #[default]
         MaxTokens,
-        /// By `max_completion_tokens`.
+        /// `max_completion_tokens`.
         MaxCompletionTokens,
-        /// Not at all: servers whose context is smaller than our limit refuse the request.
+        /// No limit is sent: servers whose context is smaller than the limit would reject the
+        /// request.
         Omit,
     }
 
-    /// Who gives instructions.
+    /// The role of the system prompt.
     SystemRole {
         /// `system`.
         #[default]
@@ -108,53 +111,53 @@ choices! {
         Developer,
     }
 
-    /// What an answer of tool calls alone has for content.
+    /// The content of an assistant message that has only tool calls.
     EmptyContent {
-        /// Null.
+        /// `null`.
         #[default]
         Null,
-        /// An empty text.
+        /// An empty string.
         Empty,
-        /// Nothing.
+        /// The field is omitted.
         Omit,
     }
 
-    /// How reasoning goes back to the service on the Chat wire.
+    /// How reasoning is sent back to the service on the Chat wire.
     ReasoningReplay {
-        /// It does not.
+        /// It is not sent back.
         #[default]
         Never,
-        /// As `reasoning_content` of answers with tool calls, empty if there is none.
+        /// As `reasoning_content` of messages with tool calls; empty if there is no reasoning.
         ReasoningContent,
-        /// As `reasoning_details`, as they came.
+        /// As `reasoning_details`, unchanged.
         ReasoningDetails,
     }
 
-    /// Which ids of tool calls a service takes.
+    /// Which ids of tool calls a service accepts.
     ToolIds {
-        /// Any.
+        /// Any id.
         #[default]
         Any,
-        /// Nine letters and digits.
+        /// Exactly nine letters and digits.
         Alnum9,
     }
 
-    /// How the option `effort` is said.
+    /// How the option `effort` is sent.
     EffortStyle {
-        /// As the wire says it.
+        /// In the wire's standard field.
         #[default]
         Wire,
         /// As `reasoning: {effort}` on the Chat wire.
         ReasoningObject,
-        /// As `enable_thinking`: anything but `none` switches it on.
+        /// As `enable_thinking`: any value but `none` enables it.
         EnableThinking,
-        /// As `thinking: {type}` beside `reasoning_effort`.
+        /// As `thinking: {type}` in addition to `reasoning_effort`.
         ThinkingType,
-        /// It is not.
+        /// It is not sent.
         Never,
     }
 
-    /// How reasoning is marked inside of text.
+    /// How reasoning is marked inside text.
     ThinkMark {
         /// `<think>…</think>` at the beginning of an answer.
         #[default]
@@ -163,12 +166,12 @@ choices! {
         GemmaChannel,
     }
 
-    /// How a tool call is written inside of text.
+    /// How a tool call is written inside text.
     TextCallForm {
-        /// `<tool_call>{"name": …, "arguments": …}</tool_call>`, or XML inside of it.
+        /// `<tool_call>{"name": …, "arguments": …}</tool_call>`, or the XML form inside this tag.
         #[default]
         ToolCallTag,
-        /// `<function=name><parameter=key>value</parameter></function>` without a tag around it.
+        /// `<function=name><parameter=key>value</parameter></function>` without an enclosing tag.
         FunctionXml,
         /// `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`.
         Gemma,
@@ -180,12 +183,12 @@ choices! {
         Fenced,
     }
 
-    /// How tools' schemas are said on Gemini's wire.
+    /// The form of tool schemas on the Gemini wire.
     GeminiSchema {
-        /// In the subset of OpenAPI, as `parameters`.
+        /// The OpenAPI subset, as `parameters`.
         #[default]
         OpenApi,
-        /// As JSON Schema, as `parametersJsonSchema`.
+        /// JSON Schema, as `parametersJsonSchema`.
         JsonSchema,
     }
 }

@@ -15,12 +15,15 @@ fn core_05_vendors_are_found_by_type_and_alias() {
         assert_eq!(vendors.find(name).unwrap().vendor, vendor);
     }
     let error = vendors.require("nobody").unwrap_err();
-    let BuildError::UnknownVendor { known, .. } = &error else { panic!("{error:?}") };
-    assert!(known.contains("anthropic (claude)") && known.contains("ollama"), "{known}");
+    let BuildError::UnknownVendor { supported, .. } = &error else { panic!("{error:?}") };
+    assert!(
+        supported.contains("anthropic (claude)") && supported.contains("ollama"),
+        "{supported}"
+    );
 }
 
 #[test]
-fn names_of_vendors_never_clash() {
+fn vendor_names_are_unique() {
     let vendors = Vendors::builtin();
     let mut names: Vec<_> = vendors
         .iter()
@@ -34,7 +37,7 @@ fn names_of_vendors_never_clash() {
 }
 
 #[test]
-fn a_vendor_before_a_model() {
+fn split_model_finds_the_vendor_prefix() {
     let vendors = Vendors::builtin();
     let (profile, model) = vendors.split_model("openrouter/anthropic/claude-x").unwrap();
     assert_eq!((profile.vendor.as_str(), model), ("openrouter", "anthropic/claude-x"));
@@ -44,7 +47,7 @@ fn a_vendor_before_a_model() {
 }
 
 #[test]
-fn a_user_adds_a_vendor_and_changes_one() {
+fn users_can_add_and_override_vendors() {
     let vendors = Vendors::builtin()
         .with_user(&json!({"type": "house", "name": "Our own", "base_url": "http://gpu:8000/v1",
             "quirks": {"text_calls": ["gemma"]}}))
@@ -69,7 +72,7 @@ fn a_user_adds_a_vendor_and_changes_one() {
 }
 
 #[test]
-fn elsewhere_a_vendor_may_speak_another_wire() {
+fn off_host_overrides_change_the_wire() {
     let vendors = Vendors::builtin();
     let openai = vendors.find("openai").unwrap();
     assert_eq!(openai.at("https://api.openai.com/v1").0, Wire::Responses);
@@ -78,7 +81,7 @@ fn elsewhere_a_vendor_may_speak_another_wire() {
 }
 
 #[test]
-fn every_vendor_that_needs_a_key_says_where_to_get_one() {
+fn every_vendor_that_needs_a_key_links_to_a_key_page() {
     for profile in Vendors::builtin().iter() {
         if profile.credential == CredentialRequirement::Required {
             assert!(profile.help_link().is_some(), "{}", profile.vendor);

@@ -1,4 +1,4 @@
-//! The vendors there are.
+//! The set of known vendors.
 
 use std::sync::{Arc, LazyLock};
 
@@ -8,7 +8,7 @@ use super::Profile;
 use crate::error::BuildError;
 use crate::json::merge;
 
-/// One line per file of `data/vendors`, in the order in which they are offered.
+/// One line per file in `data/vendors`, in the order in which set-up offers them.
 const FILES: &[(&str, &str)] = &[
     ("anthropic", include_str!("../../data/vendors/anthropic.json")),
     ("openai", include_str!("../../data/vendors/openai.json")),
@@ -29,11 +29,11 @@ const FILES: &[(&str, &str)] = &[
     ("custom", include_str!("../../data/vendors/custom.json")),
 ];
 
-/// What a user's vendor is when it says nothing else.
+/// The vendor that a user's vendor extends by default.
 const CUSTOM: &str = "custom";
 
 static BUILTIN: LazyLock<Vendors> = LazyLock::new(|| Vendors {
-    // A test reads every file, so nothing is left out here.
+    // A test parses every file, so the filter drops none.
     profiles: FILES
         .iter()
         .filter_map(|(_, text)| serde_json::from_str(text).ok())
@@ -41,81 +41,82 @@ static BUILTIN: LazyLock<Vendors> = LazyLock::new(|| Vendors {
         .collect(),
 });
 
-/// The vendors there are: the built-in ones and the user's.
+/// The known vendors: the built-in ones and those of the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vendors {
     profiles: Vec<Arc<Profile>>,
 }
 
 impl Vendors {
-    /// Those that come with the program.
+    /// Returns the vendors that are built into the program.
     #[must_use]
     pub fn builtin() -> Self {
         BUILTIN.clone()
     }
 
-    /// The same with one more, from a settings file: the fields of a profile, of which `type`
-    /// is needed. What it does not say is as in the vendor it `extends`, or as in `custom`. One
-    /// of the same type is replaced.
+    /// Adds a vendor from a settings file. The value has the fields of a [`Profile`]; only `type`
+    /// is required. Missing fields are taken from the vendor named by `extends`, or from `custom`.
+    /// A vendor with the same type is replaced.
     ///
     /// # Errors
-    /// When a field is unknown or wrong, or it extends what does not exist.
+    /// When a field is unknown or invalid, or `extends` names an unknown vendor.
     pub fn with_user(mut self, vendor: &Value) -> Result<Self, BuildError> {
         let name = vendor.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let wrong = |reason: String| BuildError::Profile { name: name.clone(), reason };
+        let invalid = |reason: String| BuildError::Profile { name: name.clone(), reason };
         if name.is_empty() {
-            return Err(wrong("it has no `type`".to_owned()));
+            return Err(invalid("it has no `type`".to_owned()));
         }
-        let mut theirs = vendor.clone();
-        let base = match theirs.as_object_mut().and_then(|fields| fields.shift_remove("extends")) {
+        let mut overrides = vendor.clone();
+        let base = match overrides.as_object_mut().and_then(|fields| fields.shift_remove("extends"))
+        {
             None => CUSTOM.to_owned(),
             Some(Value::String(base)) => base,
-            Some(_) => return Err(wrong("`extends` must be the name of a vendor".to_owned())),
+            Some(_) => return Err(invalid("`extends` must be the name of a vendor".to_owned())),
         };
         let base = self.require(&base)?;
         let mut merged =
-            serde_json::to_value(base.as_ref()).map_err(|error| wrong(error.to_string()))?;
-        // What names the other one is not inherited.
+            serde_json::to_value(base.as_ref()).map_err(|error| invalid(error.to_string()))?;
+        // The names of the extended vendor are not inherited.
         merge(&mut merged, &serde_json::json!({"aliases": null, "name": name}));
-        merge(&mut merged, &theirs);
+        merge(&mut merged, &overrides);
         let profile: Profile =
-            serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))?;
-        self.profiles.retain(|known| !known.vendor.eq_ignore_ascii_case(&profile.vendor));
+            serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))?;
+        self.profiles.retain(|existing| !existing.vendor.eq_ignore_ascii_case(&profile.vendor));
         self.profiles.push(Arc::new(profile));
         Ok(self)
     }
 
-    /// Every vendor.
+    /// Iterates over all vendors.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.profiles.iter()
     }
 
-    /// Those that run on the user's own machine and may be looked for there.
+    /// Iterates over the vendors that run on the user's own machine.
     pub fn local(&self) -> impl Iterator<Item = &Arc<Profile>> {
         self.profiles.iter().filter(|profile| profile.local)
     }
 
-    /// The vendor of that type or alias, in any case. A type wins over another's alias.
+    /// Finds a vendor by type or alias, ignoring ASCII case. A type takes precedence over an alias.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&Arc<Profile>> {
         self.profiles
             .iter()
             .find(|profile| profile.vendor.eq_ignore_ascii_case(name.trim()))
-            .or_else(|| self.profiles.iter().find(|profile| profile.answers_to(name)))
+            .or_else(|| self.profiles.iter().find(|profile| profile.matches_name(name)))
     }
 
-    /// The same.
+    /// Finds a vendor like [`Self::find`].
     ///
     /// # Errors
-    /// When there is none; the error lists those there are.
+    /// When no vendor matches; the error lists the supported names.
     pub fn require(&self, name: &str) -> Result<&Arc<Profile>, BuildError> {
         self.find(name).ok_or_else(|| BuildError::UnknownVendor {
             name: name.to_owned(),
-            known: self.supported(),
+            supported: self.supported(),
         })
     }
 
-    /// The types and aliases there are, for error texts.
+    /// Lists the supported types and aliases for error messages.
     #[must_use]
     pub fn supported(&self) -> String {
         let names: Vec<_> = self
@@ -129,8 +130,8 @@ impl Vendors {
         names.join(", ")
     }
 
-    /// Reads `vendor/model`: the vendor and the rest. None when what stands before the first
-    /// slash is no vendor, as in `meta-llama/llama-4`, which is a model's own name.
+    /// Splits `vendor/model`. Returns `None` if the part before the first slash is not a vendor, as
+    /// in `meta-llama/llama-4`, where it is part of the model's name.
     #[must_use]
     pub fn split_model<'a>(&self, name: &'a str) -> Option<(&Arc<Profile>, &'a str)> {
         let (vendor, model) = name.split_once('/')?;
@@ -143,7 +144,7 @@ impl Vendors {
 
 #[cfg(test)]
 #[test]
-fn every_file_is_read_and_named_after_its_vendor() {
+fn every_file_is_valid_and_named_after_its_vendor() {
     for (name, text) in FILES {
         let profile: Profile =
             serde_json::from_str(text).unwrap_or_else(|error| panic!("{name}.json: {error}"));

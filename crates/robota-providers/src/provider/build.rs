@@ -1,4 +1,4 @@
-//! From a vendor's profile and a user's settings to a provider.
+//! Builds a provider from a vendor's profile and a user's settings.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,21 +10,21 @@ use url::Url;
 use super::HttpProvider;
 use crate::definition::CredentialRequirement;
 use crate::error::BuildError;
-use crate::failure::About;
+use crate::failure::ServiceInfo;
 use crate::host::Host;
-use crate::http::{Scrubber, place};
+use crate::http::{Scrubber, display_address};
 use crate::json::merge;
 use crate::profile::{Auth, Profile, Quirks, Wire};
 use crate::settings::ProviderSettings;
 use crate::wire::cache::PieceCache;
 
-/// Anthropic's wire wants to be told its version, whoever speaks it.
+/// The Anthropic wire requires a version header, also at other services.
 const ANTHROPIC_VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// Makes a provider. Nothing is sent yet.
+/// Builds a provider. It sends nothing.
 ///
 /// # Errors
-/// When the settings cannot work: no key where one is needed, no address, an odd header.
+/// When the settings are invalid: a required key or address is missing, or a header is invalid.
 pub fn build(
     profile: &Profile,
     settings: ProviderSettings,
@@ -32,19 +32,19 @@ pub fn build(
 ) -> Result<Arc<HttpProvider>, BuildError> {
     let vendor = profile.name.clone();
     let base = base_url(profile, &settings)?;
-    let (home_wire, home_quirks) = profile.at(base.as_str());
-    let wire = settings.wire.unwrap_or(home_wire);
-    let quirks = quirks(profile, home_quirks, &settings)?;
-    let base = with_usual_path(base, profile, wire);
+    let (profile_wire, profile_quirks) = profile.at(base.as_str());
+    let wire = settings.wire.unwrap_or(profile_wire);
+    let quirks = quirks(profile, profile_quirks, &settings)?;
+    let base = with_default_path(base, profile, wire);
     host.client.prepare(&base)?;
     let key = settings.api_key.as_ref().filter(|key| !key.is_blank());
     if profile.credential == CredentialRequirement::Required && key.is_none() {
-        return Err(BuildError::NoKey { vendor, ways: ways_to_a_key(profile) });
+        return Err(BuildError::NoKey { vendor, hint: key_hint(profile) });
     }
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, value) in &profile.headers {
-        put(&mut headers, &vendor, name, value, false)?;
+        insert_header(&mut headers, &vendor, name, value, false)?;
     }
     if wire == Wire::AnthropicMessages && !headers.contains_key(ANTHROPIC_VERSION) {
         headers.insert(ANTHROPIC_VERSION, HeaderValue::from_static("2023-06-01"));
@@ -54,24 +54,30 @@ pub fn build(
         let key = key.expose().trim();
         match settings.auth.unwrap_or(profile.auth) {
             Auth::Bearer => {
-                put(&mut headers, &vendor, "authorization", &format!("Bearer {key}"), true)?;
+                insert_header(
+                    &mut headers,
+                    &vendor,
+                    "authorization",
+                    &format!("Bearer {key}"),
+                    true,
+                )?;
             }
-            Auth::XApiKey => put(&mut headers, &vendor, "x-api-key", key, true)?,
-            Auth::ApiKey => put(&mut headers, &vendor, "api-key", key, true)?,
-            Auth::XGoogApiKey => put(&mut headers, &vendor, "x-goog-api-key", key, true)?,
+            Auth::XApiKey => insert_header(&mut headers, &vendor, "x-api-key", key, true)?,
+            Auth::ApiKey => insert_header(&mut headers, &vendor, "api-key", key, true)?,
+            Auth::XGoogApiKey => insert_header(&mut headers, &vendor, "x-goog-api-key", key, true)?,
             Auth::QueryKey => drop(address.query_pairs_mut().append_pair("key", key)),
         }
     }
     for (name, value) in &settings.headers {
-        put(&mut headers, &vendor, name, value.expose(), true)?;
+        insert_header(&mut headers, &vendor, name, value.expose(), true)?;
     }
     let scrub = scrubber(&settings, &address);
     let mut options = Value::Object(profile.options.clone());
     merge(&mut options, &Value::Object(settings.options.clone()));
-    let about = About {
+    let service = ServiceInfo {
         vendor,
         model: String::new(),
-        place: place(&base),
+        address: display_address(&base),
         key_env: profile.api_key_env.first().cloned(),
         help: profile.help_link().map(|link| link.url.clone()),
         local: profile.local || is_local(&base),
@@ -91,7 +97,7 @@ pub fn build(
         timeout: settings.timeout,
         host: host.clone(),
         scrub,
-        about,
+        service,
         cache: PieceCache::default(),
         search: AtomicBool::new(false),
         fetch: AtomicBool::new(false),
@@ -100,30 +106,30 @@ pub fn build(
 
 fn base_url(profile: &Profile, settings: &ProviderSettings) -> Result<Url, BuildError> {
     let vendor = || profile.name.clone();
-    let given = settings.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
-    let address = given
+    let configured = settings.base_url.as_deref().map(str::trim).filter(|url| !url.is_empty());
+    let address = configured
         .or(profile.base_url.as_deref())
         .ok_or_else(|| BuildError::NoBaseUrl { vendor: vendor() })?;
-    let wrong = |reason: String| BuildError::BaseUrl { vendor: vendor(), reason };
-    let url = Url::parse(address).map_err(|error| wrong(error.to_string()))?;
+    let invalid = |reason: String| BuildError::BaseUrl { vendor: vendor(), reason };
+    let url = Url::parse(address).map_err(|error| invalid(error.to_string()))?;
     match url.scheme() {
         "http" | "https" if url.has_host() => Ok(url),
-        _ => Err(wrong("it must begin with http:// or https://".to_owned())),
+        _ => Err(invalid("it must begin with http:// or https://".to_owned())),
     }
 }
 
-/// People leave the version out of addresses: one without any path gets the path that the
-/// vendor's own address has, or that the wire usually has.
-fn with_usual_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
+/// Adds a path to an address that has none, because users often leave out the version: the path of
+/// the vendor's own address, or the usual path of the wire.
+fn with_default_path(mut url: Url, profile: &Profile, wire: Wire) -> Url {
     if url.path().trim_matches('/').is_empty() {
         let home = profile.base_url.as_deref().and_then(|home| Url::parse(home).ok());
-        let usual = match (home, wire) {
+        let path = match (home, wire) {
             (Some(home), _) => home.path().to_owned(),
             (None, Wire::ChatCompletions | Wire::Responses) => "/v1".to_owned(),
             (None, Wire::GeminiGenerateContent) => "/v1beta".to_owned(),
             (None, Wire::AnthropicMessages) => String::new(),
         };
-        url.set_path(&usual);
+        url.set_path(&path);
     }
     url
 }
@@ -136,36 +142,37 @@ fn quirks(
     if settings.quirks.is_empty() {
         return Ok(quirks);
     }
-    let wrong = |reason: String| BuildError::Option {
+    let invalid = |reason: String| BuildError::Option {
         vendor: profile.name.clone(),
         option: "quirks".to_owned(),
         reason,
     };
-    let mut merged = serde_json::to_value(quirks).map_err(|error| wrong(error.to_string()))?;
+    let mut merged = serde_json::to_value(quirks).map_err(|error| invalid(error.to_string()))?;
     merge(&mut merged, &Value::Object(settings.quirks.clone()));
-    serde_json::from_value(merged).map_err(|error| wrong(error.to_string()))
+    serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))
 }
 
-fn put(
+fn insert_header(
     headers: &mut HeaderMap,
     vendor: &str,
     name: &str,
     value: &str,
     secret: bool,
 ) -> Result<(), BuildError> {
-    let wrong = |what: String| BuildError::Header { vendor: vendor.to_owned(), what };
-    let header: HeaderName = name.parse().map_err(|_| wrong("the name of a header".to_owned()))?;
+    let invalid = |what: String| BuildError::Header { vendor: vendor.to_owned(), what };
+    let header: HeaderName =
+        name.parse().map_err(|_| invalid("the name of a header".to_owned()))?;
     let mut value = HeaderValue::from_str(value).map_err(|_| {
         let what = if secret { "the key or the header" } else { "the header" };
-        wrong(format!("{what} `{name}`"))
+        invalid(format!("{what} `{name}`"))
     })?;
     value.set_sensitive(secret);
     headers.insert(header, value);
     Ok(())
 }
 
-/// Everything that must not be seen: the key, headers from the settings, and what stands in the
-/// address as a query or a password.
+/// Collects everything that must not be shown: the key, headers from the settings, and passwords
+/// and secret query values in the address.
 fn scrubber(settings: &ProviderSettings, address: &Url) -> Scrubber {
     let mut secrets: Vec<String> = Vec::new();
     secrets.extend(settings.api_key.iter().map(|key| key.expose().to_owned()));
@@ -189,13 +196,13 @@ fn is_local(url: &Url) -> bool {
     }
 }
 
-fn ways_to_a_key(profile: &Profile) -> String {
-    let mut ways = Vec::new();
+fn key_hint(profile: &Profile) -> String {
+    let mut steps = Vec::new();
     if let Some(variable) = profile.api_key_env.first() {
-        ways.push(format!("set the environment variable `{variable}`"));
+        steps.push(format!("set the environment variable `{variable}`"));
     }
-    ways.push("put `apiKey` into the provider's settings".to_owned());
-    let mut hint = ways.join(", or ");
+    steps.push("put `apiKey` into the provider's settings".to_owned());
+    let mut hint = steps.join(", or ");
     if let Some(link) = profile.help_link() {
         hint.push_str(&format!("; {}: {}", link.label, link.url));
     }

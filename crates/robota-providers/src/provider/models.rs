@@ -1,4 +1,4 @@
-//! Which models a service has, as it says itself.
+//! Reads the list of models that a service reports.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,30 @@ use robota_core::provider::ProviderError;
 use serde_json::Value;
 use url::Url;
 
-use super::{ANSWER_BODY, HttpProvider};
+use super::{HttpProvider, MAX_RESPONSE_BODY};
 use crate::definition::{CatalogueStatus, ModelCatalogue, ModelEntry};
 use crate::failure::Failure;
 use crate::http::Method;
-use crate::wire::encode::below;
+use crate::wire::encode::join_path;
 
-/// A list longer than this many pages is cut off.
-const PAGES: usize = 20;
+/// The most pages of a list that are read.
+const MAX_PAGES: usize = 20;
 
 impl HttpProvider {
-    /// Asks the service for its models; none when it has no list.
+    /// Requests the list of models. Returns `None` if the service has no list.
     ///
     /// # Errors
-    /// When it refuses or cannot be reached.
+    /// When the service rejects the request or cannot be reached.
     pub async fn models(&self) -> Result<Option<ModelCatalogue>, ProviderError> {
         let Some(path) = &self.models_path else { return Ok(None) };
         let first = list_url(&self.base, path);
-        let about = self.about(self.model.as_deref().unwrap_or_default());
-        let fail = |failure: Failure| failure.into_error(&about, &self.scrub);
+        let service = self.service_for(self.model.as_deref().unwrap_or_default());
+        let fail = |failure: Failure| failure.into_error(&service, &self.scrub);
         let mut entries: Vec<ModelEntry> = Vec::new();
         let mut url = first.clone();
-        for _ in 0..PAGES {
-            let reply = self.send(Method::Get, url, Bytes::new()).await.map_err(fail)?;
-            let text = reply.text(ANSWER_BODY).await.map_err(fail)?;
+        for _ in 0..MAX_PAGES {
+            let response = self.send(Method::Get, url, Bytes::new()).await.map_err(fail)?;
+            let text = response.text(MAX_RESPONSE_BODY).await.map_err(fail)?;
             let page: Value = serde_json::from_str(&text)
                 .map_err(|error| fail(Failure::unreadable(&error, &text)))?;
             let before = entries.len();
@@ -52,10 +52,10 @@ impl HttpProvider {
 }
 
 fn list_url(base: &Url, path: &str) -> Url {
-    // The version may be in the address already.
+    // The base URL may already contain the version.
     let versioned = base.path().trim_end_matches('/').ends_with("/v1");
     let path = if versioned { path.strip_prefix("/v1").unwrap_or(path) } else { path };
-    below(base, path)
+    join_path(base, path)
 }
 
 fn next_page(first: &Url, page: &Value) -> Option<Url> {
@@ -72,7 +72,7 @@ fn next_page(first: &Url, page: &Value) -> Option<Url> {
     Some(url)
 }
 
-/// The entries of any service's list: `data`, `models`, or a bare list.
+/// Reads the entries of one page in any service's form: `data`, `models`, or a bare list.
 fn read_page(page: &Value) -> Vec<ModelEntry> {
     let list = page
         .as_array()
@@ -120,31 +120,31 @@ fn read_entry(value: &Value) -> Option<ModelEntry> {
 }
 
 fn capabilities(value: &Value) -> BTreeSet<Capability> {
-    let mut found = BTreeSet::new();
+    let mut capabilities = BTreeSet::new();
     if value.get("thinking").and_then(Value::as_bool) == Some(true) {
-        found.insert(Capability::Thinking);
+        capabilities.insert(Capability::Thinking);
     }
     let lists = ["supported_parameters"].iter().filter_map(|key| value.get(key)?.as_array());
-    for word in lists.flatten().filter_map(Value::as_str) {
-        match word {
-            "tools" => drop(found.insert(Capability::Tools)),
-            "reasoning" => drop(found.insert(Capability::Thinking)),
-            "structured_outputs" => drop(found.insert(Capability::StructuredOutput)),
+    for name in lists.flatten().filter_map(Value::as_str) {
+        match name {
+            "tools" => drop(capabilities.insert(Capability::Tools)),
+            "reasoning" => drop(capabilities.insert(Capability::Thinking)),
+            "structured_outputs" => drop(capabilities.insert(Capability::StructuredOutput)),
             _ => {}
         }
     }
     let flags = value.get("capabilities").and_then(Value::as_object);
-    for (word, on) in flags.into_iter().flatten() {
+    for (name, on) in flags.into_iter().flatten() {
         if on.as_bool() == Some(true) {
-            match word.as_str() {
-                "function_calling" => drop(found.insert(Capability::Tools)),
-                "vision" => drop(found.insert(Capability::Images)),
-                "reasoning" => drop(found.insert(Capability::Thinking)),
+            match name.as_str() {
+                "function_calling" => drop(capabilities.insert(Capability::Tools)),
+                "vision" => drop(capabilities.insert(Capability::Images)),
+                "reasoning" => drop(capabilities.insert(Capability::Thinking)),
                 _ => {}
             }
         }
     }
-    found
+    capabilities
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whether settings work: a small question, with a tool to call.
+//! Tests settings with a small request that asks for one tool call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,40 +17,40 @@ use tokio::time::Instant;
 
 use super::HttpProvider;
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Probe {
-    /// The model that was asked.
+    /// The model that was called.
     pub model: String,
-    /// Whether the service's own list has it; absent when there is no list.
+    /// Whether the service's list contains the model; absent if there is no list.
     pub listed: Option<bool>,
-    /// How many models the list has.
+    /// The number of models in the service's list, if there is one.
     pub models: Option<usize>,
-    /// How many tokens fit, where the service says.
+    /// The context window in tokens, if the service reports it.
     pub context_window: Option<u64>,
-    /// Until the answer began.
+    /// The time until the first delta of the answer.
     pub first_delta: Duration,
-    /// Until it was complete.
+    /// The time until the answer was complete.
     pub total: Duration,
-    /// Whether it called the tool it was asked to call.
+    /// Whether the model called the requested tool.
     pub calls_tools: bool,
-    /// Why it stopped.
+    /// Why the model stopped.
     pub stop: StopReason,
-    /// What it cost.
+    /// The tokens the probe used, if the service reports them.
     pub usage: Option<Usage>,
 }
 
-/// The tool of the question.
+/// The name of the tool that the model is asked to call.
 const TOOL: &str = "ping";
 
 impl HttpProvider {
-    /// Asks the model to call a tool that does nothing: shows that the address, the key and the
-    /// model work, and whether the model calls tools. Costs a few tokens.
+    /// Asks the model to call a tool that does nothing. This shows that the address, the key and
+    /// the model work, and whether the model calls tools. It costs a few tokens.
     ///
     /// # Errors
-    /// When any of them does not work.
+    /// When the address, the key or the model does not work.
     pub async fn probe(&self, model: &str) -> Result<Probe, ProviderError> {
-        // A missing list is no failure: many services have none.
+        // A missing list is not a failure: many services have none.
         let list = self.models().await.ok().flatten();
         let entry = list.as_ref().and_then(|list| list.entries.iter().find(|one| one.id == model));
         let started = Instant::now();

@@ -1,4 +1,4 @@
-//! From bytes to deltas.
+//! Converts the bytes of a response into deltas.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -15,22 +15,22 @@ use serde_json::Map;
 use tokio::time::{Instant, Sleep};
 
 use super::payload;
-use crate::failure::{About, Failure};
-use crate::http::{Limits, Scrubber, Sse, broken};
+use crate::failure::{Failure, ServiceInfo};
+use crate::http::{Limits, Scrubber, Sse, network_failure};
 use crate::profile::Wire;
-use crate::wire::{Decode, Out};
+use crate::wire::{Decode, DeltaQueue};
 
-/// How long the end of an answer may be held back for the end of its bytes: a connection whose
-/// last bytes were read can be used again.
-const DRAIN: Duration = Duration::from_millis(20);
+/// How long the end of an answer is held back while the remaining bytes are read: the connection
+/// can be reused only after its last bytes were read.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// How long what an answer cost is waited for once the model has stopped: services keep
-/// connections open long after their last word.
-const AFTERMATH: Duration = Duration::from_secs(1);
+/// How long to wait for usage after the model has stopped: services may keep the connection open
+/// long after the last event.
+const USAGE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is known about a call beside its bytes.
-pub(crate) struct Call {
-    pub(crate) about: About,
+/// The context of a call that the reader needs for errors and payload reports.
+pub(crate) struct CallInfo {
+    pub(crate) service: ServiceInfo,
     pub(crate) scrub: Scrubber,
     pub(crate) tap: PayloadTap,
     pub(crate) wire: Wire,
@@ -40,24 +40,24 @@ pub(crate) struct Call {
 
 enum State {
     Reading,
-    /// The model has stopped; what that cost may follow.
+    /// The model has stopped; usage may still follow.
     Stopped(Pin<Box<Sleep>>),
-    /// The answer is complete; its bytes are not.
+    /// The answer is complete; the response body has not ended yet.
     Draining(Pin<Box<Sleep>>),
-    /// What was read before is told before.
+    /// Deltas that were decoded before the failure are emitted before it.
     Failed(Box<ProviderError>),
     Closed,
 }
 
 type ByteStream = BoxStream<'static, Result<Bytes, reqwest::Error>>;
 
-/// An answer as it comes.
+/// The stream of deltas of one answer.
 pub(crate) struct Reader {
     bytes: ByteStream,
     sse: Sse,
     decoder: Box<dyn Decode>,
-    queue: Out,
-    call: Call,
+    queue: DeltaQueue,
+    call: CallInfo,
     idle: Option<Pin<Box<Sleep>>>,
     state: State,
 }
@@ -67,65 +67,68 @@ impl Reader {
         bytes: ByteStream,
         decoder: Box<dyn Decode>,
         limits: Limits,
-        call: Call,
+        call: CallInfo,
     ) -> Self {
         let idle = call.idle.map(|limit| Box::pin(tokio::time::sleep(limit)));
         Self {
             bytes,
             sse: Sse::new(limits),
             decoder,
-            queue: Out::new(),
+            queue: DeltaQueue::new(),
             call,
             idle,
             state: State::Reading,
         }
     }
 
-    /// Tells first what the request was without.
-    pub(crate) fn without(mut self, left_out: LeftOut) -> Self {
+    /// Emits, as the first delta, what was left out of the request.
+    pub(crate) fn with_left_out(mut self, left_out: LeftOut) -> Self {
         if !left_out.is_empty() {
             self.queue.push_front(Delta::LeftOut(left_out));
         }
         self
     }
 
-    fn chunk(&mut self, chunk: &[u8]) {
+    fn read_chunk(&mut self, chunk: &[u8]) {
         let Self { sse, decoder, queue, call, .. } = self;
         let result = sse.push(chunk, &mut |name, data| {
-            tell(call, name, data);
+            report_event(call, name, data);
             decoder.event(name, data, queue)
         });
         match result {
             Err(failure) => self.fail(failure),
             Ok(()) if self.decoder.is_stopped() && matches!(self.state, State::Reading) => {
-                self.state = State::Stopped(Box::pin(tokio::time::sleep(AFTERMATH)));
+                self.state = State::Stopped(Box::pin(tokio::time::sleep(USAGE_TIMEOUT)));
             }
             Ok(()) => {}
         }
     }
 
-    /// The bytes are over, well or not. An answer that was complete without them is complete.
-    fn end(&mut self, broken: Option<Failure>) {
+    /// Handles the end of the body, whether clean or broken. An answer that is already complete
+    /// stays complete.
+    fn finish(&mut self, network_failure: Option<Failure>) {
         let Self { sse, decoder, queue, call, .. } = self;
         let was_mid_event = sse.is_mid_event();
-        let bare = sse.finish(&mut |name, data| {
-            tell(call, name, data);
+        let non_sse = sse.finish(&mut |name, data| {
+            report_event(call, name, data);
             decoder.event(name, data, queue)
         });
-        let failure = match bare {
-            // An event that was cut off cannot be read, which is no wonder; the answer may have
-            // been complete before it.
+        let failure = match non_sse {
+            // A truncated event cannot be parsed, and that is expected; the answer may have been
+            // complete before it.
             Err(failure) if was_mid_event && failure.reason == Some(FailureReason::Unreadable) => {
                 decoder.finish(queue).err()
             }
             Err(failure) => Some(failure),
-            Ok(Some(bare)) if !decoder.is_done() => Some(no_stream(&bare)),
+            Ok(Some(non_sse)) if !decoder.is_done() => Some(non_sse_failure(&non_sse)),
             Ok(_) => decoder.finish(queue).err(),
         };
-        match (failure, broken) {
+        match (failure, network_failure) {
             (None, _) => self.state = State::Closed,
-            (Some(failure), Some(broken)) if failure.reason == Some(FailureReason::Truncated) => {
-                self.fail(broken);
+            (Some(failure), Some(network_failure))
+                if failure.reason == Some(FailureReason::Truncated) =>
+            {
+                self.fail(network_failure);
             }
             (Some(failure), _) => self.fail(failure),
         }
@@ -133,34 +136,35 @@ impl Reader {
 
     fn fail(&mut self, mut failure: Failure) {
         if self.decoder.is_done() {
-            // The answer is complete: nothing after its end can spoil it.
+            // The answer is complete: failures after its end do not matter.
             self.state = State::Closed;
             return;
         }
         failure.request_id = failure.request_id.or_else(|| self.call.request_id.clone());
-        let error = failure.into_error(&self.call.about, &self.call.scrub);
+        let error = failure.into_error(&self.call.service, &self.call.scrub);
         self.state = State::Failed(Box::new(error));
     }
 
-    /// No bytes are there. Ends the wait for them when it has been long enough; says whether.
-    fn waited_enough(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Called while no bytes are available. Ends the wait if a time limit has passed, and returns
+    /// whether it did.
+    fn wait_is_over(&mut self, cx: &mut Context<'_>) -> bool {
         if let State::Stopped(timer) = &mut self.state {
-            let over = timer.as_mut().poll(cx).is_ready();
-            if over {
-                self.end(None);
+            let expired = timer.as_mut().poll(cx).is_ready();
+            if expired {
+                self.finish(None);
             }
-            return over;
+            return expired;
         }
         let timer = self.idle.as_mut();
-        let over = timer.is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
-        if over {
+        let expired = timer.is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
+        if expired {
             let limit = self.call.idle.unwrap_or_default();
             self.state = State::Failed(Box::new(ProviderError::idle(limit)));
         }
-        over
+        expired
     }
 
-    /// Bytes came: the silence is over.
+    /// Restarts the idle timer after bytes have arrived.
     fn rearm(&mut self) {
         if let (Some(idle), Some(limit)) = (&mut self.idle, self.call.idle) {
             idle.as_mut().reset(Instant::now() + limit);
@@ -168,8 +172,8 @@ impl Reader {
     }
 }
 
-/// Tells whoever wants to know what came over the wire.
-fn tell(call: &Call, name: &str, data: &str) {
+/// Reports a received event to the payload tap, if anything listens.
+fn report_event(call: &CallInfo, name: &str, data: &str) {
     if !call.tap.is_wanted() {
         return;
     }
@@ -186,9 +190,9 @@ fn tell(call: &Call, name: &str, data: &str) {
     });
 }
 
-/// What came is no event stream: an error told with a good status, or something else entirely.
-fn no_stream(bare: &str) -> Failure {
-    let value = serde_json::from_str::<serde_json::Value>(bare.trim());
+/// Describes a response that is not an event stream: an error with a 2xx status, or other content.
+fn non_sse_failure(non_sse: &str) -> Failure {
+    let value = serde_json::from_str::<serde_json::Value>(non_sse.trim());
     let first = |value: &serde_json::Value| value.get(0).cloned().unwrap_or_else(|| value.clone());
     match value.map(|value| first(&value)) {
         Ok(value) if value.get("error").is_some_and(|error| !error.is_null()) => {
@@ -198,17 +202,17 @@ fn no_stream(bare: &str) -> Failure {
             Failure::from_value(&value)
         }
         Ok(_) => {
-            let failure = Failure::of(
+            let failure = Failure::with_reason(
                 FailureReason::Unreadable,
-                "the service answered with JSON instead of a stream of events; is the address right?",
+                "the service returned JSON instead of an event stream; check the address",
             );
             Failure { should_retry: Some(false), ..failure }
         }
         Err(_) => {
-            let mut failure = Failure::from_body(bare);
+            let mut failure = Failure::from_body(non_sse);
             failure.reason = Some(FailureReason::Unreadable);
             failure.should_retry = Some(false);
-            failure.message.push_str("; is the address right?");
+            failure.message.push_str("; check the address");
             failure
         }
     }
@@ -222,7 +226,7 @@ impl Stream for Reader {
         loop {
             match this.queue.front() {
                 Some(Delta::End(_)) if matches!(this.state, State::Reading | State::Stopped(_)) => {
-                    this.state = State::Draining(Box::pin(tokio::time::sleep(DRAIN)));
+                    this.state = State::Draining(Box::pin(tokio::time::sleep(DRAIN_TIMEOUT)));
                 }
                 Some(Delta::End(_)) if matches!(this.state, State::Draining(_)) => {}
                 Some(_) => return Poll::Ready(this.queue.pop_front().map(Ok)),
@@ -232,16 +236,17 @@ impl Stream for Reader {
                 State::Reading | State::Stopped(_) => match this.bytes.as_mut().poll_next(cx) {
                     Poll::Ready(Some(Ok(chunk))) => {
                         this.rearm();
-                        this.chunk(&chunk);
-                        let goes_on = matches!(this.state, State::Reading | State::Stopped(_));
-                        if this.queue.is_empty() && goes_on {
+                        this.read_chunk(&chunk);
+                        let still_reading =
+                            matches!(this.state, State::Reading | State::Stopped(_));
+                        if this.queue.is_empty() && still_reading {
                             return Poll::Ready(Some(Ok(Delta::Activity)));
                         }
                     }
-                    Poll::Ready(Some(Err(error))) => this.end(Some(broken(&error))),
-                    Poll::Ready(None) => this.end(None),
+                    Poll::Ready(Some(Err(error))) => this.finish(Some(network_failure(&error))),
+                    Poll::Ready(None) => this.finish(None),
                     Poll::Pending => {
-                        if !this.waited_enough(cx) {
+                        if !this.wait_is_over(cx) {
                             return Poll::Pending;
                         }
                     }

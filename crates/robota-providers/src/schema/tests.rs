@@ -2,9 +2,9 @@ use super::*;
 
 #[test]
 fn the_root_is_always_an_object() {
-    for odd in [json!(null), json!(true), json!({}), json!({"type": "string"}), json!([1])] {
-        assert_eq!(plain(&odd)["type"], "object", "{odd}");
-        assert!(plain(&odd)["properties"].is_object());
+    for schema in [json!(null), json!(true), json!({}), json!({"type": "string"}), json!([1])] {
+        assert_eq!(plain(&schema)["type"], "object", "{schema}");
+        assert!(plain(&schema)["properties"].is_object());
     }
     let schema = json!({"$schema": "x", "title": "T", "properties": {"a": {"type": "string"}},
         "additionalProperties": false});
@@ -15,7 +15,7 @@ fn the_root_is_always_an_object() {
 }
 
 #[test]
-fn alternatives_at_the_root_are_put_together() {
+fn alternatives_at_the_root_are_merged() {
     let schema = json!({"oneOf": [
         {"properties": {"a": {}, "b": {}}, "required": ["a", "b"]},
         {"properties": {"b": {}, "c": {}}, "required": ["b"]},
@@ -28,7 +28,7 @@ fn alternatives_at_the_root_are_put_together() {
 }
 
 #[test]
-fn strict_only_where_it_says_the_same() {
+fn strict_only_if_the_meaning_is_unchanged() {
     let fits = json!({"type": "object", "required": ["a", "n"], "properties": {
         "a": {"type": "string"},
         "n": {"type": "object", "required": ["x"], "properties": {"x": {"type": ["string", "null"]}}}}});
@@ -43,7 +43,7 @@ fn strict_only_where_it_says_the_same() {
 }
 
 #[test]
-fn open_api_knows_null_references_and_enums() {
+fn open_api_converts_null_references_and_enums() {
     let schema = json!({
         "type": "object",
         "additionalProperties": false,
@@ -75,7 +75,7 @@ fn open_api_knows_null_references_and_enums() {
 }
 
 #[test]
-fn a_schema_inside_of_itself_ends() {
+fn recursive_schemas_terminate() {
     let tree = json!({"type": "object", "$defs": {"T": {"type": "object", "properties": {
         "left": {"$ref": "#/$defs/T"}, "right": {"$ref": "#"}}}},
         "properties": {"t": {"$ref": "#/$defs/T"}}});

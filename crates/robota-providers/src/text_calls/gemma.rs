@@ -1,47 +1,47 @@
-//! Gemma's own notation: `call:name{key:<|"|>text<|"|>,count:3,list:[1,2]}`.
+//! Parses Gemma's notation of calls: `call:name{key:<|"|>text<|"|>,count:3,list:[1,2]}`.
 
 use serde_json::{Map, Number, Value};
 
 use super::parse::Call;
 
-/// Deeper values are no arguments.
-const DEEPEST: usize = 32;
+/// More deeply nested values are rejected, to bound the recursion.
+const MAX_DEPTH: usize = 32;
 
-/// Reads one call; `quote` stands around texts.
+/// Parses one call; `quote` encloses texts.
 pub(super) fn call(body: &str, quote: &str) -> Option<Call> {
     let body = body.trim().strip_prefix("call:")?;
     let open = body.find('{')?;
     let name = body[..open].trim().to_owned();
-    let mut reader = Reader { rest: &body[open..], quote };
-    let arguments = reader.value(0)?;
-    reader.rest.trim().is_empty().then_some((name, arguments))
+    let mut parser = Parser { rest: &body[open..], quote };
+    let arguments = parser.value(0)?;
+    parser.rest.trim().is_empty().then_some((name, arguments))
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     rest: &'a str,
     quote: &'a str,
 }
 
-impl Reader<'_> {
+impl Parser<'_> {
     fn value(&mut self, depth: usize) -> Option<Value> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         self.rest = self.rest.trim_start();
-        if self.eat(self.quote) {
+        if self.consume(self.quote) {
             let end = self.rest.find(self.quote)?;
             let text = self.rest[..end].to_owned();
             self.rest = &self.rest[end + self.quote.len()..];
             return Some(text.into());
         }
-        if self.eat("{") {
+        if self.consume("{") {
             return self.object(depth);
         }
-        if self.eat("[") {
+        if self.consume("[") {
             return self.list(depth);
         }
         if self.rest.starts_with('"') {
-            // Some write plain JSON texts all the same.
+            // Some models write JSON strings instead.
             let mut texts = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
             let text = texts.next()?.ok()?;
             self.rest = &self.rest[texts.byte_offset()..];
@@ -69,10 +69,10 @@ impl Reader<'_> {
         let mut object = Map::new();
         loop {
             self.rest = self.rest.trim_start();
-            if self.eat("}") {
+            if self.consume("}") {
                 return Some(Value::Object(object));
             }
-            let key = if self.eat(self.quote) {
+            let key = if self.consume(self.quote) {
                 let end = self.rest.find(self.quote)?;
                 let key = self.rest[..end].to_owned();
                 self.rest = self.rest[end + self.quote.len()..].trim_start().strip_prefix(':')?;
@@ -85,7 +85,7 @@ impl Reader<'_> {
             let value = self.value(depth + 1)?;
             object.insert(key, value);
             self.rest = self.rest.trim_start();
-            if !self.eat(",") && !self.rest.starts_with('}') {
+            if !self.consume(",") && !self.rest.starts_with('}') {
                 return None;
             }
         }
@@ -95,18 +95,18 @@ impl Reader<'_> {
         let mut list = Vec::new();
         loop {
             self.rest = self.rest.trim_start();
-            if self.eat("]") {
+            if self.consume("]") {
                 return Some(Value::Array(list));
             }
             list.push(self.value(depth + 1)?);
             self.rest = self.rest.trim_start();
-            if !self.eat(",") && !self.rest.starts_with(']') {
+            if !self.consume(",") && !self.rest.starts_with(']') {
                 return None;
             }
         }
     }
 
-    fn eat(&mut self, what: &str) -> bool {
+    fn consume(&mut self, what: &str) -> bool {
         match self.rest.strip_prefix(what) {
             Some(rest) => {
                 self.rest = rest;

@@ -1,12 +1,12 @@
-//! Calls written as JSON or as XML.
+//! Parses calls that are written as JSON or XML.
 
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
-/// A call: the tool and its arguments.
+/// The tool's name and its arguments.
 pub(super) type Call = (String, Value);
 
-/// What is between `<tool_call>` and its end: JSON, or XML.
+/// Parses the content of a `<tool_call>` tag: JSON or XML.
 pub(super) fn tagged(body: &str, tools: &[ToolSpec]) -> Option<Vec<Call>> {
     if body.trim_start().starts_with("<function=") {
         return xml(body.trim(), tools).map(|call| vec![call]);
@@ -14,7 +14,7 @@ pub(super) fn tagged(body: &str, tools: &[ToolSpec]) -> Option<Vec<Call>> {
     json_calls(body)
 }
 
-/// One call, a list of calls, or several one after the other.
+/// Parses one call, a list of calls, or several consecutive calls.
 pub(super) fn json_calls(body: &str) -> Option<Vec<Call>> {
     let mut calls = Vec::new();
     for value in serde_json::Deserializer::from_str(body.trim()).into_iter::<Value>() {
@@ -43,7 +43,7 @@ fn json_call(value: &Value) -> Option<Call> {
     arguments.is_object().then(|| (name.to_owned(), arguments))
 }
 
-/// `[{"name": …}]`, or `name[ARGS]{…}`, after the token.
+/// Parses `[{"name": …}]` or `name[ARGS]{…}`, the text after `[TOOL_CALLS]`.
 pub(super) fn token(body: &str) -> Option<Vec<Call>> {
     let body = body.trim();
     if body.starts_with(['[', '{']) {
@@ -58,8 +58,8 @@ pub(super) fn token(body: &str) -> Option<Vec<Call>> {
     Some(calls)
 }
 
-/// `<function=name><parameter=key>value</parameter>…</function>`. Values are text; the tool's
-/// schema says what they mean.
+/// Parses `<function=name><parameter=key>value</parameter>…</function>`. Values are text; the
+/// tool's schema determines their types.
 pub(super) fn xml(body: &str, tools: &[ToolSpec]) -> Option<Call> {
     let rest = body.trim_start().strip_prefix("<function=")?;
     let (name, mut rest) = rest.split_once('>')?;
@@ -69,7 +69,7 @@ pub(super) fn xml(body: &str, tools: &[ToolSpec]) -> Option<Call> {
     while let Some((_, after)) = rest.split_once("<parameter=") {
         let (key, after) = after.split_once('>')?;
         let key = key.trim().trim_matches('"');
-        // Without an end, a value goes up to the next one, or to the end of the call.
+        // A value without a closing tag extends to the next parameter, or to the end of the call.
         let ends = ["</parameter>", "<parameter=", "</function>"];
         let end = ends.iter().filter_map(|end| after.find(end)).min()?;
         let value = &after[..end];
@@ -81,7 +81,7 @@ pub(super) fn xml(body: &str, tools: &[ToolSpec]) -> Option<Call> {
     Some((name, Value::Object(arguments)))
 }
 
-/// Text as the schema wants it, or as text.
+/// Converts text to the type in the schema; keeps it as text if that is not possible.
 fn coerce(text: &str, schema: Option<&Value>, key: &str) -> Value {
     let kind = schema.and_then(|schema| schema.get("properties")?.get(key)?.get("type"));
     let wants = |name: &str| match kind {
@@ -102,8 +102,8 @@ fn coerce(text: &str, schema: Option<&Value>, key: &str) -> Value {
     }
 }
 
-/// Whether this is the beginning of JSON, and only the end is missing.
-pub(super) fn is_cut(body: &str) -> bool {
+/// Returns whether the text is JSON of which only the end is missing.
+pub(super) fn is_incomplete_json(body: &str) -> bool {
     let body = body.trim_start();
     body.starts_with(['{', '['])
         && serde_json::from_str::<serde::de::IgnoredAny>(body).is_err_and(|error| error.is_eof())

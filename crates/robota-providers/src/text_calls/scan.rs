@@ -1,4 +1,4 @@
-//! Finding calls in text, as it comes.
+//! Finds calls in streamed text.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 use super::{gemma, parse};
 use crate::profile::TextCallForm;
 
-/// A call longer than this is no call.
-const LONGEST: usize = 512 << 10;
+/// A longer call is treated as text.
+const MAX_CALL_LEN: usize = 512 << 10;
 
-/// What was found.
+/// Text or a call, in the order of the stream.
 #[derive(Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum ScanItem {
     Text(String),
     Call { name: String, input: Value },
 }
 
-/// How a form begins and ends.
+/// The opening and closing marks of one form.
 struct Mark {
     form: TextCallForm,
     open: &'static str,
-    /// None goes on to the end of the answer.
+    /// `None`: the call extends to the end of the answer.
     close: Option<&'static str>,
 }
 
@@ -48,19 +48,19 @@ fn marks(form: TextCallForm) -> &'static [Mark] {
     }
 }
 
-/// Reads text for calls.
+/// Splits streamed text into calls and other text.
 pub(super) struct Scanner {
     marks: Vec<&'static Mark>,
     tools: Arc<[ToolSpec]>,
-    /// Text that may be the beginning of a call, or inside of one.
+    /// Text that may be the start of a call, or that is inside one.
     buffer: String,
     inside: Option<&'static Mark>,
-    /// Where to look for the end of the call from.
-    looked: usize,
-    /// Whether white space belongs between two calls rather than to the answer.
+    /// The offset from which to search for the closing mark.
+    search_from: usize,
+    /// Whether leading white space separates two calls and is dropped.
     after_call: bool,
     at_line_start: bool,
-    pub(super) found: Vec<Found>,
+    pub(super) items: Vec<ScanItem>,
 }
 
 impl Scanner {
@@ -75,31 +75,31 @@ impl Scanner {
             tools,
             buffer: String::new(),
             inside: None,
-            looked: 0,
+            search_from: 0,
             after_call: false,
             at_line_start: true,
-            found: Vec::new(),
+            items: Vec::new(),
         }
     }
 
-    /// More text. With `plain`, all of it is text.
+    /// Adds text. With `plain`, the text is not parsed for calls.
     pub(super) fn push(&mut self, text: &str, plain: bool) {
         if text.is_empty() {
             return;
         }
         if self.marks.is_empty() || (plain && self.buffer.is_empty()) {
-            return self.text(text.to_owned());
+            return self.push_text(text.to_owned());
         }
         self.buffer.push_str(text);
         self.run(plain, false);
     }
 
-    /// No more text for now.
+    /// Ends the text for now: the buffered rest is emitted.
     pub(super) fn finish(&mut self, plain: bool) {
         self.run(plain, true);
         let rest = std::mem::take(&mut self.buffer);
         self.inside = None;
-        self.text(rest);
+        self.push_text(rest);
     }
 
     fn run(&mut self, plain: bool, last: bool) {
@@ -107,22 +107,22 @@ impl Scanner {
             if plain {
                 let rest = std::mem::take(&mut self.buffer);
                 self.inside = None;
-                return self.text(rest);
+                return self.push_text(rest);
             }
             let Some(mark) = self.inside else {
-                if !self.look_for_begin(last) {
+                if !self.find_call_start(last) {
                     return;
                 }
                 continue;
             };
-            if !self.look_for_end(mark, last) {
+            if !self.try_parse_call(mark, last) {
                 return;
             }
         }
     }
 
-    /// Hands on text up to where a call may begin. Whether one does.
-    fn look_for_begin(&mut self, last: bool) -> bool {
+    /// Emits text up to a possible start of a call. Returns whether a call starts.
+    fn find_call_start(&mut self, last: bool) -> bool {
         let mut from = 0;
         let begin = loop {
             let next = self
@@ -131,7 +131,7 @@ impl Scanner {
                 .filter_map(|mark| Some((self.buffer.get(from..)?.find(mark.open)? + from, *mark)))
                 .min_by_key(|(at, _)| *at);
             match next {
-                // A fence begins a line, or it is no fence.
+                // A fence counts only at the start of a line.
                 Some((at, mark)) if mark.form == TextCallForm::Fenced && !self.begins_line(at) => {
                     from = at + 1;
                 }
@@ -141,17 +141,17 @@ impl Scanner {
         match begin {
             Some((at, mark)) => {
                 let before: String = self.buffer.drain(..at).collect();
-                self.text(before);
+                self.push_text(before);
                 self.inside = Some(mark);
-                self.looked = mark.open.len();
+                self.search_from = mark.open.len();
                 true
             }
             None => {
                 let opens: Vec<_> = self.marks.iter().map(|mark| mark.open).collect();
-                let keep = if last { 0 } else { held(&self.buffer, &opens) };
+                let keep = if last { 0 } else { partial_mark_len(&self.buffer, &opens) };
                 let end = self.buffer.len() - keep;
                 let before: String = self.buffer.drain(..end).collect();
-                self.text(before);
+                self.push_text(before);
                 false
             }
         }
@@ -164,25 +164,25 @@ impl Scanner {
         }
     }
 
-    /// Reads the call when its end is there. Whether anything was decided.
-    fn look_for_end(&mut self, mark: &'static Mark, last: bool) -> bool {
+    /// Parses the call if its closing mark has arrived. Returns whether the scan can continue.
+    fn try_parse_call(&mut self, mark: &'static Mark, last: bool) -> bool {
         let end = match mark.close {
             Some(close) => self
                 .buffer
-                .get(self.looked..)
+                .get(self.search_from..)
                 .and_then(|rest| rest.find(close))
-                .map(|at| (self.looked + at, close.len())),
+                .map(|at| (self.search_from + at, close.len())),
             None => None,
         };
         let (end, length) = match end {
             Some(end) => end,
             None if last => (self.buffer.len(), 0),
-            None if self.buffer.len() > LONGEST => return self.give_up(mark),
+            None if self.buffer.len() > MAX_CALL_LEN => return self.treat_as_text(mark),
             None => {
-                // The end may be cut in two.
+                // The closing mark may be split across chunks.
                 let close = mark.close.map_or(0, str::len);
-                let looked = self.buffer.len().saturating_sub(close).max(mark.open.len());
-                self.looked = floor(&self.buffer, looked);
+                let search_from = self.buffer.len().saturating_sub(close).max(mark.open.len());
+                self.search_from = floor_char_boundary(&self.buffer, search_from);
                 return false;
             }
         };
@@ -197,35 +197,39 @@ impl Scanner {
             TextCallForm::ToolCallsToken => parse::token(body),
             TextCallForm::Fenced => parse::json_calls(body),
         };
-        let known = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
+        let offered = |name: &String| self.tools.iter().any(|tool| tool.name == *name);
         match calls {
-            Some(calls) if !calls.is_empty() && calls.iter().all(|(name, _)| known(name)) => {
+            Some(calls) if !calls.is_empty() && calls.iter().all(|(name, _)| offered(name)) => {
                 self.buffer.drain(..end + length);
                 self.inside = None;
                 self.after_call = true;
                 self.at_line_start = true;
-                let calls = calls.into_iter().map(|(name, input)| Found::Call { name, input });
-                self.found.extend(calls);
+                let calls = calls.into_iter().map(|(name, input)| ScanItem::Call { name, input });
+                self.items.extend(calls);
                 true
             }
-            // The mark of the end may be inside of an argument: a JSON that is not whole yet.
-            _ if length > 0 && !last && parse::is_cut(body) && self.buffer.len() < LONGEST => {
-                self.looked = end + length;
+            // The closing mark may be part of an argument, if the JSON is still incomplete.
+            _ if length > 0
+                && !last
+                && parse::is_incomplete_json(body)
+                && self.buffer.len() < MAX_CALL_LEN =>
+            {
+                self.search_from = end + length;
                 true
             }
-            _ => self.give_up(mark),
+            _ => self.treat_as_text(mark),
         }
     }
 
-    /// It was no call: its mark is text, and what follows is looked at again.
-    fn give_up(&mut self, mark: &'static Mark) -> bool {
+    /// Treats the opening mark as text and scans what follows again.
+    fn treat_as_text(&mut self, mark: &'static Mark) -> bool {
         self.inside = None;
         let text: String = self.buffer.drain(..mark.open.len().min(self.buffer.len())).collect();
-        self.text(text);
+        self.push_text(text);
         true
     }
 
-    fn text(&mut self, text: String) {
+    fn push_text(&mut self, text: String) {
         let text = if self.after_call {
             let trimmed = text.trim_start();
             if trimmed.is_empty() {
@@ -240,15 +244,15 @@ impl Scanner {
         }
         self.after_call = false;
         self.at_line_start = text.ends_with('\n');
-        match self.found.last_mut() {
-            Some(Found::Text(before)) => before.push_str(&text),
-            _ => self.found.push(Found::Text(text)),
+        match self.items.last_mut() {
+            Some(ScanItem::Text(before)) => before.push_str(&text),
+            _ => self.items.push(ScanItem::Text(text)),
         }
     }
 }
 
-/// How much of a text's end may be the beginning of one of these.
-pub(super) fn held(text: &str, marks: &[&str]) -> usize {
+/// Returns how many bytes at the end of a text may be the start of one of the marks.
+pub(super) fn partial_mark_len(text: &str, marks: &[&str]) -> usize {
     let longest = |mark: &&str| {
         (1..mark.len())
             .rev()
@@ -257,8 +261,8 @@ pub(super) fn held(text: &str, marks: &[&str]) -> usize {
     marks.iter().filter_map(longest).max().unwrap_or(0)
 }
 
-/// The last place at or before this one that does not cut a letter.
-fn floor(text: &str, mut at: usize) -> usize {
+/// Returns the last character boundary at or before a position.
+fn floor_char_boundary(text: &str, mut at: usize) -> usize {
     while at > 0 && !text.is_char_boundary(at) {
         at -= 1;
     }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::fuzzing::{local_quirks, read_text};
 
-/// What a text comes to: words in `T`, reasoning in `R`, calls by name and arguments.
-fn seen(text: &str) -> Vec<String> {
+/// Decodes a text: text as `T`, reasoning as `R`, calls by name and arguments.
+fn decoded(text: &str) -> Vec<String> {
     show(&read_text(&[text.to_owned()], &local_quirks()))
 }
 
@@ -27,7 +27,7 @@ fn show(deltas: &[Delta]) -> Vec<String> {
 const READ: &str = r#"read {"path":"a.txt"}"#;
 
 #[test]
-fn every_form_of_call() {
+fn every_form_of_call_is_parsed() {
     let forms = [
         "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}\n</tool_call>",
         "<tool_call>\n<function=read>\n<parameter=path>\na.txt\n</parameter>\n</function>\n</tool_call>",
@@ -38,32 +38,35 @@ fn every_form_of_call() {
         "[TOOL_CALLS]read[ARGS]{\"path\":\"a.txt\"}",
         "```json\n{\"name\": \"read\", \"arguments\": {\"path\": \"a.txt\"}}\n```",
         "<tool_call>{\"name\":\"read\",\"parameters\":\"{\\\"path\\\":\\\"a.txt\\\"}\"}</tool_call>",
-        // Without its end.
+        // Without a closing mark.
         "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}",
     ];
     for form in forms {
-        assert_eq!(seen(form), [READ, "ToolUse"], "{form}");
+        assert_eq!(decoded(form), [READ, "ToolUse"], "{form}");
     }
 }
 
 #[test]
-fn words_around_calls_stay_and_white_space_between_them_goes() {
+fn text_around_calls_is_kept_and_white_space_between_calls_is_dropped() {
     let one = "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"a.txt\"}}</tool_call>";
     let text = format!("I look.\n{one}\n{one}\nDone.");
-    assert_eq!(seen(&text), ["T I look.\n", READ, READ, "T Done.", "ToolUse"]);
+    assert_eq!(decoded(&text), ["T I look.\n", READ, READ, "T Done.", "ToolUse"]);
 }
 
 #[test]
-fn values_are_read_as_the_schema_says() {
+fn xml_values_are_converted_by_the_schema() {
     let xml =
         "<function=read><parameter=path>7</parameter><parameter=n>\n7\n</parameter></function>";
-    assert_eq!(seen(xml)[0], r#"read {"path":"7","n":7}"#);
+    assert_eq!(decoded(xml)[0], r#"read {"path":"7","n":7}"#);
     let gemma = "<|tool_call>call:list{path:<|\"|>a, {b}<|\"|>,n:3,deep:{x:[1,true,null,-2.5]}}<tool_call|>";
-    assert_eq!(seen(gemma)[0], r#"list {"path":"a, {b}","n":3,"deep":{"x":[1,true,null,-2.5]}}"#);
+    assert_eq!(
+        decoded(gemma)[0],
+        r#"list {"path":"a, {b}","n":3,"deep":{"x":[1,true,null,-2.5]}}"#
+    );
 }
 
 #[test]
-fn what_is_no_call_stays_text() {
+fn text_that_is_not_a_valid_call_stays_text() {
     let texts = [
         "<tool_call>{\"name\":\"unknown\",\"arguments\":{}}</tool_call>",
         "<tool_call>not json</tool_call> and more",
@@ -75,35 +78,35 @@ fn what_is_no_call_stays_text() {
         "<|tool_call>call:read{path<tool_call|>",
     ];
     for text in texts {
-        assert_eq!(seen(text), [format!("T {text}"), "EndTurn".into()], "{text}");
+        assert_eq!(decoded(text), [format!("T {text}"), "EndTurn".into()], "{text}");
     }
 }
 
 #[test]
-fn the_mark_of_the_end_inside_an_argument() {
+fn a_closing_mark_inside_an_argument() {
     let text =
         "<tool_call>{\"name\":\"read\",\"arguments\":{\"path\":\"</tool_call>\"}}</tool_call>";
-    assert_eq!(seen(text)[0], r#"read {"path":"</tool_call>"}"#);
+    assert_eq!(decoded(text)[0], r#"read {"path":"</tool_call>"}"#);
 }
 
 #[test]
 fn reasoning_in_text() {
-    assert_eq!(seen("<think>\nHm.\n</think>\n\nHi"), ["R \nHm.\n", "T Hi", "EndTurn"]);
-    assert_eq!(seen(" <think>cut"), ["R cut", "EndTurn"]);
-    assert_eq!(seen("I <think> so"), ["T I <think> so", "EndTurn"]);
+    assert_eq!(decoded("<think>\nHm.\n</think>\n\nHi"), ["R \nHm.\n", "T Hi", "EndTurn"]);
+    assert_eq!(decoded(" <think>cut"), ["R cut", "EndTurn"]);
+    assert_eq!(decoded("I <think> so"), ["T I <think> so", "EndTurn"]);
     let gemma = "<|channel>thought\nHm.<channel|>Hi<|channel>thought\nNow.<|tool_call>call:list{}<tool_call|>";
-    assert_eq!(seen(gemma), ["R Hm.", "T Hi", "R Now.", "list {}", "ToolUse"]);
+    assert_eq!(decoded(gemma), ["R Hm.", "T Hi", "R Now.", "list {}", "ToolUse"]);
 }
 
 #[test]
-fn calls_that_come_as_calls_switch_it_off() {
+fn structured_calls_disable_text_calls() {
     let mut decoder = crate::wire::decoder(
         crate::profile::Wire::ChatCompletions,
         &local_quirks(),
         "m",
         &crate::fuzzing::two_tools(),
     );
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     let events: [Value; 2] = [
         json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "x", "function":
             {"name": "list", "arguments": "{}"}}]}, "finish_reason": "tool_calls"}]}),
@@ -119,14 +122,14 @@ fn calls_that_come_as_calls_switch_it_off() {
 }
 
 #[test]
-fn without_tools_nothing_is_looked_for() {
+fn without_tools_text_is_not_parsed() {
     let mut decoder = crate::wire::decoder(
         crate::profile::Wire::ChatCompletions,
         &local_quirks(),
         "m",
         &Arc::from([]),
     );
-    let mut out = Out::new();
+    let mut out = DeltaQueue::new();
     let event = json!({"choices": [{"delta": {"content": "<tool_call>x"}}]}).to_string();
     decoder.event("", &event, &mut out).unwrap();
     assert_eq!(out.pop_front(), Some(Delta::Text("<tool_call>x".into())));
@@ -134,7 +137,7 @@ fn without_tools_nothing_is_looked_for() {
 
 proptest! {
     #[test]
-    fn cutting_the_text_changes_nothing(
+    fn piece_size_does_not_matter(
         pieces in prop::collection::vec(prop_oneof![
             Just("<think>"), Just("</think>"), Just("<|channel>thought\n"), Just("<channel|>"),
             Just("<tool_call>"), Just("</tool_call>"), Just("{\"name\":\"read\",\"arguments\":{}}"),

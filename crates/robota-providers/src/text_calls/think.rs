@@ -1,39 +1,41 @@
-//! Reasoning inside of text.
+//! Separates reasoning from text.
 
-use super::scan::held;
+use super::scan::partial_mark_len;
 use crate::profile::ThinkMark;
 
-/// Gets pieces: whether it is reasoning, and the words.
+/// Receives pieces: whether the piece is reasoning, and its text.
 pub(super) type OnPiece<'a> = &'a mut dyn FnMut(bool, &str);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing but white space so far.
+    /// Only white space so far.
     Start,
     Text,
-    /// Reasoning that ends with this.
-    Thought(&'static str),
-    /// After reasoning: line breaks belong to neither.
+    /// Inside reasoning that ends with this mark.
+    Reasoning(&'static str),
+    /// After reasoning: line breaks belong to neither reasoning nor text.
     After,
 }
 
-/// Tells reasoning from words.
+/// Splits streamed text into reasoning and other text.
 #[derive(Debug)]
-pub(super) struct Thoughts {
+pub(super) struct ReasoningSplitter {
     think: bool,
     channel: bool,
     state: State,
     buffer: String,
 }
 
-const THINK: (&str, &str) = ("<think>", "</think>");
-const CHANNEL: (&str, &str) = ("<|channel>", "<channel|>");
-/// The name of the channel that reasoning is in.
+const THINK_OPEN: &str = "<think>";
+const THINK_CLOSE: &str = "</think>";
+const CHANNEL_OPEN: &str = "<|channel>";
+const CHANNEL_CLOSE: &str = "<channel|>";
+/// The name of the channel that holds reasoning.
 const CHANNEL_NAME: &str = "thought\n";
-/// Begins a call, and ends reasoning that forgot to end.
+/// Starts a call, and also ends reasoning that has no closing mark.
 const CALL: &str = "<|tool_call>";
 
-impl Thoughts {
+impl ReasoningSplitter {
     pub(super) fn new(marks: &[ThinkMark]) -> Self {
         Self {
             think: marks.contains(&ThinkMark::Think),
@@ -43,35 +45,35 @@ impl Thoughts {
         }
     }
 
-    pub(super) fn push(&mut self, text: &str, on: OnPiece<'_>) {
+    pub(super) fn push(&mut self, text: &str, on_piece: OnPiece<'_>) {
         if !self.think && !self.channel {
-            return give(false, text, on);
+            return emit(false, text, on_piece);
         }
         self.buffer.push_str(text);
-        self.run(false, on);
+        self.run(false, on_piece);
     }
 
-    /// No more words for now: what was held back is what it looks like.
-    pub(super) fn finish(&mut self, on: OnPiece<'_>) {
-        self.run(true, on);
+    /// Ends the text for now: an incomplete mark in the buffer is emitted as it is.
+    pub(super) fn finish(&mut self, on_piece: OnPiece<'_>) {
+        self.run(true, on_piece);
         let rest = std::mem::take(&mut self.buffer);
-        give(matches!(self.state, State::Thought(_)), &rest, on);
+        emit(matches!(self.state, State::Reasoning(_)), &rest, on_piece);
         if self.state == State::Start && !rest.trim().is_empty() {
             self.state = State::Text;
         }
     }
 
-    fn run(&mut self, last: bool, on: OnPiece<'_>) {
+    fn run(&mut self, last: bool, on_piece: OnPiece<'_>) {
         loop {
             match self.state {
                 State::Start => {
                     let trimmed = self.buffer.trim_start();
                     let skipped = self.buffer.len() - trimmed.len();
-                    if self.think && trimmed.starts_with(THINK.0) {
-                        self.buffer.drain(..skipped + THINK.0.len());
-                        self.state = State::Thought(THINK.1);
+                    if self.think && trimmed.starts_with(THINK_OPEN) {
+                        self.buffer.drain(..skipped + THINK_OPEN.len());
+                        self.state = State::Reasoning(THINK_CLOSE);
                     } else if !last
-                        && (trimmed.is_empty() || (self.think && THINK.0.starts_with(trimmed)))
+                        && (trimmed.is_empty() || (self.think && THINK_OPEN.starts_with(trimmed)))
                     {
                         return;
                     } else {
@@ -79,42 +81,43 @@ impl Thoughts {
                     }
                 }
                 State::Text => {
-                    let begin = if self.channel { self.buffer.find(CHANNEL.0) } else { None };
+                    let begin = if self.channel { self.buffer.find(CHANNEL_OPEN) } else { None };
                     let Some(at) = begin else {
                         let keep = if self.channel && !last {
-                            held(&self.buffer, &[CHANNEL.0])
+                            partial_mark_len(&self.buffer, &[CHANNEL_OPEN])
                         } else {
                             0
                         };
                         let end = self.buffer.len() - keep;
-                        give(false, &self.buffer[..end], on);
+                        emit(false, &self.buffer[..end], on_piece);
                         self.buffer.drain(..end);
                         return;
                     };
-                    let after = &self.buffer[at + CHANNEL.0.len()..];
+                    let after = &self.buffer[at + CHANNEL_OPEN.len()..];
                     if after.len() < CHANNEL_NAME.len() && CHANNEL_NAME.starts_with(after) && !last
                     {
-                        give(false, &self.buffer[..at], on);
+                        emit(false, &self.buffer[..at], on_piece);
                         self.buffer.drain(..at);
                         return;
                     }
                     let name = if after.starts_with(CHANNEL_NAME) { CHANNEL_NAME.len() } else { 0 };
-                    give(false, &self.buffer[..at], on);
-                    self.buffer.drain(..at + CHANNEL.0.len() + name);
-                    self.state = State::Thought(CHANNEL.1);
+                    emit(false, &self.buffer[..at], on_piece);
+                    self.buffer.drain(..at + CHANNEL_OPEN.len() + name);
+                    self.state = State::Reasoning(CHANNEL_CLOSE);
                 }
-                State::Thought(close) => {
+                State::Reasoning(close) => {
                     let ends =
                         [(self.buffer.find(close), close.len()), (self.buffer.find(CALL), 0)];
                     let end = ends.into_iter().filter_map(|(at, length)| Some((at?, length))).min();
                     let Some((at, length)) = end else {
-                        let keep = if last { 0 } else { held(&self.buffer, &[close, CALL]) };
+                        let keep =
+                            if last { 0 } else { partial_mark_len(&self.buffer, &[close, CALL]) };
                         let end = self.buffer.len() - keep;
-                        give(true, &self.buffer[..end], on);
+                        emit(true, &self.buffer[..end], on_piece);
                         self.buffer.drain(..end);
                         return;
                     };
-                    give(true, &self.buffer[..at], on);
+                    emit(true, &self.buffer[..at], on_piece);
                     self.buffer.drain(..at + length);
                     self.state = State::After;
                 }
@@ -132,8 +135,8 @@ impl Thoughts {
     }
 }
 
-fn give(thought: bool, text: &str, on: OnPiece<'_>) {
+fn emit(is_reasoning: bool, text: &str, on_piece: OnPiece<'_>) {
     if !text.is_empty() {
-        on(thought, text);
+        on_piece(is_reasoning, text);
     }
 }

@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! The Anthropic Messages wire.
 
 mod request;
 mod stream;

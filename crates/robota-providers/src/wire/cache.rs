@@ -1,5 +1,5 @@
-//! Requests from round to round: a message is written once, and its bytes are used again as
-//! long as the conversation keeps it.
+//! Caches encoded messages between requests: each message is encoded once for as long as it is part
+//! of the conversation.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,58 +10,58 @@ use robota_core::provider::{LeftOut, ModelRequest, NativeWeb};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value};
 
-use super::encode::{Cx, Frame, Lost, blobs_of};
+use super::encode::{EncodeContext, LeftOutCounter, RequestFrame, blobs_of};
 use super::plan::{Plan, Step};
-use super::{Body, Encode, Piece, Side};
+use super::{Body, Encode, Piece, PieceRole};
 use crate::profile::{Quirks, Wire};
 
-/// Every so many entries, those of messages nobody keeps any more are thrown out.
-const SWEEP: usize = 64;
+/// The number of entries after which those of dropped messages are removed.
+const SWEEP_INTERVAL: usize = 64;
 
 struct Entry {
-    /// Holds the place in memory, so that another message cannot be taken for this one.
+    /// Keeps the allocation reserved, so that a later message cannot have the same address.
     message: Weak<Message>,
-    print: u64,
-    written: Written,
+    fingerprint: u64,
+    encoded: EncodedMessage,
 }
 
-/// A message's bytes, and what of it is not in them.
+/// The encoded pieces of a message, and what was left out of them.
 #[derive(Clone)]
-struct Written {
+struct EncodedMessage {
     pieces: Arc<[Piece]>,
     left_out: LeftOut,
 }
 
-/// Tools, and their bytes.
-type WrittenTools = (Arc<[ToolSpec]>, Arc<[u8]>);
+/// Tools and their encoding.
+type EncodedTools = (Arc<[ToolSpec]>, Arc<[u8]>);
 
-/// The bytes of messages, by where the conversation keeps them.
+/// The encoded messages, by the address of the message in memory.
 #[derive(Default)]
 pub(crate) struct PieceCache {
     entries: Mutex<HashMap<usize, Entry>>,
-    tools: Mutex<Option<WrittenTools>>,
+    tools: Mutex<Option<EncodedTools>>,
 }
 
 impl PieceCache {
-    fn get(&self, message: &Arc<Message>, print: u64) -> Option<Written> {
+    fn get(&self, message: &Arc<Message>, fingerprint: u64) -> Option<EncodedMessage> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = entries.get(&(Arc::as_ptr(message) as usize))?;
         let same = std::ptr::eq(entry.message.as_ptr(), Arc::as_ptr(message));
-        (same && entry.print == print).then(|| entry.written.clone())
+        (same && entry.fingerprint == fingerprint).then(|| entry.encoded.clone())
     }
 
-    fn put(&self, message: &Arc<Message>, print: u64, written: Written) {
+    fn put(&self, message: &Arc<Message>, fingerprint: u64, encoded: EncodedMessage) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.len() % SWEEP == SWEEP - 1 {
+        if entries.len() % SWEEP_INTERVAL == SWEEP_INTERVAL - 1 {
             entries.retain(|_, entry| entry.message.strong_count() > 0);
         }
-        let entry = Entry { message: Arc::downgrade(message), print, written };
+        let entry = Entry { message: Arc::downgrade(message), fingerprint, encoded };
         entries.insert(Arc::as_ptr(message) as usize, entry);
     }
 }
 
-/// What does not change between the requests of one provider.
-pub(crate) struct Writer<'a> {
+/// Encodes the requests of one provider.
+pub(crate) struct BodyWriter<'a> {
     pub(crate) wire: Wire,
     pub(crate) encoder: &'a dyn Encode,
     pub(crate) quirks: &'a Quirks,
@@ -69,8 +69,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) blobs: &'a dyn Blobs,
 }
 
-impl Writer<'_> {
-    /// Writes a request.
+impl BodyWriter<'_> {
+    /// Encodes a request body.
     pub(crate) async fn body(
         &self,
         request: &ModelRequest,
@@ -79,83 +79,93 @@ impl Writer<'_> {
     ) -> Body {
         let plan = Plan::new(request, self.encoder.ids(self.quirks));
         let blobs = self.load(request, &plan).await;
-        let lost = Lost::default();
-        let cx = Cx {
+        let counts = LeftOutCounter::default();
+        let context = EncodeContext {
             plan: &plan,
             wire: self.wire,
             model: &request.model,
             quirks: self.quirks,
             blobs: &blobs,
-            lost: &lost,
+            counts: &counts,
         };
-        let mut written: Vec<Arc<[Piece]>> = Vec::with_capacity(plan.steps.len());
+        let mut encoded: Vec<Arc<[Piece]>> = Vec::with_capacity(plan.steps.len());
         let mut left_out = LeftOut::default();
-        let mut lasting = 0;
-        let write = |message: &Message| {
-            cx.count_foreign_proofs(message);
-            let pieces = self.encoder.message(&message.for_api(), &cx).into();
-            Written { pieces, left_out: lost.take() }
+        let mut persistent = 0;
+        let encode = |message: &Message| {
+            context.count_foreign_signatures(message);
+            let pieces = self.encoder.message(&message.for_api(), &context).into();
+            EncodedMessage { pieces, left_out: counts.take() }
         };
         for (at, step) in plan.steps.iter().enumerate() {
-            let Written { pieces, left_out: without } = match step {
+            let EncodedMessage { pieces, left_out: message_left_out } = match step {
                 Step::Unanswered(calls) => {
-                    let pieces = self.encoder.unanswered(calls, &cx).into();
-                    Written { pieces, left_out: lost.take() }
+                    let pieces = self.encoder.unanswered(calls, &context).into();
+                    EncodedMessage { pieces, left_out: counts.take() }
                 }
-                Step::Message { message, kept: None } => write(message),
-                Step::Message { message, kept: Some(kept) } => {
-                    let print = plan.print(message, &request.model);
-                    match self.cache.get(kept, print) {
-                        Some(written) => written,
+                Step::Message { message, shared: None } => encode(message),
+                Step::Message { message, shared: Some(shared) } => {
+                    let fingerprint = plan.fingerprint(message, &request.model);
+                    match self.cache.get(shared, fingerprint) {
+                        Some(encoded) => encoded,
                         None => {
-                            let written = write(message);
-                            // An attachment that is missing now may be there next time.
-                            if written.left_out.missing == 0 {
-                                self.cache.put(kept, print, written.clone());
+                            let encoded = encode(message);
+                            // A missing attachment may be available for the next request, so this
+                            // is not cached.
+                            if encoded.left_out.missing == 0 {
+                                self.cache.put(shared, fingerprint, encoded.clone());
                             }
-                            written
+                            encoded
                         }
                     }
                 }
             };
-            left_out += without;
-            if at < plan.lasting {
-                lasting += pieces.len();
+            left_out += message_left_out;
+            if at < plan.persistent {
+                persistent += pieces.len();
             }
-            written.push(pieces);
+            encoded.push(pieces);
         }
-        let pieces: Vec<&Piece> = written.iter().flat_map(|pieces| pieces.iter()).collect();
+        let pieces: Vec<&Piece> = encoded.iter().flat_map(|pieces| pieces.iter()).collect();
         let tools = self.tools(request);
         let has_calls = request.messages.iter().any(|message| message.tool_uses().next().is_some());
-        let frame =
-            Frame { request, quirks: self.quirks, options, web, tools: &tools, has_calls, lasting };
+        let frame = RequestFrame {
+            request,
+            quirks: self.quirks,
+            options,
+            web,
+            tools: &tools,
+            has_calls,
+            persistent,
+        };
         Body { bytes: self.encoder.body(&frame, &pieces), left_out }
     }
 
-    /// The tools, written once for as long as they stay the same.
+    /// Returns the encoded tools; encodes them again only if they changed.
     fn tools(&self, request: &ModelRequest) -> Arc<[u8]> {
-        let mut kept = self.cache.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((tools, written)) = &*kept
+        let mut cached = self.cache.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((tools, encoded)) = &*cached
             && Arc::ptr_eq(tools, &request.tools)
         {
-            return Arc::clone(written);
+            return Arc::clone(encoded);
         }
         let elements = self.encoder.tools(&request.tools, self.quirks);
-        let written: Arc<[u8]> =
-            Piece::new(Side::User, &elements).map(|piece| piece.json).unwrap_or_default().into();
-        *kept = Some((Arc::clone(&request.tools), Arc::clone(&written)));
-        written
+        let encoded: Arc<[u8]> = Piece::new(PieceRole::User, &elements)
+            .map(|piece| piece.json)
+            .unwrap_or_default()
+            .into();
+        *cached = Some((Arc::clone(&request.tools), Arc::clone(&encoded)));
+        encoded
     }
 
-    /// The attachments of messages that are not written yet.
+    /// Loads the attachments of messages that are not in the cache.
     async fn load(&self, request: &ModelRequest, plan: &Plan<'_>) -> HashMap<String, Vec<u8>> {
         let mut loaded = HashMap::new();
         let store = self.blobs;
-        let fresh = request.messages.iter().filter(|message| {
+        let uncached = request.messages.iter().filter(|message| {
             !blobs_of(message).is_empty()
-                && self.cache.get(message, plan.print(message, &request.model)).is_none()
+                && self.cache.get(message, plan.fingerprint(message, &request.model)).is_none()
         });
-        let needed: Vec<_> = fresh
+        let needed: Vec<_> = uncached
             .map(AsRef::as_ref)
             .chain(&request.instruction)
             .flat_map(blobs_of)
@@ -168,10 +178,10 @@ impl Writer<'_> {
             match store.get(&blob).await {
                 Ok(Some(bytes)) => drop(loaded.insert(blob.sha256.clone(), bytes)),
                 Ok(None) => {
-                    tracing::warn!(blob = %blob.sha256, "an attachment is not there any more");
+                    tracing::warn!(blob = %blob.sha256, "attachment not found in the blob store");
                 }
                 Err(error) => {
-                    tracing::warn!(blob = %blob.sha256, %error, "an attachment cannot be read");
+                    tracing::warn!(blob = %blob.sha256, %error, "cannot read an attachment");
                 }
             }
         }

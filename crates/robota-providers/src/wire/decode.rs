@@ -1,4 +1,4 @@
-//! What decoders share.
+//! The decoder trait, and helpers that all decoders share.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -10,50 +10,50 @@ use super::{MODEL_KEY, WIRE_KEY};
 use crate::failure::Failure;
 use crate::profile::Wire;
 
-/// Where a decoder puts what it read.
-pub(crate) type Out = VecDeque<Delta>;
+/// The queue to which a decoder appends the deltas it has read.
+pub(crate) type DeltaQueue = VecDeque<Delta>;
 
-/// Reads the events of one answer.
+/// Decodes the events of one answer.
 pub(crate) trait Decode: Send {
-    /// One event: its name, which may be empty, and its data.
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure>;
+    /// Decodes one event: its name, which may be empty, and its data.
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure>;
 
-    /// No more events will come. Fails when the answer has no end.
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure>;
+    /// Ends the stream. Fails if the answer is incomplete.
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure>;
 
-    /// Whether the answer's end was read: nothing after it counts.
+    /// Returns whether the end of the answer was read; later events are ignored.
     fn is_done(&self) -> bool;
 
-    /// Whether the model has said why it stopped, on a wire that ends an answer only with its
-    /// bytes: what it cost may follow, and nothing else is waited for.
+    /// Returns whether the model has reported its stop reason, on a wire where an answer ends only
+    /// with the response body: usage may follow, and nothing else is worth waiting for.
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// The calls of one answer: their numbers, and ids that are there and differ.
+/// The tool calls of one answer: assigns indices and makes sure that ids are present and unique.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallIds {
     ids: BTreeSet<String>,
     pub(crate) count: u32,
 }
 
-impl Calls {
-    /// The number of the next call.
-    pub(crate) fn number(&mut self) -> u32 {
+impl CallIds {
+    /// Returns the index of the next call.
+    pub(crate) fn next_index(&mut self) -> u32 {
         let number = self.count;
         self.count += 1;
         number
     }
 
-    /// Whether any call was made.
-    pub(crate) fn any(&self) -> bool {
+    /// Returns whether the answer has any call.
+    pub(crate) fn has_calls(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    /// The call, whole. A missing id is made up, and one that was there before gets a tail: the
-    /// conversation leaves out what it takes for a repetition.
-    pub(crate) fn whole(
+    /// Returns the complete call. Generates a missing id and adds a suffix to a repeated one,
+    /// because the conversation drops a call with a repeated id as a duplicate.
+    pub(crate) fn tool_use(
         &mut self,
         id: &str,
         name: &str,
@@ -68,14 +68,14 @@ impl Calls {
             tail += 1;
         }
         self.ids.insert(unique.clone());
-        // The turn mints our own id.
+        // The turn assigns the runtime's own call id.
         let mut tool_use = ToolUse::new("".into(), unique, name, input);
         tool_use.extra = extra;
         Delta::Block(Block::ToolUse(tool_use))
     }
 }
 
-/// Reasoning that goes back to the wire and the model it came from.
+/// Returns a reasoning block. If it has a signature, it records the wire and model to return it to.
 pub(crate) fn thinking(wire: Wire, model: &str, text: String, signature: Option<String>) -> Delta {
     let mut extra = Map::new();
     if signature.is_some() {
@@ -84,14 +84,14 @@ pub(crate) fn thinking(wire: Wire, model: &str, text: String, signature: Option<
     Delta::Block(Block::Thinking(Thinking { thinking: text, signature, extra }))
 }
 
-/// Something only its own wire understands.
+/// Returns a block that only its own wire understands.
 pub(crate) fn opaque(wire: Wire, model: &str, value: Value) -> Delta {
     let mut extra = Map::new();
     extra.insert(MODEL_KEY.to_owned(), model.into());
     Delta::Block(Block::Opaque(Opaque { wire: wire.name().to_owned(), value, extra }))
 }
 
-/// What a block keeps about where it came from.
+/// Returns the fields that record which wire and model a block came from.
 pub(crate) fn origin(wire: Wire, model: &str) -> Map<String, Value> {
     let mut extra = Map::new();
     extra.insert(WIRE_KEY.to_owned(), wire.name().into());
@@ -99,7 +99,7 @@ pub(crate) fn origin(wire: Wire, model: &str) -> Map<String, Value> {
     extra
 }
 
-/// Why it stopped: with calls it waits for tools, whatever word it uses for that.
+/// Returns the stop reason: an answer with calls stops for tool use, whatever the service reports.
 pub(crate) fn stop(reason: StopReason, calls: bool) -> StopReason {
     match reason {
         StopReason::EndTurn | StopReason::StopSequence if calls => StopReason::ToolUse,

@@ -1,5 +1,5 @@
-//! What encoders share: a conversation is written message by message, each into pieces that
-//! stay the same from round to round.
+//! The encoder trait and shared helpers. A conversation is encoded message by message into pieces
+//! that stay the same from round to round.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -17,29 +17,29 @@ use super::{MODEL_KEY, WIRE_KEY};
 use crate::json::push_json;
 use crate::profile::{Quirks, Wire};
 
-/// Whose turn a piece belongs to.
+/// The role that a piece belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The user's, tool results included.
+pub(crate) enum PieceRole {
+    /// The user, including tool results on wires that send them in user messages.
     User,
-    /// The model's.
+    /// The model.
     Model,
-    /// Tool results, where a wire keeps them apart.
+    /// Tool results, on wires that separate them from user messages.
     Tool,
 }
 
-/// Elements of JSON, separated by commas: parts of a message, or messages.
+/// JSON elements, separated by commas: parts of a message, or whole messages.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Piece {
-    pub(crate) side: Side,
+    pub(crate) role: PieceRole,
     pub(crate) json: Vec<u8>,
-    /// Whether a cache marker can be put into the last element.
+    /// Whether the last element can hold a cache marker.
     pub(crate) markable: bool,
 }
 
 impl Piece {
-    /// The elements as a piece; none when there are none.
-    pub(crate) fn new(side: Side, elements: &[Value]) -> Option<Self> {
+    /// Creates a piece from elements; returns `None` if there are none.
+    pub(crate) fn new(role: PieceRole, elements: &[Value]) -> Option<Self> {
         let last = elements.last()?;
         let mut json = Vec::new();
         for (at, element) in elements.iter().enumerate() {
@@ -50,25 +50,25 @@ impl Piece {
         }
         let kind = last.get("type").and_then(Value::as_str).unwrap_or_default();
         let markable = last.is_object() && !matches!(kind, "thinking" | "redacted_thinking");
-        Some(Self { side, json, markable })
+        Some(Self { role, json, markable })
     }
 }
 
-/// What could not be sent as it is, counted.
+/// Counts the parts of a conversation that could not be sent unchanged.
 #[derive(Debug, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LeftOutCounter {
     pub(crate) reasoning: Cell<u64>,
     pub(crate) opaque: Cell<u64>,
     pub(crate) images: Cell<u64>,
     pub(crate) missing: Cell<u64>,
 }
 
-impl Lost {
+impl LeftOutCounter {
     pub(crate) fn count(cell: &Cell<u64>) {
         cell.set(cell.get() + 1);
     }
 
-    /// What was counted since the last time.
+    /// Returns the counts and resets them.
     pub(crate) fn take(&self) -> LeftOut {
         LeftOut {
             reasoning: self.reasoning.take(),
@@ -79,154 +79,156 @@ impl Lost {
     }
 }
 
-/// What there is to tell about a request, as scalars.
-pub(crate) fn facts(left_out: &LeftOut) -> Map<String, Value> {
+/// Returns the metadata of a request's payload event: the counts that are not zero.
+pub(crate) fn left_out_metadata(left_out: &LeftOut) -> Map<String, Value> {
     let all = [
         ("dropped_reasoning", left_out.reasoning),
         ("dropped_foreign", left_out.foreign),
         ("dropped_images", left_out.attachments),
         ("missing_blobs", left_out.missing),
     ];
-    let told = all.into_iter().filter(|(_, count)| *count > 0);
-    told.map(|(name, count)| (name.to_owned(), count.into())).collect()
+    let nonzero = all.into_iter().filter(|(_, count)| *count > 0);
+    nonzero.map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
 
-/// What an encoder needs beside a message.
-pub(crate) struct Cx<'a> {
+/// What an encoder needs in addition to a message.
+pub(crate) struct EncodeContext<'a> {
     pub(crate) plan: &'a Plan<'a>,
     pub(crate) wire: Wire,
     pub(crate) model: &'a str,
     pub(crate) quirks: &'a Quirks,
     pub(crate) blobs: &'a HashMap<String, Vec<u8>>,
-    pub(crate) lost: &'a Lost,
+    pub(crate) counts: &'a LeftOutCounter,
 }
 
-/// A picture or a document, as far as it can be sent.
+/// An attachment in the form in which it can be sent.
 pub(crate) enum Media {
     Image(String),
     Document(String),
-    /// It cannot be sent; these words stand for it.
-    Words(String),
+    /// The attachment is sent as this text: its content, or a note that replaces it.
+    Text(String),
 }
 
-impl Cx<'_> {
-    /// Whether a block goes back to this wire and model.
-    pub(crate) fn is_ours(&self, extra: &Map<String, Value>) -> bool {
+impl EncodeContext<'_> {
+    /// Returns whether a block was written by this wire and model, and can be sent back.
+    pub(crate) fn same_origin(&self, extra: &Map<String, Value>) -> bool {
         extra.get(WIRE_KEY).and_then(Value::as_str) == Some(self.wire.name())
             && extra.get(MODEL_KEY).and_then(Value::as_str) == Some(self.model)
     }
 
-    /// Counts proofs of reasoning beside words and calls that only another model can read. Those
-    /// of whole thoughts are counted where they are written.
-    pub(crate) fn count_foreign_proofs(&self, message: &Message) {
+    /// Counts signatures on text and calls that only another model can read. Signatures of
+    /// reasoning blocks are counted where those are encoded.
+    pub(crate) fn count_foreign_signatures(&self, message: &Message) {
         for block in &message.content {
             let extra = match block {
                 Block::Text(text) => &text.extra,
                 Block::ToolUse(call) => &call.extra,
                 _ => continue,
             };
-            if extra.contains_key(WIRE_KEY) && !self.is_ours(extra) {
-                Lost::count(&self.lost.reasoning);
+            if extra.contains_key(WIRE_KEY) && !self.same_origin(extra) {
+                LeftOutCounter::count(&self.counts.reasoning);
             }
         }
     }
 
-    /// What an opaque block holds, if it is this wire's. `any_model` when it does not matter
-    /// which model wrote it.
-    pub(crate) fn own<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
+    /// Returns the value of an opaque block if it came from this wire, and from this model unless
+    /// `any_model` is set.
+    pub(crate) fn own_value<'b>(&self, block: &'b Opaque, any_model: bool) -> Option<&'b Value> {
         let model = block.extra.get(MODEL_KEY).and_then(Value::as_str);
-        let own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
-        if !own && !super::ASIDE.contains(&block.wire.as_str()) {
-            Lost::count(&self.lost.opaque);
+        let is_own = block.wire == self.wire.name() && (any_model || model == Some(self.model));
+        if !is_own && !super::DISPLAY_ONLY.contains(&block.wire.as_str()) {
+            LeftOutCounter::count(&self.counts.opaque);
         }
-        own.then_some(&block.value)
+        is_own.then_some(&block.value)
     }
 
-    /// A picture's bytes in base64, or what stands for it.
+    /// Encodes an attachment as base64, or returns the text that replaces it.
     pub(crate) fn media(&self, image: &Image) -> Media {
         let is_image = image.media_type.starts_with("image/");
         let is_text = image.media_type.starts_with("text/");
-        let wanted = is_text || if is_image { self.quirks.images } else { self.quirks.documents };
-        if !wanted {
-            Lost::count(&self.lost.images);
+        let supported =
+            is_text || if is_image { self.quirks.images } else { self.quirks.documents };
+        if !supported {
+            LeftOutCounter::count(&self.counts.images);
             let what = if is_image { "image" } else { "document" };
-            return Media::Words(format!(
+            return Media::Text(format!(
                 "[{what} left out: this model's service does not take any ({})]",
                 image.media_type
             ));
         }
         let Some(bytes) = self.blobs.get(&image.blob.sha256) else {
-            Lost::count(&self.lost.missing);
-            return Media::Words(format!(
+            LeftOutCounter::count(&self.counts.missing);
+            return Media::Text(format!(
                 "[attachment not available ({}, {} bytes)]",
                 image.media_type, image.blob.bytes
             ));
         };
-        // Every service reads words.
+        // Every service accepts text, so text files are sent as text.
         if is_text {
-            return Media::Words(String::from_utf8_lossy(bytes).into_owned());
+            return Media::Text(String::from_utf8_lossy(bytes).into_owned());
         }
         let data = base64::engine::general_purpose::STANDARD.encode(bytes);
         if is_image { Media::Image(data) } else { Media::Document(data) }
     }
 }
 
-/// A request's body, and what there is to tell about it.
+/// An encoded request body.
 pub(crate) struct Body {
     pub(crate) bytes: Vec<u8>,
-    /// What of the conversation is not in it, written now or before.
+    /// What was left out of the conversation, including in messages that were encoded earlier.
     pub(crate) left_out: LeftOut,
 }
 
-/// What goes around the conversation.
-pub(crate) struct Frame<'a> {
+/// Everything in a request apart from the encoded messages.
+pub(crate) struct RequestFrame<'a> {
     pub(crate) request: &'a ModelRequest,
     pub(crate) quirks: &'a Quirks,
-    /// Options of the vendor, the settings and the request, put together.
+    /// The merged options of the vendor, the settings and the request.
     pub(crate) options: &'a Map<String, Value>,
     pub(crate) web: NativeWeb,
-    /// The tools, written, without brackets.
+    /// The encoded tools, without the enclosing brackets.
     pub(crate) tools: &'a [u8],
-    /// Whether the conversation has tool calls in it.
+    /// Whether the conversation contains tool calls.
     pub(crate) has_calls: bool,
-    /// How many of the pieces belong to the conversation.
-    pub(crate) lasting: usize,
+    /// How many of the pieces are part of the conversation. The rest is for this call only and gets
+    /// no cache marker.
+    pub(crate) persistent: usize,
 }
 
-/// Writes requests of one wire.
+/// Encodes requests for one wire.
 pub(crate) trait Encode: Send + Sync {
-    /// What it asks of ids.
+    /// Returns what the wire requires of tool call ids.
     fn ids(&self, quirks: &Quirks) -> IdRule;
 
-    /// A message's pieces.
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece>;
+    /// Encodes a message.
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece>;
 
-    /// Results for calls that nobody answered.
-    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece>;
+    /// Encodes results for calls that have none.
+    fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece>;
 
-    /// The whole body.
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8>;
+    /// Encodes the whole request body.
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8>;
 
-    /// Where a call goes, below the service's address.
+    /// Returns the URL of a model call.
     fn call_url(&self, base: &Url, model: &str) -> Url;
 
-    /// Tools, one element each.
+    /// Encodes tools, one element per tool.
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value>;
 
-    /// Where tokens are counted, and the body that asks; none when the wire cannot.
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)>;
+    /// Returns the URL and body of a token count request, or `None` if the wire has no such call.
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)>;
 
-    /// The count in such an answer.
-    fn counted(&self, answer: &Value) -> Option<u64> {
+    /// Reads the count from the response to such a request.
+    fn parse_count(&self, answer: &Value) -> Option<u64> {
         ["input_tokens", "totalTokens"].iter().find_map(|key| answer.get(key)?.as_u64())
     }
 }
 
-/// What a user is made to say when a conversation begins with an answer, as one may that was
-/// shortened: some services want a user's words first.
+/// A user message for a conversation that starts with an assistant message, which can happen after
+/// compaction: some services require a user message first.
 pub(crate) const OPENING: &str = "[The conversation goes on.]";
 
-/// A call's arguments as an object, which is all that services take.
+/// Returns the arguments of a call as an object, because services accept nothing else.
 pub(crate) fn arguments(input: &ToolInput) -> Value {
     match input {
         ToolInput::Json(value @ Value::Object(_)) => value.clone(),
@@ -236,8 +238,8 @@ pub(crate) fn arguments(input: &ToolInput) -> Value {
     }
 }
 
-/// A tool's name as services take it: a name in the conversation may be another service's, or
-/// what a model made up.
+/// Replaces characters that services reject in a tool's name: a name in the conversation may come
+/// from another service, or a model may have invented it.
 pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     if (1..=64).contains(&name.len()) && name.chars().all(fits) {
@@ -248,8 +250,8 @@ pub(crate) fn tool_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(if name.is_empty() { "unnamed".to_owned() } else { name })
 }
 
-/// An address with more path behind it. What it has for a query stays.
-pub(crate) fn below(base: &Url, path: &str) -> Url {
+/// Appends a path to an address and keeps its query.
+pub(crate) fn join_path(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let whole = format!("{}/{}", url.path().trim_end_matches('/'), path.trim_start_matches('/'));
@@ -264,7 +266,7 @@ pub(crate) fn below(base: &Url, path: &str) -> Url {
     url
 }
 
-/// The fields of a body one after the other, in the order in which they are put in.
+/// Builds a JSON object whose fields keep the order in which they are added.
 pub(crate) struct Object(Vec<u8>);
 
 impl Object {
@@ -272,7 +274,7 @@ impl Object {
         Self(vec![b'{'])
     }
 
-    /// The place of a field's value.
+    /// Writes a key and returns the buffer for its value.
     pub(crate) fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if self.0.len() > 1 {
             self.0.push(b',');
@@ -299,7 +301,7 @@ impl Object {
     }
 }
 
-/// The blobs a message needs to be written.
+/// Returns the blobs that are needed to encode a message.
 pub(crate) fn blobs_of(message: &Message) -> Vec<&BlobRef> {
     use robota_core::message::ResultBlock;
 

@@ -1,4 +1,4 @@
-//! Gemini's streaming `generateContent`.
+//! The Gemini wire: streaming `generateContent`.
 
 mod request;
 mod stream;
@@ -6,5 +6,5 @@ mod stream;
 pub(crate) use request::Encoder;
 pub(crate) use stream::{Decoder, GROUNDING};
 
-/// The key under which a block keeps its thought signature.
+/// The key under which a block stores its thought signature.
 const SIGNATURE: &str = "thought_signature";

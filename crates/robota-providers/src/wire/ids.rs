@@ -1,22 +1,22 @@
-//! Ids of tool calls, as each wire takes them.
+//! Tool call ids, in the form that each wire accepts.
 
 use robota_core::ids::CallId;
 use sha2::{Digest as _, Sha256};
 
-/// What a wire asks of ids.
+/// What a wire requires of tool call ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdRule {
-    /// Anything that is not empty; may repeat from turn to turn.
+    /// Any id that is not empty; ids may repeat between turns.
     Any,
-    /// Letters, digits, `_` and `-`, at most 64 of them, each id once in a conversation.
+    /// Letters, digits, `_` and `-`, at most 64 characters, unique in a conversation.
     Plain,
-    /// Nine letters and digits.
+    /// Exactly nine letters and digits, unique in a conversation.
     Alnum9,
 }
 
 impl IdRule {
-    /// Whether an id can be sent as it is.
-    pub(crate) fn takes(self, id: &str) -> bool {
+    /// Returns whether an id can be sent unchanged.
+    pub(crate) fn accepts(self, id: &str) -> bool {
         match self {
             Self::Any => !id.is_empty(),
             Self::Plain => {
@@ -29,7 +29,7 @@ impl IdRule {
         }
     }
 
-    /// Whether an id must not come twice.
+    /// Returns whether an id may occur only once in a conversation.
     pub(crate) fn unique(self) -> bool {
         match self {
             Self::Any => false,
@@ -37,8 +37,8 @@ impl IdRule {
         }
     }
 
-    /// An id in place of one that cannot be sent: always the same for the same call.
-    pub(crate) fn make(self, call: &CallId) -> String {
+    /// Generates an id to replace one that cannot be sent. The same call always gets the same id.
+    pub(crate) fn generate(self, call: &CallId) -> String {
         const LETTERS: &[u8; 62] =
             b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let length = match self {
@@ -60,15 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_ids_are_taken_and_stable() {
+    fn generated_ids_are_accepted_and_stable() {
         for rule in [IdRule::Any, IdRule::Plain, IdRule::Alnum9] {
-            let id = rule.make(&"0193-a".into());
-            assert!(rule.takes(&id), "{id}");
-            assert_eq!(id, rule.make(&"0193-a".into()));
-            assert_ne!(id, rule.make(&"0193-b".into()));
+            let id = rule.generate(&"0193-a".into());
+            assert!(rule.accepts(&id), "{id}");
+            assert_eq!(id, rule.generate(&"0193-a".into()));
+            assert_ne!(id, rule.generate(&"0193-b".into()));
         }
-        assert!(!IdRule::Plain.takes("call:1"));
-        assert!(!IdRule::Plain.takes(&"x".repeat(65)));
-        assert!(!IdRule::Alnum9.takes("toolu_a12"));
+        assert!(!IdRule::Plain.accepts("call:1"));
+        assert!(!IdRule::Plain.accepts(&"x".repeat(65)));
+        assert!(!IdRule::Alnum9.accepts("toolu_a12"));
     }
 }

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, and the many services that speak it.
+//! The OpenAI Chat Completions wire, which many services speak.
 
 mod request;
 mod stream;

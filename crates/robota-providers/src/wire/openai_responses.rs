@@ -1,4 +1,4 @@
-//! OpenAI Responses, without anything kept on the service's side.
+//! The OpenAI Responses wire, without server-side storage.
 
 mod request;
 mod stream;

@@ -1,5 +1,5 @@
-//! What of a conversation is sent, before any wire writes it: every call has one result, every
-//! result its call, and every id is one the wire takes.
+//! Selects what of a conversation is sent, before a wire encodes it: every call has exactly one
+//! result, every result has its call, and every id is one that the wire accepts.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -10,45 +10,45 @@ use robota_core::provider::ModelRequest;
 
 pub(crate) use super::ids::IdRule;
 
-/// What a call is answered with when nobody knows what came of it.
+/// The result that is sent for a call whose outcome is unknown.
 pub(crate) const NO_RESULT: &str = "[No result: this call was not run to its end]";
 
-/// One step of the conversation.
+/// One element of the conversation.
 pub(crate) enum Step<'a> {
-    /// A message, and the place where the conversation keeps it, if it does.
-    Message { message: &'a Message, kept: Option<&'a Arc<Message>> },
-    /// Calls that nobody answered.
+    /// A message, and the `Arc` that the conversation holds it in, if it is part of it.
+    Message { message: &'a Message, shared: Option<&'a Arc<Message>> },
+    /// Calls without a result.
     Unanswered(Vec<&'a ToolUse>),
 }
 
-/// A conversation, ready to be written.
+/// A conversation that is ready to be encoded.
 pub(crate) struct Plan<'a> {
-    /// What is written, in order.
+    /// The elements to encode, in order.
     pub(crate) steps: Vec<Step<'a>>,
-    /// Ids that differ from the provider's, by our own.
+    /// The ids to send instead of the provider's, by our own call id.
     aliases: HashMap<&'a str, String>,
-    /// Results whose call is not there.
+    /// The call ids of results whose call is missing.
     orphans: HashSet<&'a str>,
-    /// How many steps belong to the conversation; what follows is for this call alone.
-    pub(crate) lasting: usize,
+    /// How many steps are part of the conversation; the rest is for this request only.
+    pub(crate) persistent: usize,
 }
 
 impl<'a> Plan<'a> {
     pub(crate) fn new(request: &'a ModelRequest, rule: IdRule) -> Self {
         let messages = || {
-            let kept = request.messages.iter().map(|message| (message.as_ref(), Some(message)));
+            let shared = request.messages.iter().map(|message| (message.as_ref(), Some(message)));
             let own = request.instruction.iter().map(|message| (message, None));
-            kept.chain(own).filter(|(message, _)| is_sent(message))
+            shared.chain(own).filter(|(message, _)| is_sent(message))
         };
         let mut plan = Self {
             steps: Vec::with_capacity(request.messages.len() + 1),
             aliases: HashMap::new(),
             orphans: HashSet::new(),
-            lasting: 0,
+            persistent: 0,
         };
-        let mut seen = HashSet::new();
+        let mut used_ids = HashSet::new();
         let mut open: Vec<&'a ToolUse> = Vec::new();
-        for (message, kept) in messages() {
+        for (message, shared) in messages() {
             if message.role() == Role::Tool {
                 for result in message.tool_results() {
                     match open.iter().position(|call| call.call == result.call) {
@@ -60,15 +60,15 @@ impl<'a> Plan<'a> {
                 plan.close(&mut open);
             }
             for call in message.tool_uses() {
-                let fresh = !rule.unique() || seen.insert(call.id.as_str());
-                if !(rule.takes(&call.id) && fresh) {
-                    plan.aliases.insert(call.call.as_str(), rule.make(&call.call));
+                let is_unique = !rule.unique() || used_ids.insert(call.id.as_str());
+                if !(rule.accepts(&call.id) && is_unique) {
+                    plan.aliases.insert(call.call.as_str(), rule.generate(&call.call));
                 }
                 open.push(call);
             }
-            plan.steps.push(Step::Message { message, kept });
-            if kept.is_some() {
-                plan.lasting = plan.steps.len();
+            plan.steps.push(Step::Message { message, shared });
+            if shared.is_some() {
+                plan.persistent = plan.steps.len();
             }
         }
         plan.close(&mut open);
@@ -81,18 +81,18 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The id of a call on this wire.
+    /// Returns the id of a call on this wire.
     pub(crate) fn id<'b>(&'b self, call: &str, id: &'b str) -> &'b str {
         self.aliases.get(call).map_or(id, String::as_str)
     }
 
-    /// Whether a result is written.
+    /// Returns whether the call of a result is present, so that the result can be sent.
     pub(crate) fn has_call(&self, result: &ToolResult) -> bool {
         !self.orphans.contains(result.call.as_str())
     }
 
-    /// What the bytes of a message depend on beside the message itself.
-    pub(crate) fn print(&self, message: &Message, model: &str) -> u64 {
+    /// Hashes everything that the encoding of a message depends on apart from the message itself.
+    pub(crate) fn fingerprint(&self, message: &Message, model: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         model.hash(&mut hasher);
         if !self.aliases.is_empty() || !self.orphans.is_empty() {
@@ -107,7 +107,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Answers with nothing in them are left out, because services refuse those.
+/// Returns whether a message is sent. Empty answers are left out, because services reject them.
 fn is_sent(message: &Message) -> bool {
     message.role() != Role::Assistant
         || !message.content.is_empty()

@@ -1,8 +1,8 @@
-//! Requests of all wires, side by side.
+//! Tests of the requests of all wires.
 
-mod moving;
 mod quirks;
 mod stable;
+mod wire_switch;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use robota_core::provider::{ModelRequest, NativeWeb};
 use robota_core::tool::ToolSpec;
 use serde_json::{Map, Value, json};
 
-use super::cache::{PieceCache, Writer};
+use super::cache::{BodyWriter, PieceCache};
 use super::{Body, encoder};
 use crate::fuzzing::two_tools;
 use crate::profile::{Quirks, Wire};
@@ -25,7 +25,7 @@ use crate::profile::{Quirks, Wire};
 const PNG: &[u8] = b"\x89PNG picture";
 const PDF: &[u8] = b"%PDF document";
 
-/// Two attachments, and how often they were asked for.
+/// A blob store with two attachments that counts the reads.
 #[derive(Default)]
 struct Attachments(AtomicUsize);
 
@@ -42,8 +42,8 @@ impl Blobs for Attachments {
     }
 }
 
-/// One provider's worth of writing.
-struct Bench {
+/// The encoder, options and cache of one provider.
+struct TestEncoder {
     wire: Wire,
     quirks: Quirks,
     cache: PieceCache,
@@ -52,7 +52,7 @@ struct Bench {
     web: NativeWeb,
 }
 
-impl Bench {
+impl TestEncoder {
     fn new(wire: Wire) -> Self {
         let quirks = Quirks {
             web_search: Some(match wire {
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     async fn body(&self, request: &ModelRequest) -> Body {
-        let writer = Writer {
+        let writer = BodyWriter {
             wire: self.wire,
             encoder: encoder(self.wire),
             quirks: &self.quirks,
@@ -102,7 +102,7 @@ fn tool_use(call: &str, id: &str, name: &str, input: Value) -> ToolUse {
     ToolUse::new(call.into(), id, name, ToolInput::Json(input))
 }
 
-/// A conversation with everything in it that every wire can say.
+/// A conversation with everything that all wires can encode.
 fn conversation() -> Vec<Arc<Message>> {
     let ids = CountingIds::default();
     let read = tool_use("c1", "toolu_1", "read", json!({"path": "a.txt"}));

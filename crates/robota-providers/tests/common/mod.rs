@@ -1,4 +1,4 @@
-//! A provider for the mock, on any of the wires.
+//! Creates a provider for the mock server, on any of the wires.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use robota_testkit::mock;
 use robota_testkit::provider_suite::WireSetup;
 use serde_json::{Map, Value, json};
 
-/// The vendor whose wire it is at home, at the mock's address.
+/// Builds the vendor whose own wire it is, at the mock's address.
 pub(crate) fn provider(setup: WireSetup) -> Arc<dyn Provider> {
     let (vendor, wire) = match setup.wire {
         mock::Wire::Anthropic => ("anthropic", robota_providers::Wire::AnthropicMessages),

@@ -1,4 +1,4 @@
-//! A compaction that a client asked for. It runs between turns.
+//! A compaction that a client requested. It runs between turns.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::Reply;
 use crate::error::SessionError;
 
-/// A compaction that runs.
+/// A running compaction.
 pub(super) struct ManualCompaction {
     task: JoinSet<Result<Compaction, ErrorData>>,
-    /// Attempts of its model calls that failed and are tried again.
+    /// Failed attempts of its model calls that are retried.
     retries: mpsc::UnboundedReceiver<Event>,
     waiting: Vec<Event>,
     done: Option<Result<Compaction, ErrorData>>,
@@ -31,7 +31,7 @@ pub(super) struct ManualCompaction {
 }
 
 impl ManualCompaction {
-    /// Starts it in a task of its own, so that a panic ends only the compaction.
+    /// Starts it in its own task, so that a panic ends only the compaction.
     pub(super) fn start(
         compactor: Option<Arc<dyn Compactor>>,
         request: CompactionRequest,
@@ -65,7 +65,7 @@ impl ManualCompaction {
         self.done.get_or_insert_with(|| Err(ErrorData::new(ErrorKind::Validation, text)));
     }
 
-    /// Returns when it has something to record. Cancel safe.
+    /// Waits until it has something to record. Cancel safe.
     pub(super) async fn ready(&mut self) {
         if self.done.is_some() || !self.waiting.is_empty() {
             return;
@@ -83,18 +83,18 @@ impl ManualCompaction {
         }
     }
 
-    /// Records what there is; says whether the compaction is over.
+    /// Records what is available; returns whether the compaction is over.
     pub(super) async fn step(&mut self, recorder: &mut Recorder, window: u64) -> bool {
         let mut events = std::mem::take(&mut self.waiting);
         while let Ok(event) = self.retries.try_recv() {
             events.push(event);
         }
         let Some(result) = self.done.take() else {
-            // A failure shows with the append that ends the compaction.
+            // An error is ignored here: the append that ends the compaction reports it.
             let _ = recorder.append(None, events).await;
             return false;
         };
-        let told = match result {
+        let outcome = match result {
             Ok(Compaction { summary, keep_from }) => {
                 events.push(CompactionFinished { summary, keep_from }.into());
                 events.push(PrefixChanged { cause: PrefixChange::Compaction }.into());
@@ -107,12 +107,12 @@ impl ManualCompaction {
             }
         };
         let mut written = recorder.append(None, events).await;
-        if written.is_ok() && told.is_ok() {
+        if written.is_ok() && outcome.is_ok() {
             let estimate = recorder.state().context(window);
             written = recorder.append(None, vec![ContextMeasured { estimate }.into()]).await;
         }
         if let Some(reply) = self.reply.take() {
-            let _ = reply.send(written.map_err(SessionError::from).and(told));
+            let _ = reply.send(written.map_err(SessionError::from).and(outcome));
         }
         true
     }

@@ -1,4 +1,4 @@
-//! How the task answers requests.
+//! How the task handles requests.
 
 use robota_core::call::CallContext;
 use robota_core::close::{Choice, Closing};
@@ -11,12 +11,14 @@ use robota_core::ids::{CallId, InputId};
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::turn::TurnInput;
 
-use super::{Accepted, Actor, Flow, ManualCompaction, Reply, Request, Rewrite, SendRequest, Work};
+use super::{
+    AcceptedInput, Actor, Flow, ManualCompaction, Reply, Request, Rewrite, SendRequest, Work,
+};
 use crate::error::SessionError;
 use crate::open;
 
 impl Actor {
-    pub(super) async fn handle(&mut self, request: Request) -> Flow {
+    pub(super) async fn on_request(&mut self, request: Request) -> Flow {
         match request {
             Request::Send { input, reply } => {
                 let _ = reply.send(self.accept(input).await);
@@ -30,7 +32,7 @@ impl Actor {
             Request::Append { events, reply, .. } => {
                 let _ = reply.send(self.append(events).await);
             }
-            Request::Inspect(look) => look(self.recorder.state()),
+            Request::Inspect(inspect) => inspect(self.recorder.state()),
             Request::Interrupt { note, reply } => self.interrupt(note, reply).await,
             Request::Continue { reply } => {
                 let _ = reply.send(self.continue_turn().await);
@@ -49,24 +51,25 @@ impl Actor {
         Flow::Continue
     }
 
-    async fn accept(&mut self, input: SendRequest) -> Result<Accepted, SessionError> {
-        self.recovered()?;
+    async fn accept(&mut self, input: SendRequest) -> Result<AcceptedInput, SessionError> {
+        self.require_recovered()?;
         let SendRequest { content, delivery, metadata } = input;
         let input = InputId::mint(&*self.shared.turn_setup().setup.ids);
         let before = self.shared.hub.status().last;
         let event = InputAccepted { input: input.clone(), delivery, content, metadata };
         if let Err(error) = self.append(vec![event.into()]).await {
-            // It may be in the journal all the same: the caller was told that it was not accepted.
+            // The event may have reached the journal although the append failed. The caller learns
+            // that the input was not accepted, so it is cancelled.
             let cancelled = InputCancelled { input, cause: Cause::Store };
             self.recorder.record(None, vec![cancelled.into()]);
             return Err(error);
         }
         self.options.defer_inputs = false;
         self.blocked = None;
-        // A caller that knows its input is accepted finds the session busy with it.
+        // A caller that knows that its input was accepted must see the session as busy.
         self.shared.hub.set_busy(true);
         let failures = self.shared.hub.failures();
-        Ok(Accepted { input, before, failures })
+        Ok(AcceptedInput { input, before, failures })
     }
 
     /// Cancels an input that no turn has taken.
@@ -88,12 +91,12 @@ impl Actor {
             }
             Some(Work::Compaction(compaction)) => {
                 compaction.cancel();
-                // What waits behind it was meant to follow it.
+                // The waiting inputs were meant to follow the compaction.
                 let inputs = self.recorder.state().inputs.keys().cloned();
                 let cancelled = inputs.map(|input| InputCancelled { input, cause: Cause::User });
                 let cancelled: Vec<Event> = cancelled.map(Event::from).collect();
                 if let Err(error) = self.append(cancelled).await {
-                    tracing::warn!(%error, "inputs could not be cancelled");
+                    tracing::warn!(%error, "could not cancel the waiting inputs");
                 }
             }
             None => {
@@ -105,12 +108,12 @@ impl Actor {
     }
 
     pub(super) async fn continue_turn(&mut self) -> Result<(), SessionError> {
-        self.recovered()?;
-        self.at_rest("continuing")?;
+        self.require_recovered()?;
+        self.require_idle("continuing")?;
         self.options.defer_inputs = false;
         let view = &self.recorder.state().view.messages;
         if !self.recorder.state().inputs.is_empty() {
-            // The next input continues by itself.
+            // The next input starts a turn anyway.
             return Ok(());
         }
         let Some(last) = view.last() else { return Err(SessionError::NothingToContinue) };
@@ -118,7 +121,7 @@ impl Actor {
         match last.role() {
             Role::User | Role::Tool => {}
             Role::Assistant if cut_short => {
-                // The half answer stays in the history, and out of the request.
+                // The partial answer stays in the history but is not sent again.
                 let keep = view.len() as u64 - 1;
                 let rewound = Rewound { keep, cause: RewindCause::Retry };
                 let changed = PrefixChanged { cause: PrefixChange::Rewind };
@@ -146,8 +149,8 @@ impl Actor {
         &mut self,
         instructions: Option<String>,
     ) -> Result<CompactionParts, SessionError> {
-        self.recovered()?;
-        self.at_rest("summarising")?;
+        self.require_recovered()?;
+        self.require_idle("summarising")?;
         self.shared.hub.set_busy(true);
         let (compactor, config) = {
             let setup = &self.shared.turn_setup().setup;
@@ -173,8 +176,8 @@ impl Actor {
     }
 
     async fn rewrite(&mut self, how: Rewrite) -> Result<(), SessionError> {
-        self.recovered()?;
-        self.at_rest("changing the conversation")?;
+        self.require_recovered()?;
+        self.require_idle("changing the conversation")?;
         let view = &self.recorder.state().view;
         let change: Event = match (how, &view.before) {
             (Rewrite::Clear, _) => Rewound { keep: 0, cause: RewindCause::Clear }.into(),
@@ -207,14 +210,14 @@ impl Actor {
         Ok(())
     }
 
-    fn recovered(&self) -> Result<(), SessionError> {
+    fn require_recovered(&self) -> Result<(), SessionError> {
         if self.options.needs_recovery {
             return Err(SessionError::Unrecovered { session: self.shared.id.clone() });
         }
         Ok(())
     }
 
-    fn at_rest(&self, what: &'static str) -> Result<(), SessionError> {
+    fn require_idle(&self, what: &'static str) -> Result<(), SessionError> {
         match self.work {
             Some(_) => Err(SessionError::Busy { session: self.shared.id.clone(), what }),
             None => Ok(()),

@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use crate::error::SessionError;
 use crate::hub::StoreFailure;
 
-/// Where an answer goes.
+/// Sends the answer to a request.
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
 
 /// An input to accept.
@@ -24,43 +24,43 @@ pub(crate) struct SendRequest {
 }
 
 /// An input that was accepted.
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedInput {
     pub(crate) input: InputId,
-    /// The last event before it.
+    /// The last event before the input.
     pub(crate) before: Option<Cursor>,
-    /// Failures of the journal after it.
+    /// Failures of the journal after the input.
     pub(crate) failures: watch::Receiver<Option<StoreFailure>>,
 }
 
-/// A change of what the model sees.
+/// A change to the view of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rewrite {
-    /// The conversation starts anew.
+    /// Start a new, empty conversation.
     Clear,
-    /// The last compaction is taken back.
+    /// Undo the last compaction.
     Restore,
 }
 
 /// A request to a session's task.
 pub(crate) enum Request {
     /// Accept an input.
-    Send { input: SendRequest, reply: Reply<Accepted> },
-    /// Cancel an input that is not delivered; says whether it was.
+    Send { input: SendRequest, reply: Reply<AcceptedInput> },
+    /// Cancel an input that is not delivered yet; answers whether it was cancelled.
     Cancel { input: InputId, reply: Reply<bool> },
-    /// Append events, at once or as soon as nothing runs.
+    /// Append events, immediately or as soon as nothing runs.
     Append { events: Vec<Event>, at_rest: bool, reply: Reply<()> },
-    /// Look at the state.
+    /// Read the state.
     Inspect(Box<dyn FnOnce(&State) + Send>),
-    /// Stop what runs; says whether anything did.
+    /// Stop the running work; answers whether something ran.
     Interrupt { note: Option<String>, reply: Reply<bool> },
-    /// Continue a turn that was interrupted.
+    /// Continue an interrupted turn.
     Continue { reply: Reply<()> },
-    /// Summarise now.
+    /// Compact the conversation now.
     Compact { instructions: Option<String>, reply: Reply<()> },
-    /// Change what the model sees.
+    /// Change the view of the model.
     Rewrite { how: Rewrite, reply: Reply<()> },
     /// Close what a crash left open, as the caller chose.
     Recover { choices: HashMap<CallId, Choice>, reply: Reply<()> },
-    /// End.
+    /// End the session.
     Shutdown { reason: String, reply: Reply<()> },
 }

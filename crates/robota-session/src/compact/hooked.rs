@@ -1,4 +1,4 @@
-//! Hooks before and after a summary: a compactor around the compactor.
+//! Hooks before and after a compaction: a compactor that wraps another one.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use robota_core::hook::{EventDecision, HookData, HookEvent, Hooks as _};
 
 use crate::hooks::HookChain;
 
-/// A compactor whose work passes the hooks of a session.
+/// A compactor that runs the hooks of a session around its work.
 pub(crate) struct HookedCompactor {
     pub(crate) inner: Arc<dyn Compactor>,
     pub(crate) hooks: Arc<HookChain>,
@@ -23,15 +23,15 @@ impl Compactor for HookedCompactor {
         context: CallContext,
     ) -> Result<Compaction, ErrorData> {
         let trigger = request.trigger;
-        if self.hooks.stands_at(HookEvent::PreCompact) {
+        if self.hooks.has_event(HookEvent::PreCompact) {
             let custom_instructions = request.instructions.clone().unwrap_or_default();
             let data = HookData::PreCompact { trigger, custom_instructions };
             match self.hooks.run_event(data).await.decision {
                 EventDecision::Continue { context: None } => {}
-                EventDecision::Continue { context: Some(words) } => {
+                EventDecision::Continue { context: Some(text) } => {
                     request.instructions = Some(match request.instructions.take() {
-                        Some(instructions) => format!("{instructions}\n{words}"),
-                        None => words,
+                        Some(instructions) => format!("{instructions}\n{text}"),
+                        None => text,
                     });
                 }
                 EventDecision::Block { reason } => {
@@ -41,7 +41,7 @@ impl Compactor for HookedCompactor {
             }
         }
         let compaction = self.inner.compact(request, context).await?;
-        if self.hooks.stands_at(HookEvent::PostCompact) {
+        if self.hooks.has_event(HookEvent::PostCompact) {
             let compact_summary = compaction.summary.text();
             self.hooks.run_event(HookData::PostCompact { trigger, compact_summary }).await;
         }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A conversation of so many turns, each with a tool call, each of about so many bytes.
+/// A conversation with that many turns, each with a tool call and about that many bytes.
 fn conversation(turns: usize, bytes: usize) -> View {
     let ids = CountingIds::default();
     let mut messages = Vec::new();
@@ -51,7 +51,7 @@ fn kept(view: &View, compaction: &Compaction) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_06_old_turns_become_a_summary_and_new_ones_stay_word_for_word() {
+async fn sess_06_old_turns_become_a_summary_and_new_ones_stay_verbatim() {
     let view = conversation(10, 3_000);
     let usage = Usage::new(5_000, 200);
     let answer = Answer::new().text("They asked ten things.").usage(usage);
@@ -85,11 +85,11 @@ async fn sess_06_a_history_too_large_for_one_call_is_summarised_in_parts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_06_calls_are_never_parted_from_their_results() {
+async fn sess_06_calls_are_never_separated_from_their_results() {
     for turns in 1..6 {
         for bytes in [30, 300, 3_000, 30_000] {
             let whole = conversation(turns, bytes);
-            // The turn may be in the middle of its calls: any number of messages.
+            // A turn may be in the middle of its calls, so every number of messages is tried.
             for length in 2..=whole.len() {
                 let view: View = Arc::new(whole[..length].to_vec());
                 let (compactor, _) = compactor(Script::new().text("Short.").looped(), 8_000);
@@ -104,7 +104,7 @@ async fn sess_06_calls_are_never_parted_from_their_results() {
                     assert_ne!(first.role(), Role::Tool, "{turns} {bytes} {length}");
                 }
                 if view.last().unwrap().role() == Role::User {
-                    assert!(kept > 0, "words nobody has answered stay");
+                    assert!(kept > 0, "an unanswered message stays");
                 }
             }
         }
@@ -153,7 +153,7 @@ async fn sess_06_a_model_that_fails_leaves_the_conversation_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_06_nothing_to_summarise_is_said() {
+async fn sess_06_nothing_to_summarise_is_an_error() {
     let ids = CountingIds::default();
     let view: View = Arc::new(vec![Arc::new(Message::user(&ids, "Hi"))]);
     let (compactor, model) = compactor(Script::new().text("Short."), 20_000);
@@ -162,7 +162,7 @@ async fn sess_06_nothing_to_summarise_is_said() {
 }
 
 #[test]
-fn sess_06_pieces_hold_everything_and_fit() {
+fn sess_06_pieces_contain_everything_and_fit() {
     let view = conversation(3, 5_000);
     let messages: Vec<_> = view.iter().collect();
     let size = NonZeroUsize::new(700).unwrap().get();

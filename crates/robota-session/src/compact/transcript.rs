@@ -1,16 +1,16 @@
-//! A conversation as text, in pieces of a size.
+//! Converts a conversation to text, in pieces of limited size.
 
 use std::sync::Arc;
 
 use robota_core::message::{Block, Message, Role, ToolInput};
 
-/// About how many bytes a message is as text.
+/// The approximate length of a message as text, in bytes.
 pub(super) fn size(message: &Message) -> usize {
     message.content.iter().map(|block| block_text(block).len() + 8).sum()
 }
 
-/// The messages as text, in pieces of at most `room` bytes. A message that is longer than a
-/// piece goes on in the next.
+/// Converts messages to text, in pieces of at most `room` bytes. A longer message continues in the
+/// next piece.
 pub(super) fn pieces(messages: &[&Arc<Message>], room: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for message in messages {
@@ -66,7 +66,7 @@ fn block_text(block: &Block) -> String {
             format!("{} {how}: {}", result.name, result.as_text())
         }
         Block::Image(_) => "(an image)".to_owned(),
-        // Reasoning belongs to the answer it led to, and what nobody can read says nothing.
+        // Reasoning is only useful for its own answer, and opaque blocks are not readable.
         Block::Thinking(_) | Block::Opaque(_) | Block::Unknown(_) => String::new(),
     }
 }

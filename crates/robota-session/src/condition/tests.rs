@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn core_22_a_hook_under_a_rule_sees_the_calls_the_rule_is_about() {
+fn core_22_a_hook_with_a_rule_runs_for_matching_calls() {
     let workspace = Workspace::new("/home/ada/app", "/home/ada");
     let condition = RuleCondition::new(workspace, Arc::new(LexicalPaths));
     let holds =
@@ -13,5 +13,5 @@ fn core_22_a_hook_under_a_rule_sees_the_calls_the_rule_is_about() {
     assert_eq!(holds("Bash(git push *)", "make && sudo git push"), Some(true));
     assert_eq!(holds("Bash(git push *)", "git status"), Some(false));
     assert_eq!(holds("Edit", "git push"), Some(false));
-    assert_eq!(holds("Bash(git", "git push"), None, "a rule nobody can read");
+    assert_eq!(holds("Bash(git", "git push"), None, "an invalid rule");
 }

@@ -25,7 +25,7 @@ async fn runs(gate: impl Gate + 'static, command: &str) -> bool {
     !bash.inputs().is_empty()
 }
 
-/// The words of the rule decide in the driver, not only in an explanation.
+/// The rules take effect in the driver, not only in an explanation.
 #[tokio::test]
 async fn core_21_the_driver_runs_what_the_policy_allows_and_nothing_else() {
     assert!(runs(AllowEverything, "git push").await, "the tool is there");
@@ -39,7 +39,7 @@ async fn core_21_the_driver_runs_what_the_policy_allows_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn core_21_mode_and_rules_can_change_while_a_session_lives() {
+async fn core_21_mode_and_rules_can_change_while_a_session_is_open() {
     let gate = gate(Mode::Default, &[], &[]);
     let bash = ToolSpec {
         name: "Bash".to_owned(),
@@ -63,7 +63,7 @@ async fn core_21_mode_and_rules_can_change_while_a_session_lives() {
     assert_eq!((judged.verdict, judged.source), (Verdict::Deny, Source::Rule));
 }
 
-/// `rm` in a folder that a rule names is found there: the tool says where a command starts.
+/// `rm` in a folder that a rule names is found there: the tool reports where a command starts.
 #[tokio::test]
 async fn core_21_commands_are_judged_where_they_will_start() {
     let judged = async |cwd: &'static str, command: &str| {

@@ -1,4 +1,4 @@
-//! All hooks of a session as one.
+//! Combines all hooks of a session.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -17,8 +17,8 @@ pub(crate) struct HookChain {
     scope: HookScope,
     code: RwLock<Vec<Arc<dyn CodeHook>>>,
     settings: Vec<Arc<dyn Hooks>>,
-    /// What SessionStart hooks want the model to know: it goes with the next input.
-    started: Mutex<Option<String>>,
+    /// The context from SessionStart hooks: it is sent with the next delivered input.
+    start_context: Mutex<Option<String>>,
 }
 
 impl HookChain {
@@ -27,7 +27,7 @@ impl HookChain {
         code: Vec<Arc<dyn CodeHook>>,
         settings: Vec<Arc<dyn Hooks>>,
     ) -> Self {
-        Self { scope, code: RwLock::new(code), settings, started: Mutex::default() }
+        Self { scope, code: RwLock::new(code), settings, start_context: Mutex::default() }
     }
 
     pub(crate) fn scope(&self) -> &HookScope {
@@ -48,61 +48,65 @@ impl HookChain {
         let code = code.iter().map(|hook| named(hook.name(), HookOrigin::Code));
         let events = HookEvent::ALL
             .into_iter()
-            .filter(|event| self.settings.iter().any(|hooks| hooks.stands_at(*event)));
+            .filter(|event| self.settings.iter().any(|hooks| hooks.has_event(*event)));
         code.chain(events.map(|event| named(event.name(), HookOrigin::Settings))).collect()
     }
 
-    /// Words of SessionStart hooks.
-    pub(crate) fn started_with(&self, context: Option<String>) {
-        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = context;
+    /// Sets the context from SessionStart hooks.
+    pub(crate) fn set_start_context(&self, context: Option<String>) {
+        *self.start_context.lock().unwrap_or_else(PoisonError::into_inner) = context;
     }
 
     async fn prompt(&self, input: &HookInput) -> PromptDecision {
         let mut contexts = Vec::new();
-        contexts.extend(self.started.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        for hooks in self.at(HookPoint::UserPromptSubmit) {
+        contexts.extend(self.start_context.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        for hooks in self.settings_at(HookPoint::UserPromptSubmit) {
             match hooks.run(input.clone()).await.answer {
                 HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => {
                     contexts.extend(context);
                 }
                 HookAnswer::UserPromptSubmit(block) => return block,
-                _ => return PromptDecision::Block { reason: astray(HookPoint::UserPromptSubmit) },
+                _ => {
+                    return PromptDecision::Block {
+                        reason: wrong_hook_point(HookPoint::UserPromptSubmit),
+                    };
+                }
             }
         }
-        // It goes with an input that is delivered: one that a hook blocked does not use it up.
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Removed only now, with an input that is delivered: a blocked input does not use it up.
+        self.start_context.lock().unwrap_or_else(PoisonError::into_inner).take();
         let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
         PromptDecision::Continue { context }
     }
 
     async fn pre_tool(&self, mut tool_use: ToolUse, verdict: Verdict) -> HookReply {
-        let mut said = Said::default();
+        let mut merge = PreToolMerge::default();
         for hook in self.code_at(HookPoint::PreToolUse) {
             let decision = hook.pre_tool(&tool_use, &self.scope).await;
-            if let Some(end) = said.hear(decision, &mut tool_use) {
-                return said.reply(end);
+            if let Some(end) = merge.apply(decision, &mut tool_use) {
+                return merge.reply(end);
             }
         }
-        for hooks in self.at(HookPoint::PreToolUse) {
+        for hooks in self.settings_at(HookPoint::PreToolUse) {
             let input = HookInput::PreToolUse { tool_use: tool_use.clone(), verdict };
             let HookReply { answer, context, stop } = hooks.run(input).await;
-            said.contexts.extend(context);
-            said.stop = said.stop.take().or(stop);
+            merge.contexts.extend(context);
+            merge.stop = merge.stop.take().or(stop);
             let decision = match answer {
                 HookAnswer::PreToolUse(decision) => decision,
-                _ => PreToolDecision::Deny { reason: astray(HookPoint::PreToolUse) },
+                _ => PreToolDecision::Deny { reason: wrong_hook_point(HookPoint::PreToolUse) },
             };
-            if let Some(end) = said.hear(decision, &mut tool_use) {
-                return said.reply(end);
+            if let Some(end) = merge.apply(decision, &mut tool_use) {
+                return merge.reply(end);
             }
         }
-        let decision = match (said.changed.then_some(tool_use.input), said.then.clone()) {
+        let decision = match (merge.changed.then_some(tool_use.input), merge.then.clone()) {
             (Some(ToolInput::Json(input)), then) => PreToolDecision::Change { input, then },
             (_, AfterChange::Judge) => PreToolDecision::Continue,
             (_, AfterChange::Allow { reason }) => PreToolDecision::Allow { reason },
             (_, AfterChange::Ask { reason }) => PreToolDecision::Ask { reason },
         };
-        said.reply(decision)
+        merge.reply(decision)
     }
 
     async fn post_tool(&self, tool_use: ToolUse, outcome: ToolOutcome) -> HookReply {
@@ -118,7 +122,7 @@ impl HookChain {
                 }
             }
         }
-        for hooks in self.at(HookPoint::PostToolUse) {
+        for hooks in self.settings_at(HookPoint::PostToolUse) {
             let input = HookInput::PostToolUse { tool_use: tool_use.clone(), outcome: now.clone() };
             let HookReply { answer, context, stop } = hooks.run(input).await;
             contexts.extend(context);
@@ -130,7 +134,7 @@ impl HookChain {
                     blocked.get_or_insert(reason);
                 }
                 _ => {
-                    blocked.get_or_insert_with(|| astray(HookPoint::PostToolUse));
+                    blocked.get_or_insert_with(|| wrong_hook_point(HookPoint::PostToolUse));
                 }
             }
         }
@@ -146,19 +150,19 @@ impl HookChain {
     async fn stop(&self, input: &HookInput) -> HookReply {
         let mut contexts = Vec::new();
         let mut decision = StopDecision::Finish;
-        for hooks in self.at(HookPoint::Stop) {
+        for hooks in self.settings_at(HookPoint::Stop) {
             let reply = hooks.run(input.clone()).await;
             contexts.extend(reply.context);
-            if let (StopDecision::Finish, HookAnswer::Stop(said)) = (&decision, reply.answer) {
-                decision = said;
+            if let (StopDecision::Finish, HookAnswer::Stop(answer)) = (&decision, reply.answer) {
+                decision = answer;
             }
         }
         let context = (!contexts.is_empty()).then(|| contexts.join("\n"));
         HookReply { answer: HookAnswer::Stop(decision), context, stop: None }
     }
 
-    fn at(&self, point: HookPoint) -> impl Iterator<Item = &Arc<dyn Hooks>> {
-        self.settings.iter().filter(move |hooks| hooks.has(point))
+    fn settings_at(&self, point: HookPoint) -> impl Iterator<Item = &Arc<dyn Hooks>> {
+        self.settings.iter().filter(move |hooks| hooks.has_point(point))
     }
 
     fn code_at(&self, point: HookPoint) -> Vec<Arc<dyn CodeHook>> {
@@ -168,18 +172,18 @@ impl HookChain {
     }
 }
 
-/// What the hooks before a call said so far.
+/// The combined decision of the hooks before a call, so far.
 #[derive(Default)]
-struct Said {
+struct PreToolMerge {
     changed: bool,
     then: AfterChange,
     contexts: Vec<String>,
     stop: Option<String>,
 }
 
-impl Said {
-    /// Takes one hook's word; a word that settles it is returned.
-    fn hear(&mut self, decision: PreToolDecision, call: &mut ToolUse) -> Option<PreToolDecision> {
+impl PreToolMerge {
+    /// Applies the decision of one hook. Returns it if it is final.
+    fn apply(&mut self, decision: PreToolDecision, call: &mut ToolUse) -> Option<PreToolDecision> {
         match decision {
             PreToolDecision::Continue => {}
             PreToolDecision::Allow { reason } => self.add(AfterChange::Allow { reason }),
@@ -196,15 +200,15 @@ impl Said {
         None
     }
 
-    /// The stricter of two: ask, allow, nothing.
-    fn add(&mut self, said: AfterChange) {
-        let strict = |said: &AfterChange| match said {
+    /// Keeps the stricter of two decisions: ask, then allow, then none.
+    fn add(&mut self, decision: AfterChange) {
+        let strictness = |decision: &AfterChange| match decision {
             AfterChange::Judge => 0,
             AfterChange::Allow { .. } => 1,
             AfterChange::Ask { .. } => 2,
         };
-        if strict(&said) > strict(&self.then) {
-            self.then = said;
+        if strictness(&decision) > strictness(&self.then) {
+            self.then = decision;
         }
     }
 
@@ -214,16 +218,16 @@ impl Said {
     }
 }
 
-fn astray(point: HookPoint) -> String {
-    format!("the {point:?} hook answered for another point")
+fn wrong_hook_point(point: HookPoint) -> String {
+    format!("the {point:?} hook returned an answer for another hook point")
 }
 
 #[async_trait::async_trait]
 impl Hooks for HookChain {
-    fn has(&self, point: HookPoint) -> bool {
+    fn has_point(&self, point: HookPoint) -> bool {
         let started = point == HookPoint::UserPromptSubmit
-            && self.started.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        started || !self.code_at(point).is_empty() || self.at(point).next().is_some()
+            && self.start_context.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        started || !self.code_at(point).is_empty() || self.settings_at(point).next().is_some()
     }
 
     async fn run(&self, input: HookInput) -> HookReply {
@@ -237,15 +241,17 @@ impl Hooks for HookChain {
         }
     }
 
-    fn stands_at(&self, event: HookEvent) -> bool {
-        HookPoint::ALL.into_iter().any(|point| HookEvent::from(point) == event && self.has(point))
-            || self.settings.iter().any(|hooks| hooks.stands_at(event))
+    fn has_event(&self, event: HookEvent) -> bool {
+        HookPoint::ALL
+            .into_iter()
+            .any(|point| HookEvent::from(point) == event && self.has_point(point))
+            || self.settings.iter().any(|hooks| hooks.has_event(event))
     }
 
     async fn run_event(&self, data: HookData) -> EventReport {
         let mut all = EventReport::default();
         let mut contexts = Vec::new();
-        for hooks in self.settings.iter().filter(|hooks| hooks.stands_at(data.event())) {
+        for hooks in self.settings.iter().filter(|hooks| hooks.has_event(data.event())) {
             let report = hooks.run_event(data.clone()).await;
             all.stop = all.stop.or(report.stop);
             all.worktree_path = all.worktree_path.or(report.worktree_path);

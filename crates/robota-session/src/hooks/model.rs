@@ -1,4 +1,4 @@
-//! Hooks before and after a model call: a provider around the provider.
+//! Hooks before and after a model call: a provider that wraps another one.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use robota_core::streaming::StreamingAnswer;
 
 use super::{CodeHook, HookChain};
 
-/// A provider whose calls pass the hooks of a session.
+/// A provider that runs the hooks of a session around its calls.
 pub(crate) struct HookedProvider {
     inner: Arc<dyn Provider>,
     hooks: Arc<HookChain>,
@@ -22,7 +22,7 @@ pub(crate) struct HookedProvider {
 }
 
 impl HookedProvider {
-    /// The provider itself when no hook is there to be passed.
+    /// Wraps the provider, or returns it unchanged if there is no hook.
     pub(crate) fn wrap(
         inner: Arc<dyn Provider>,
         hooks: &Arc<HookChain>,
@@ -66,18 +66,18 @@ impl Provider for HookedProvider {
                 .map_err(|reason| refused(&**hook, "the call", &reason))?;
         }
         let stream = self.inner.stream(request, context).await?;
-        let watched = Watched {
+        let hooked = HookedStream {
             stream,
             pending: StreamingAnswer::default(),
             hooks,
             chain: Arc::clone(&self.hooks),
             ids: Arc::clone(&self.ids),
         };
-        Ok(futures::stream::unfold(Some(watched), |watched| async move {
-            let mut watched = watched?;
-            let item = watched.stream.next().await?;
-            match watched.see(item).await {
-                Ok(delta) => Some((Ok(delta), Some(watched))),
+        Ok(futures::stream::unfold(Some(hooked), |hooked| async move {
+            let mut hooked = hooked?;
+            let item = hooked.stream.next().await?;
+            match hooked.on_delta(item).await {
+                Ok(delta) => Some((Ok(delta), Some(hooked))),
                 Err(error) => Some((Err(error), None)),
             }
         })
@@ -85,8 +85,8 @@ impl Provider for HookedProvider {
     }
 }
 
-/// A stream whose end waits for the hooks.
-struct Watched {
+/// A stream that runs the hooks before it ends.
+struct HookedStream {
     stream: DeltaStream,
     pending: StreamingAnswer,
     hooks: Vec<Arc<dyn CodeHook>>,
@@ -94,8 +94,11 @@ struct Watched {
     ids: Arc<dyn Ids>,
 }
 
-impl Watched {
-    async fn see(&mut self, item: Result<Delta, ProviderError>) -> Result<Delta, ProviderError> {
+impl HookedStream {
+    async fn on_delta(
+        &mut self,
+        item: Result<Delta, ProviderError>,
+    ) -> Result<Delta, ProviderError> {
         let delta = item?;
         match &delta {
             Delta::Text(text) => self.pending.push_text(text),

@@ -22,12 +22,12 @@ impl CodeHook for Pre {
     }
 }
 
-/// Answers every point with the same words.
+/// Returns the same reply at every hook point.
 struct Reply(HookReply);
 
 #[async_trait::async_trait]
 impl Hooks for Reply {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
 
@@ -60,7 +60,7 @@ fn ask(reason: &str) -> PreToolDecision {
 }
 
 #[tokio::test]
-async fn kode_06_the_strictest_hook_wins_whoever_comes_first() {
+async fn kode_06_the_strictest_hook_wins_in_any_order() {
     let allow = || PreToolDecision::Allow { reason: None };
     let deny = || PreToolDecision::Deny { reason: "no".to_owned() };
     assert_eq!(pre(vec![]).await, PreToolDecision::Continue);
@@ -76,9 +76,9 @@ async fn kode_06_the_strictest_hook_wins_whoever_comes_first() {
 }
 
 #[tokio::test]
-async fn kode_06_hooks_of_settings_that_answer_astray_refuse() {
-    let astray = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
-    let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![astray]);
+async fn kode_06_settings_hooks_that_answer_for_another_point_refuse() {
+    let wrong_answer = HookReply::from(HookAnswer::Stop(StopDecision::Finish));
+    let chain = chain(vec![PreToolDecision::Allow { reason: None }], vec![wrong_answer]);
     let reply = chain.run(call()).await;
     assert!(matches!(reply.answer, HookAnswer::PreToolUse(PreToolDecision::Deny { .. })));
     let content = vec![Block::text("Hi")];
@@ -91,18 +91,18 @@ async fn kode_06_hooks_of_settings_that_answer_astray_refuse() {
 }
 
 #[tokio::test]
-async fn sess_15_words_of_several_hooks_are_joined() {
-    let says = |words: &str| {
-        let context = Some(words.to_owned());
+async fn sess_15_contexts_of_several_hooks_are_joined() {
+    let reply_with = |text: &str| {
+        let context = Some(text.to_owned());
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }).into()
     };
-    let chain = chain(vec![], vec![says("one"), says("two")]);
-    chain.started_with(Some("started".to_owned()));
+    let chain = chain(vec![], vec![reply_with("one"), reply_with("two")]);
+    chain.set_start_context(Some("started".to_owned()));
     let prompt = || HookInput::UserPromptSubmit { content: vec![] };
-    let told = |reply: HookReply| match reply.answer {
+    let context = |reply: HookReply| match reply.answer {
         HookAnswer::UserPromptSubmit(PromptDecision::Continue { context }) => context,
         other => panic!("{other:?}"),
     };
-    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("started\none\ntwo"));
-    assert_eq!(told(chain.run(prompt()).await).as_deref(), Some("one\ntwo"), "started once");
+    assert_eq!(context(chain.run(prompt()).await).as_deref(), Some("started\none\ntwo"));
+    assert_eq!(context(chain.run(prompt()).await).as_deref(), Some("one\ntwo"), "started once");
 }

@@ -3,7 +3,7 @@ use robota_core::ids::CountingIds;
 use super::*;
 
 #[test]
-fn kode_04_places_are_read_and_written_back() {
+fn kode_04_selectors_round_trip() {
     for (text, place) in [
         ("latest", Selector::Latest),
         ("sfp:3", Selector::SafePoint(3)),

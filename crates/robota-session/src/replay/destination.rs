@@ -1,4 +1,4 @@
-//! Where an import goes.
+//! Where an import is stored.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -12,38 +12,38 @@ use super::blobs::blob_refs;
 
 static NOTHING: LazyLock<HashMap<String, Vec<u8>>> = LazyLock::new(HashMap::new);
 
-/// Where an import goes, and what came with it.
+/// Where an import is stored, and the blobs that came with it.
 #[derive(Clone, Copy)]
 pub struct Destination<'a> {
-    /// The store.
+    /// The store that receives the session.
     pub store: &'a dyn JournalStore,
-    /// The id it gets; its own when none is given.
+    /// The id of the new session; none keeps the id of the export.
     pub id: Option<&'a SessionId>,
-    /// Blobs that lay beside the export, by their hash.
+    /// The exported blobs, by their hash.
     pub blobs: &'a HashMap<String, Vec<u8>>,
 }
 
 impl<'a> Destination<'a> {
-    /// That store, under the session's own id.
+    /// Imports into that store, under the exported id.
     #[must_use]
     pub fn new(store: &'a dyn JournalStore) -> Self {
         Self { store, id: None, blobs: &NOTHING }
     }
 
-    /// The same, under another id.
+    /// Sets another id.
     #[must_use]
     pub fn with_id(self, id: Option<&'a SessionId>) -> Self {
         Self { id, ..self }
     }
 
-    /// The same, with these blobs.
+    /// Adds the exported blobs.
     #[must_use]
     pub fn with_blobs(self, blobs: &'a HashMap<String, Vec<u8>>) -> Self {
         Self { blobs, ..self }
     }
 
-    /// Begins the session with these events: all of them, or none. Returns the blobs that they
-    /// name and nobody has.
+    /// Creates the session with these events, all of them or none. Returns the hashes of blobs that
+    /// the events refer to and that are neither given nor stored.
     pub(super) async fn write(
         &self,
         session: &SessionId,
@@ -52,8 +52,8 @@ impl<'a> Destination<'a> {
         let blobs = self.store.blobs(session);
         let mut missing = Vec::new();
         for blob in events.iter().flat_map(|event| blob_refs(event)) {
-            let given = self.blobs.get(&blob.sha256).filter(|bytes| BlobRef::of(bytes) == blob);
-            match given {
+            let exported = self.blobs.get(&blob.sha256).filter(|bytes| BlobRef::of(bytes) == blob);
+            match exported {
                 Some(bytes) => {
                     blobs.put(bytes).await?;
                 }

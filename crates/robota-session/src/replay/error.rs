@@ -1,4 +1,4 @@
-//! Why a session could not be brought into another shape.
+//! Errors of exports and imports.
 
 use robota_core::error::{Diagnose, ErrorKind};
 use robota_core::ids::SessionId;
@@ -6,7 +6,7 @@ use robota_core::journal::JournalError;
 use robota_core::resume::ResumeError;
 use robota_core::state::FoldError;
 
-/// Why a session could not be brought into another shape.
+/// Why a session could not be exported or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The store failed.
@@ -15,10 +15,10 @@ pub enum ReplayError {
     /// The journal has a gap.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// What was given is not in the shape it should be.
+    /// The input does not have the expected format.
     #[error("this is not a {shape}: {reason}")]
     Shape {
-        /// What it should have been.
+        /// The expected format.
         shape: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -26,13 +26,13 @@ pub enum ReplayError {
     /// A line cannot be used.
     #[error("line {line} cannot be used: {reason}")]
     Line {
-        /// Which, from one.
+        /// The line's number, from one.
         line: usize,
-        /// Why.
+        /// What is wrong with it.
         reason: String,
     },
-    /// There is another session of that id.
-    #[error("there is a session `{0}` already, and it is not this one")]
+    /// Another session has that id.
+    #[error("another session has the id `{0}`")]
     Taken(SessionId),
 }
 
@@ -67,10 +67,14 @@ impl Diagnose for ReplayError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Journal(error) => error.hint(),
-            Self::Fold(_) => Some("`validate` says all that is wrong with it".to_owned()),
-            Self::Shape { .. } => Some("name the format it has".to_owned()),
-            Self::Line { .. } => Some("`validate` says all that is wrong with the file".to_owned()),
-            Self::Taken(_) => Some("give the copy an id of its own".to_owned()),
+            Self::Fold(_) => {
+                Some("run `validate` to see everything that is wrong with it".to_owned())
+            }
+            Self::Shape { .. } => Some("specify the format of the input".to_owned()),
+            Self::Line { .. } => {
+                Some("run `validate` to see everything that is wrong with the file".to_owned())
+            }
+            Self::Taken(_) => Some("choose another id for the copy".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Our own lines, out of a store and into one: the shape that loses nothing.
+//! Exports and imports the lines of a journal: the format that loses nothing.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use super::error::ReplayError;
 use super::record::Imported;
 use super::redact::redact_envelope;
 
-/// A session as lines.
+/// A session as journal lines.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exported {
-    /// The lines, each with its end.
+    /// The lines, each with its newline.
     pub bytes: Vec<u8>,
-    /// How many there are.
+    /// The number of lines.
     pub events: u64,
-    /// How many of them had secrets taken out; all others are as they were written.
+    /// How many lines had secrets removed; all others are exactly as stored.
     pub redacted: u64,
-    /// The blobs they refer to, which are to lie beside them.
+    /// The blobs that the lines refer to; the caller exports them too.
     pub blobs: Vec<BlobRef>,
 }
 
-/// The lines of a session.
+/// Exports the lines of a session.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the session cannot be read.
 pub async fn export(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -56,10 +56,10 @@ pub async fn export(
     Ok(exported)
 }
 
-/// The events of an export.
+/// Parses the events of an export.
 ///
 /// # Errors
-/// When a line is no event, or events are missing.
+/// If a line is not a valid event, or events are missing.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Envelope>, ReplayError> {
     let mut events = Vec::new();
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -74,11 +74,11 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Envelope>, ReplayError> {
     Ok(events)
 }
 
-/// Makes a session of lines. Importing the same lines again changes nothing, also when the
-/// session went on since.
+/// Imports exported events as a session. Importing the same events again changes nothing, even if
+/// the session has continued since.
 ///
 /// # Errors
-/// When there is another session of that id, or the store fails.
+/// If another session has that id, or the store fails.
 pub async fn import(
     to: &Destination<'_>,
     mut events: Vec<Envelope>,
@@ -87,14 +87,14 @@ pub async fn import(
         Event::SessionCreated(data) => Some(data),
         _ => None,
     });
-    let created =
-        created.ok_or_else(|| ReplayError::shape("journal", "no line says which session it is"))?;
+    let created = created
+        .ok_or_else(|| ReplayError::shape("journal", "no event contains the session's id"))?;
     if let Some(id) = to.id {
         created.session = id.clone();
     }
     let session = created.session.clone();
     match to.store.read(&session, 0, events.len()).await {
-        Ok(there) if there == events => return Ok(Imported::known(session)),
+        Ok(stored) if stored == events => return Ok(Imported::existing(session)),
         Ok(_) => return Err(ReplayError::Taken(session)),
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
@@ -102,11 +102,11 @@ pub async fn import(
     let events: Vec<_> = events.into_iter().map(Arc::new).collect();
     let missing_blobs = to.write(&session, &events).await?;
     let events = events.len() as u64;
-    Ok(Imported { already: false, events, missing_blobs, ..Imported::known(session) })
+    Ok(Imported { already: false, events, missing_blobs, ..Imported::existing(session) })
 }
 
-/// An id for a copy of a session: the same for the same events, so that a second copy is
-/// recognised.
+/// Returns an id for a copy of a session. It is the same for the same events, so that a second copy
+/// is recognised.
 #[must_use]
 pub fn copy_id(events: &[Envelope]) -> SessionId {
     let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ pub fn copy_id(events: &[Envelope]) -> SessionId {
     }
     let hash = BlobRef::of(&bytes).sha256;
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
-    // A UUID of version 8: one whose bits mean what its maker says.
+    // A UUID of version 8, whose bits are application-defined.
     SessionId::from(format!(
         "{}-{}-8{}-a{}-{}",
         part(0, 8),

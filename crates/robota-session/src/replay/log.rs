@@ -1,9 +1,8 @@
-//! The session log (SESS-12): JSON lines that say everything a replay needs, again and again.
-//! The journal says each thing once; this shape is made when somebody asks for it, also while
-//! the session runs.
+//! The session log (SESS-12): JSON lines that repeat everything a replay needs. The journal records
+//! each fact once; the log is derived from it on request, also while the session runs.
 //!
-//! A line is `{"timestamp", "sessionId", "event", …}`. A field over 32 KiB lies in a file beside
-//! the log, `{id}.payloads/{sha256}.json`, and the line has a reference to it (SESS-13).
+//! A line is `{"timestamp", "sessionId", "event", …}`. A field over 32 KiB is in a separate file,
+//! `{id}.payloads/{sha256}.json`, and the line contains a reference to it (SESS-13).
 
 mod lines;
 mod payload;
@@ -26,20 +25,20 @@ use super::error::ReplayError;
 use super::record::{Imported, Record};
 use super::redact::{redact, redact_events};
 
-/// Payload files by the path a line gives them.
+/// Payload files by their relative path.
 pub type Payloads = HashMap<String, Vec<u8>>;
 
 /// A session as a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Exported {
-    /// The lines, without their ends.
+    /// The lines, without newlines.
     pub lines: Vec<String>,
-    /// The files beside it.
+    /// The payload files.
     pub payloads: Vec<Payload>,
 }
 
 impl Exported {
-    /// The lines as the bytes of a file.
+    /// Returns the lines as the bytes of a file.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -51,10 +50,10 @@ impl Exported {
     }
 }
 
-/// The log of a session.
+/// Exports the log of a session.
 ///
 /// # Errors
-/// When its journal cannot be read, or has a gap.
+/// If the journal cannot be read, or has a gap.
 pub async fn export(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -64,10 +63,10 @@ pub async fn export(
     from_events(session, &events, redactor)
 }
 
-/// The log that a journal comes to.
+/// Derives the log from the events of a journal.
 ///
 /// # Errors
-/// When the journal has a gap.
+/// If the journal has a gap.
 pub fn from_events(
     session: &SessionId,
     events: &[Envelope],
@@ -78,18 +77,18 @@ pub fn from_events(
     for mut line in lines::of(session, &events)? {
         redact(redactor, &mut line);
         if let Value::Object(fields) = &mut line {
-            payload::take_out(session, fields, &mut exported.payloads);
+            payload::externalise(session, fields, &mut exported.payloads);
         }
         exported.lines.push(line.to_string());
     }
     Ok(exported)
 }
 
-/// Makes a session of a log: what its history says, from its beginning. Importing the same log
-/// again changes nothing.
+/// Imports a log as a session, with the history that it contains. Importing the same log again
+/// changes nothing.
 ///
 /// # Errors
-/// When it cannot be replayed, there is another session of that id, or the store fails.
+/// If the log cannot be replayed, another session has that id, or the store fails.
 pub async fn import(
     to: &Destination<'_>,
     bytes: &[u8],

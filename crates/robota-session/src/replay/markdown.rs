@@ -1,4 +1,4 @@
-//! A session as Markdown, for people to read and keep.
+//! Exports a session as Markdown.
 
 use std::fmt::Write as _;
 
@@ -8,33 +8,33 @@ use robota_core::redact::Redactor;
 
 use super::transcript::{CallView, Entry, Step, Transcript, TurnView, cause};
 
-/// Longer results are cut: the whole of it is in the journal.
-const LONGEST_RESULT: usize = 2_000;
+/// Longer results are cut, in characters; the journal has the whole text.
+const MAX_RESULT: usize = 2_000;
 
-/// The session as Markdown.
+/// Converts a transcript to Markdown.
 #[must_use]
-pub fn markdown(told: &Transcript, redactor: &Redactor) -> String {
+pub fn markdown(transcript: &Transcript, redactor: &Redactor) -> String {
     let mut text = String::new();
-    let title = told.name.as_deref().unwrap_or("Session");
+    let title = transcript.name.as_deref().unwrap_or("Session");
     line(&mut text, format_args!("# {title}\n"));
     line(&mut text, format_args!("| | |\n|---|---|"));
-    row(&mut text, "session", told.session.as_str());
-    if let Some(parent) = &told.parent {
+    row(&mut text, "session", transcript.session.as_str());
+    if let Some(parent) = &transcript.parent {
         row(&mut text, "forked from", &format!("{} at {}", parent.session, parent.at));
     }
-    row(&mut text, "folder", told.cwd.as_deref().unwrap_or("-"));
-    if let Some(created) = told.created {
+    row(&mut text, "folder", transcript.cwd.as_deref().unwrap_or("-"));
+    if let Some(created) = transcript.created {
         row(&mut text, "began", &created.to_string());
     }
-    if let Some(model) = &told.model {
+    if let Some(model) = &transcript.model {
         row(&mut text, "model", model);
     }
-    let usage = told.usage;
+    let usage = transcript.usage;
     if !usage.is_zero() {
         let tokens = format!("{} in, {} out", usage.input_tokens, usage.output_tokens);
         row(&mut text, "tokens", &tokens);
     }
-    for entry in &told.entries {
+    for entry in &transcript.entries {
         match entry {
             Entry::Turn(view) => turn(&mut text, view),
             Entry::Note { text: note, .. } => line(&mut text, format_args!("\n*{note}*")),
@@ -79,7 +79,7 @@ fn turn(text: &mut String, turn: &TurnView) {
     }
 }
 
-/// How a turn ended, in a word.
+/// Returns how a turn ended, as text.
 fn word(end: TurnEnd) -> String {
     serde_json::to_value(end)
         .ok()
@@ -98,10 +98,10 @@ fn call(text: &mut String, call: &CallView) {
         let by = match decision.by {
             DecidedBy::Gate => "by the rules",
             DecidedBy::Hook => "by a hook",
-            // Nobody may have been there to answer.
+            // It may have been denied because there was no user to ask.
             DecidedBy::User => "when asked",
         };
-        // One word for it is enough.
+        // Do not say the same twice.
         facts.retain(|fact| fact != verdict);
         facts.push(format!("{verdict} {by}"));
     }
@@ -110,7 +110,7 @@ fn call(text: &mut String, call: &CallView) {
     fence(text, "json", &arguments);
     if let Some(result) = call.result.as_ref().filter(|result| !result.trim().is_empty()) {
         line(text, format_args!(""));
-        let cut: String = result.chars().take(LONGEST_RESULT).collect();
+        let cut: String = result.chars().take(MAX_RESULT).collect();
         let more = result.chars().count() - cut.chars().count();
         fence(text, "text", cut.trim_end());
         if more > 0 {
@@ -119,7 +119,7 @@ fn call(text: &mut String, call: &CallView) {
     }
 }
 
-/// Code between fences that are longer than any in it.
+/// Writes a code block with a fence that is longer than any in the code.
 fn fence(text: &mut String, language: &str, code: &str) {
     let mut ticks = 3;
     while code.contains(&"`".repeat(ticks)) {

@@ -23,15 +23,15 @@ use items::Repairs;
 use super::error::ReplayError;
 use super::universal;
 
-/// The marker of an imported session, an entry of its history.
+/// The name of the history entry that marks an imported session.
 pub(super) const IMPORTED: &str = "imported";
 
-/// What a compaction is called in a history.
+/// The name of a compaction in a history.
 pub(super) const COMPACT: &str = "context-compact";
 
-/// What programs keep of a session beside its conversation: entries of the history by these
-/// names are these fields of the record, and the other way round.
-pub(super) const KEPT: [(&str, &str); 8] = [
+/// History entries with these names become these fields of the record, and the other way round.
+/// Programs store their data about a session in them.
+pub(super) const ENTRY_FIELDS: [(&str, &str); 8] = [
     ("background-task", "backgroundTasks"),
     ("background-task-event", "backgroundTaskEvents"),
     ("background-job-group", "backgroundJobGroups"),
@@ -42,86 +42,86 @@ pub(super) const KEPT: [(&str, &str); 8] = [
     ("sandbox-snapshot", "sandboxSnapshotId"),
 ];
 
-/// A field of an imported record that has no name here: its entry in the history.
-pub(super) const OTHER: &str = "record-field";
+/// The name of the history entry for a field of an imported record that this version does not know.
+pub(super) const OTHER_FIELD: &str = "record-field";
 
 /// A whole session as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// The session.
+    /// The session's id.
     pub id: String,
-    /// Where it works.
+    /// The working directory.
     #[serde(default)]
     pub cwd: String,
-    /// Its name.
+    /// The name that the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it began.
+    /// When the session was created.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When the last event happened.
     pub updated_at: Timestamp,
-    /// The conversation as the model sees it.
+    /// The messages that the model sees.
     #[serde(default)]
     pub messages: Vec<Value>,
-    /// Everything that was said, with what happened around it.
+    /// All messages and entries, including those that were compacted.
     #[serde(default)]
     pub history: Vec<Value>,
-    /// Who answered last.
+    /// The provider of the last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// Which model.
+    /// The model of the last turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The system prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// The tools it is offered.
+    /// The tools that the model can call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_schemas: Vec<Value>,
-    /// Tasks in the background, as they were last.
+    /// The last state of each background task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_tasks: Vec<Value>,
-    /// What happened to them.
+    /// Events of background tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_task_events: Vec<Value>,
-    /// Groups of tasks, as they were last.
+    /// The last state of each group of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_job_groups: Vec<Value>,
-    /// What happened to them.
+    /// Events of groups of tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background_job_group_events: Vec<Value>,
-    /// What was learnt, saved and forgotten.
+    /// What was learnt, saved and deleted in the memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory_events: Vec<Value>,
-    /// What of it the last prompt was given.
+    /// The memory that the last prompt used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub used_memory_references: Vec<Value>,
-    /// Files and the like that belong to the context.
+    /// Files and other references that belong to the context.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context_references: Vec<Value>,
-    /// Where the sandbox's files are kept.
+    /// The id of the stored files of the sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox_snapshot_id: Option<String>,
-    /// Fields this version has no name for.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
 impl Record {
-    /// The record of a session.
+    /// Reads the record of a session.
     ///
     /// # Errors
-    /// When its journal cannot be read, or has a gap.
+    /// If the journal cannot be read, or has a gap.
     pub async fn of(store: &dyn JournalStore, session: &SessionId) -> Result<Self, ReplayError> {
         let events = read_all(store, session, 0).await?;
         Self::from_events(session, &events)
     }
 
-    /// The record that a journal comes to.
+    /// Derives the record from the events of a journal.
     ///
     /// # Errors
-    /// When the journal has a gap.
+    /// If the journal has a gap.
     pub fn from_events(session: &SessionId, events: &[Envelope]) -> Result<Self, ReplayError> {
         let state = State::fold(events)?;
         let empty = || ReplayError::shape("journal", "it has no events");
@@ -160,7 +160,7 @@ impl Record {
         Ok(record)
     }
 
-    /// A record of nothing.
+    /// Creates an empty record.
     pub(super) fn empty(at: Timestamp) -> Self {
         Self { created_at: at, updated_at: at, ..Self::default() }
     }
@@ -182,7 +182,7 @@ impl Record {
                 if name == IMPORTED {
                     return;
                 }
-                if name == OTHER {
+                if name == OTHER_FIELD {
                     if let (Some(field), Some(value)) =
                         (data.get("field").and_then(Value::as_str), data.get("value"))
                     {
@@ -190,7 +190,7 @@ impl Record {
                     }
                     return;
                 }
-                match KEPT.iter().find(|(kept, _)| kept == name) {
+                match ENTRY_FIELDS.iter().find(|(entry, _)| entry == name) {
                     Some((_, "sandboxSnapshotId")) => {
                         self.sandbox_snapshot_id = data.as_str().map(str::to_owned);
                     }
@@ -205,7 +205,7 @@ impl Record {
         }
     }
 
-    /// Adds an entry as a log has it.
+    /// Adds a history entry in the format of a log.
     pub(super) fn keep_entry(&mut self, entry: &Value) {
         match serde_json::from_value::<HistoryEntry>(entry.clone()) {
             Ok(entry) => self.add_entry(&entry),
@@ -213,7 +213,7 @@ impl Record {
         }
     }
 
-    /// The list of that name.
+    /// Returns the list with that field name.
     pub(super) fn list(&mut self, field: &str) -> Option<&mut Vec<Value>> {
         Some(match field {
             "backgroundTasks" => &mut self.background_tasks,
@@ -227,10 +227,10 @@ impl Record {
         })
     }
 
-    /// Reads a record of any age.
+    /// Parses a record of this or an older version.
     ///
     /// # Errors
-    /// When it is none.
+    /// If the text is not a valid record.
     pub fn parse(text: &str) -> Result<Self, ReplayError> {
         let bad =
             |error: serde_json::Error| ReplayError::shape("session record", error.to_string());
@@ -239,19 +239,19 @@ impl Record {
         serde_json::from_value(value).map_err(bad)
     }
 
-    /// The hash of what it says, whatever shape it came in.
+    /// Returns the hash of the content, independent of the format it was read from.
     #[must_use]
     pub fn sha256(&self) -> String {
         BlobRef::of(&serde_json::to_vec(self).unwrap_or_default()).sha256
     }
 }
 
-/// What an import would have to put right.
+/// Returns what an import would have to repair.
 pub(super) fn repairs(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Repairs {
     items::history(values, since, ids).repairs
 }
 
-/// Keeps an item; where the latest counts, in the place of an older one with its id.
+/// Adds an item. With `latest` it replaces an older item with the same id.
 fn keep(list: &mut Vec<Value>, item: &Value, latest: bool) {
     let id = item.get("id").filter(|_| latest);
     match list.iter_mut().find(|old| id.is_some() && old.get("id") == id) {
@@ -260,13 +260,13 @@ fn keep(list: &mut Vec<Value>, item: &Value, latest: bool) {
     }
 }
 
-/// When the session itself began: for a fork later than its first event.
+/// Returns when the session itself was created: for a fork later than its first event.
 fn began(events: &[Envelope]) -> Option<Timestamp> {
     let created = events.iter().rev().find(|event| matches!(event.event, Event::SessionCreated(_)));
     created.map(|event| event.ts)
 }
 
-/// A tool as a record has it.
+/// Converts a tool to the format of a record.
 pub(super) fn write_tool(tool: &ToolSpec) -> Value {
     json!({
         "name": tool.name,
@@ -276,10 +276,10 @@ pub(super) fn write_tool(tool: &ToolSpec) -> Value {
     })
 }
 
-/// Brings an older record into the shape of today; one that has it stays as it is.
+/// Converts an older record to the current format; a current record does not change.
 ///
-/// Records before there was a history have none: it is made from their messages. Names with
-/// underscores, and times under `created` and `updated`, are those of still older ones.
+/// Old records have no history: it is derived from their messages. Even older ones have names with
+/// underscores, and times in `created` and `updated`.
 pub(super) fn migrate(value: &mut Value) {
     let Value::Object(fields) = value else { return };
     let names = [
@@ -332,7 +332,7 @@ pub(super) fn migrate(value: &mut Value) {
     }
 }
 
-/// Messages without an id get one that is the same each time.
+/// Gives messages without an id one that is the same each time.
 fn name_messages(fields: &mut Map<String, Value>) {
     let Some(Value::Array(messages)) = fields.get_mut("messages") else { return };
     for (index, message) in messages.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! Exports take secrets out once more: whoever gets an export is not who wrote the session.
+//! Removes secrets from exports again: the reader of an export may not be the user who ran the
+//! session.
 
 use robota_core::event::{DecodeError, Envelope};
 use robota_core::redact::{REDACTED, Redactor, is_secret_name};
@@ -7,8 +8,8 @@ use serde_json::Value;
 
 use super::error::ReplayError;
 
-/// Takes secrets out of JSON: by the name of a field, and by the values the redactor knows. The
-/// names in a JSON Schema (`properties`) are names of arguments, not of secrets.
+/// Removes secrets from JSON: by the name of a field, and by the values that the redactor knows.
+/// Names in a JSON Schema (`properties`) are names of arguments, so their values are kept.
 pub fn redact(redactor: &Redactor, value: &mut Value) {
     walk(redactor, value, true);
 }
@@ -30,17 +31,18 @@ fn walk(redactor: &Redactor, value: &mut Value, names_count: bool) {
     }
 }
 
-/// Reads the line of an event, which may be nested deeper than JSON from elsewhere.
+/// Parses the line of an event, which may be nested deeper than serde_json's default limit.
 pub(super) fn parse(line: &str) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(line);
     deserializer.disable_recursion_limit();
     Value::deserialize(&mut deserializer)
 }
 
-/// An event without secrets; none when it has none, so that its bytes can stay as they are.
+/// Returns the event without secrets; none if it has no secrets, so that its bytes can stay as they
+/// are.
 ///
 /// # Errors
-/// When the event cannot be written or read back: it must not leave as it is.
+/// If the event cannot be written or read back. Then it must not be exported.
 pub fn redact_envelope(
     redactor: &Redactor,
     envelope: &Envelope,
@@ -55,7 +57,7 @@ pub fn redact_envelope(
     if before == after {
         return Ok(None);
     }
-    // The line is written anew; its checksum follows from that.
+    // Write the line again, with a new checksum.
     let mut body = after;
     if let Value::Object(fields) = &mut body {
         fields.shift_remove("crc");
@@ -68,11 +70,11 @@ pub fn redact_envelope(
     Envelope::decode(&whole).map(Some)
 }
 
-/// Events without secrets, for shapes that are made from them: what is told as text there, such
-/// as the arguments of a call, still has its names here.
+/// Removes secrets from events before other formats are derived from them. Some formats contain
+/// arguments of calls as text, where the names of fields are no longer visible.
 ///
 /// # Errors
-/// When an event cannot be written or read back.
+/// If an event cannot be written or read back.
 pub fn redact_events(
     redactor: &Redactor,
     events: &[Envelope],

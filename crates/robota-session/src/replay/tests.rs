@@ -1,4 +1,4 @@
-//! Sessions to try the shapes on, and what must hold for all shapes.
+//! Sessions for the tests of all formats, and the properties that all formats share.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::*;
 use crate::fork::fork_stored;
 use crate::id::Selector;
 
-/// A session of two turns: calls that run, that are denied and that nobody knows.
+/// A session with two turns: calls that run, that are denied and of unknown tools.
 pub(super) async fn two_turns() -> Vec<Envelope> {
     let ran = Run::script(
         "
@@ -45,7 +45,7 @@ pub(super) async fn two_turns() -> Vec<Envelope> {
     ran.events.iter().map(|event| (**event).clone()).collect()
 }
 
-/// A store with a session of these events.
+/// Returns a store with a session of these events.
 pub(super) async fn stored(events: &[Envelope]) -> (MemoryStore, SessionId) {
     let store = MemoryStore::new();
     let session = State::fold(events).unwrap().session.unwrap();
@@ -55,7 +55,7 @@ pub(super) async fn stored(events: &[Envelope]) -> (MemoryStore, SessionId) {
     (store, session)
 }
 
-/// What the model sees in a session.
+/// Returns the messages that the model sees in a session.
 pub(super) async fn view(store: &MemoryStore, session: &SessionId) -> Vec<Message> {
     let state = load_whole(store, session).await.unwrap();
     state.view.messages.iter().map(|message| (**message).clone()).collect()
@@ -64,12 +64,12 @@ pub(super) async fn view(store: &MemoryStore, session: &SessionId) -> Vec<Messag
 #[tokio::test(start_paused = true)]
 async fn sess_12_markdown_is_a_transcript_to_read() {
     let events = two_turns().await;
-    let told = transcript(&SessionId::from("session-1"), &events);
-    insta::assert_snapshot!(markdown(&told, &Redactor::default()));
+    let result = transcript(&SessionId::from("session-1"), &events);
+    insta::assert_snapshot!(markdown(&result, &Redactor::default()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn kode_04_a_stored_session_is_forked_and_not_touched() {
+async fn kode_04_a_stored_session_is_forked_without_changing_it() {
     let events = two_turns().await;
     let (store, session) = stored(&events).await;
     let clock = Arc::new(FakeClock::fixed());
@@ -90,8 +90,8 @@ async fn kode_04_a_stored_session_is_forked_and_not_touched() {
         assert_eq!(state.parent.unwrap().session, session);
         let report = validate::session(&store, &child).await.unwrap();
         assert_eq!(report.findings, []);
-        let told = transcript(&child, &read_all(&store, &child, 0).await.unwrap());
-        assert_eq!(told.created, Some(clock.now()));
+        let result = transcript(&child, &read_all(&store, &child, 0).await.unwrap());
+        assert_eq!(result.created, Some(clock.now()));
     }
     assert_eq!(read_all(&store, &session, 0).await.unwrap(), events);
     let wrong = fork_stored(&store, &session, &Selector::SafePoint(9), &"x".into(), clock).await;
@@ -99,7 +99,7 @@ async fn kode_04_a_stored_session_is_forked_and_not_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_14_lines_go_out_and_come_back_as_they_are() {
+async fn sess_14_journal_lines_round_trip_unchanged() {
     let events = two_turns().await;
     let (store, session) = stored(&events).await;
     let exported = journal::export(&store, &session, &Redactor::default()).await.unwrap();
@@ -122,7 +122,7 @@ async fn sess_14_lines_go_out_and_come_back_as_they_are() {
     assert!(journal::import(&named, read()).await.unwrap().already);
     assert_eq!(load_whole(&other, &copy).await.unwrap().session, Some(copy.clone()));
 
-    // Another session of that id is not overwritten.
+    // Another session with that id is not overwritten.
     let mut changed = read();
     changed.pop();
     changed.pop();
@@ -145,28 +145,28 @@ enum Op {
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
-    let words = "[a-z \"\\\\\n{}é]{0,12}";
-    let round = (words, any::<bool>(), 0_u8..3);
+    let text = "[a-z \"\\\\\n{}é]{0,12}";
+    let round = (text, any::<bool>(), 0_u8..3);
     let op = prop_oneof![
         6 => prop::collection::vec(round, 1..4).prop_map(Op::Turn),
-        1 => words.prop_map(Op::Entry),
+        1 => text.prop_map(Op::Entry),
         2 => any::<u8>().prop_map(Op::Compact),
         1 => any::<u8>().prop_map(Op::Rewind),
         1 => Just(Op::Restore),
         1 => "[a-z]{1,8}".prop_map(Op::Rename),
-        1 => words.prop_map(Op::Prompt),
+        1 => text.prop_map(Op::Prompt),
     ];
     prop::collection::vec(op, 1..12)
 }
 
-/// Writes a journal by hand.
-struct Hand {
+/// Builds a journal event by event.
+struct JournalBuilder {
     events: Vec<Envelope>,
     state: State,
     ids: CountingIds,
 }
 
-impl Hand {
+impl JournalBuilder {
     fn push(&mut self, turn: Option<&str>, event: impl Into<Event>) {
         let seq = self.events.len() as u64 + 1;
         let ts = format!("2026-01-02T03:{:02}:{:02}Z", seq / 60 % 60, seq % 60).parse().unwrap();
@@ -258,9 +258,9 @@ impl Hand {
     }
 }
 
-fn by_hand(ops: &[Op]) -> Vec<Envelope> {
+fn journal_of(ops: &[Op]) -> Vec<Envelope> {
     let mut hand =
-        Hand { events: Vec::new(), state: State::default(), ids: CountingIds::default() };
+        JournalBuilder { events: Vec::new(), state: State::default(), ids: CountingIds::default() };
     let cwd = Some("/home/ada/app".to_owned());
     let session = SessionId::from("by-hand");
     hand.push(
@@ -276,7 +276,7 @@ fn by_hand(ops: &[Op]) -> Vec<Envelope> {
     hand.events
 }
 
-async fn every_shape_comes_back(events: &[Envelope], rewound: bool) {
+async fn every_format_round_trips(events: &[Envelope], rewound: bool) {
     let (store, session) = stored(events).await;
     let before = load_whole(&store, &session).await.unwrap();
     let seen = view(&store, &session).await;
@@ -325,15 +325,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn sess_14_every_shape_comes_back_to_what_the_model_saw(ops in ops()) {
-        let events = by_hand(&ops);
+    fn sess_14_every_format_restores_what_the_model_saw(ops in ops()) {
+        let events = journal_of(&ops);
         let rewound = ops.iter().any(|op| matches!(op, Op::Rewind(_) | Op::Restore));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(every_shape_comes_back(&events, rewound));
+        runtime.block_on(every_format_round_trips(&events, rewound));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_14_a_session_of_the_driver_comes_back_in_every_shape() {
-    every_shape_comes_back(&two_turns().await, false).await;
+async fn sess_14_a_session_of_the_driver_round_trips_in_every_format() {
+    every_format_round_trips(&two_turns().await, false).await;
 }

@@ -1,5 +1,5 @@
-//! A session told in turns, for people: what was said, what was called, who allowed it, and
-//! what came of it.
+//! A readable view of a session, turn by turn: messages, calls, who allowed them, and their
+//! results.
 
 use std::collections::HashMap;
 
@@ -14,50 +14,50 @@ use robota_core::usage::Usage;
 use serde::Serialize;
 use serde_json::Value;
 
-/// A session told in turns.
+/// A session, turn by turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcript {
-    /// Its id.
+    /// The session's id.
     pub session: SessionId,
-    /// Its name.
+    /// The name that the user gave it.
     pub name: Option<String>,
-    /// Where it works.
+    /// The working directory.
     pub cwd: Option<String>,
-    /// Where it was forked from.
+    /// The session and point it was forked from.
     pub parent: Option<Origin>,
-    /// When it began.
+    /// When the session was created.
     pub created: Option<Timestamp>,
-    /// When something last happened.
+    /// When the last event happened.
     pub updated: Option<Timestamp>,
-    /// The last event.
+    /// The cursor of the last event.
     pub last: Option<Cursor>,
-    /// Who answered last.
+    /// The provider of the last turn.
     pub provider: Option<String>,
-    /// Which model.
+    /// The model of the last turn.
     pub model: Option<String>,
     /// The permission mode.
     pub mode: Mode,
-    /// How many events there are.
+    /// The number of events.
     pub events: u64,
-    /// How many turns.
+    /// The number of turns.
     pub turns: u64,
-    /// What everything cost, in tokens.
+    /// The tokens that all model calls used.
     pub usage: Usage,
-    /// What happened, in order.
+    /// Turns and notes, in order.
     pub entries: Vec<Entry>,
 }
 
-/// One thing of a session.
+/// One entry of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
     /// A turn.
     Turn(TurnView),
-    /// Something between turns.
+    /// A note about something between turns.
     Note {
-        /// When.
+        /// When it happened.
         at: Timestamp,
-        /// What.
+        /// What happened.
         text: String,
     },
 }
@@ -65,23 +65,23 @@ pub enum Entry {
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnView {
-    /// Which, from one.
+    /// The turn's number, from one.
     pub number: u64,
-    /// Its id.
+    /// The turn's id.
     pub id: Option<TurnId>,
-    /// When it began.
+    /// When it started.
     pub started: Timestamp,
-    /// When it ended.
+    /// When it finished; none if it has no end.
     pub finished: Option<Timestamp>,
     /// What happened in it, in order.
     pub steps: Vec<Step>,
-    /// How it ended; none when it has not.
+    /// How it ended; none if it has no end.
     pub end: Option<TurnEnd>,
-    /// What failed.
+    /// The message of the failure, if it failed.
     pub error: Option<String>,
-    /// How many rounds it took.
+    /// The number of rounds.
     pub rounds: u32,
-    /// What it cost, in tokens.
+    /// The tokens that it used.
     pub usage: Usage,
 }
 
@@ -89,23 +89,23 @@ pub struct TurnView {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
-    /// The user, or a hook in their place, said something.
+    /// A message of the user, or of a hook instead of the user.
     User {
-        /// What.
+        /// The message's text.
         text: String,
     },
-    /// The model said something.
+    /// An answer of the model.
     Answer {
-        /// What.
+        /// The answer's text.
         text: String,
-        /// What cut it short.
+        /// What interrupted it; none if it is complete.
         interrupted_by: Option<Cause>,
     },
-    /// The model called a tool.
+    /// A tool call.
     Call(Box<CallView>),
-    /// Something else worth knowing.
+    /// A note about something else in the turn.
     Note {
-        /// What.
+        /// What happened.
         text: String,
     },
 }
@@ -113,37 +113,37 @@ pub enum Step {
 /// One tool call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallView {
-    /// Its id.
+    /// The call's id.
     pub call: CallId,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub input: Value,
-    /// Who decided whether it may run.
+    /// Whether it may run, and who decided; none if it was not decided.
     pub decision: Option<Decision>,
-    /// Whether it ran; none when it has not ended.
+    /// Whether it ran; none if it has not ended.
     pub ran: Option<Ran>,
-    /// Whether it did what it was asked; none when that is not known.
+    /// Whether the tool reported success; none if unknown.
     pub ok: Option<bool>,
-    /// Why it failed, as a stable word.
+    /// A stable code for the failure.
     pub error_code: Option<String>,
-    /// How long it ran.
+    /// How long it ran, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// What the model was told.
+    /// The text that the model received.
     pub result: Option<String>,
-    /// The files it was about to change, when it ran.
+    /// The files it was about to change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
 
-/// Whether a call may run, and who said so.
+/// Whether a call may run, and who decided.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
-    /// By whom.
+    /// Who decided: the gate, a hook or the user.
     pub by: DecidedBy,
-    /// Why.
+    /// The reason, for the user.
     pub reason: String,
 }
 
@@ -167,7 +167,7 @@ impl CallView {
         }
     }
 
-    /// The argument that says most: the first that is text, or else all of them.
+    /// Returns the most useful argument: the first one that is text, or else all of them.
     #[must_use]
     pub fn argument(&self) -> String {
         let first = match &self.input {
@@ -181,7 +181,7 @@ impl CallView {
         }
     }
 
-    /// What became of it, in one or two words.
+    /// Returns the outcome as short text.
     #[must_use]
     pub fn outcome(&self) -> &'static str {
         match (self.ran, self.ok) {
@@ -195,25 +195,25 @@ impl CallView {
     }
 }
 
-/// Tells a session in turns.
+/// Derives the transcript from the events of a journal.
 #[must_use]
 pub fn transcript(session: &SessionId, events: &[Envelope]) -> Transcript {
-    let mut teller = Teller::new(session);
+    let mut builder = TranscriptBuilder::new(session);
     for event in events {
-        teller.event(event);
+        builder.event(event);
     }
-    teller.finish()
+    builder.finish()
 }
 
-struct Teller {
-    told: Transcript,
+struct TranscriptBuilder {
+    transcript: Transcript,
     turn: Option<TurnView>,
     calls: HashMap<CallId, CallView>,
 }
 
-impl Teller {
+impl TranscriptBuilder {
     fn new(session: &SessionId) -> Self {
-        let told = Transcript {
+        let transcript = Transcript {
             session: session.clone(),
             name: None,
             cwd: None,
@@ -229,14 +229,14 @@ impl Teller {
             usage: Usage::default(),
             entries: Vec::new(),
         };
-        Self { told, turn: None, calls: HashMap::new() }
+        Self { transcript, turn: None, calls: HashMap::new() }
     }
 
     fn note(&mut self, at: Timestamp, text: impl Into<String>) {
         let text = text.into();
         match &mut self.turn {
             Some(turn) => turn.steps.push(Step::Note { text }),
-            None => self.told.entries.push(Entry::Note { at, text }),
+            None => self.transcript.entries.push(Entry::Note { at, text }),
         }
     }
 
@@ -248,27 +248,28 @@ impl Teller {
 
     fn event(&mut self, envelope: &Envelope) {
         let at = envelope.ts;
-        self.told.events += 1;
-        self.told.last = Some(envelope.cursor());
-        self.told.created.get_or_insert(at);
-        self.told.updated = Some(self.told.updated.map_or(at, |updated| updated.max(at)));
+        self.transcript.events += 1;
+        self.transcript.last = Some(envelope.cursor());
+        self.transcript.created.get_or_insert(at);
+        self.transcript.updated =
+            Some(self.transcript.updated.map_or(at, |updated| updated.max(at)));
         match &envelope.event {
             Event::SessionCreated(data) => {
-                self.told.cwd.clone_from(&data.cwd);
+                self.transcript.cwd.clone_from(&data.cwd);
                 if let Some(parent) = &data.parent {
                     self.end_turn(None);
-                    self.told.name = None;
-                    self.told.created = Some(at);
+                    self.transcript.name = None;
+                    self.transcript.created = Some(at);
                     self.note(at, format!("forked from {} at {}", parent.session, parent.at));
                     let origin = Origin { session: parent.session.clone(), at: parent.at };
-                    self.told.parent = Some(origin);
+                    self.transcript.parent = Some(origin);
                 }
             }
-            Event::Opened(data) if data.epoch > 1 && self.told.parent.is_none() => {
+            Event::Opened(data) if data.epoch > 1 && self.transcript.parent.is_none() => {
                 self.note(at, format!("opened again (epoch {})", data.epoch));
             }
-            Event::Renamed(data) => self.told.name = Some(data.name.clone()),
-            Event::ModeChanged(data) => self.told.mode = data.mode,
+            Event::Renamed(data) => self.transcript.name = Some(data.name.clone()),
+            Event::ModeChanged(data) => self.transcript.mode = data.mode,
             Event::TurnStarted(data) => self.begin_turn(envelope, &data.provider, &data.model),
             Event::UserMessage(data) => self.step(Step::User { text: data.message.text() }),
             Event::AssistantMessage(data) => self.answer(&data.message),
@@ -292,11 +293,11 @@ impl Teller {
 
     fn begin_turn(&mut self, envelope: &Envelope, provider: &str, model: &str) {
         self.end_turn(None);
-        self.told.turns += 1;
-        self.told.provider = Some(provider.to_owned());
-        self.told.model = Some(model.to_owned());
+        self.transcript.turns += 1;
+        self.transcript.provider = Some(provider.to_owned());
+        self.transcript.model = Some(model.to_owned());
         self.turn = Some(TurnView {
-            number: self.told.turns,
+            number: self.transcript.turns,
             id: envelope.turn.clone(),
             started: envelope.ts,
             finished: None,
@@ -311,12 +312,12 @@ impl Teller {
     fn end_turn(&mut self, at: Option<Timestamp>) {
         if let Some(mut turn) = self.turn.take() {
             turn.finished = at;
-            self.told.entries.push(Entry::Turn(turn));
+            self.transcript.entries.push(Entry::Turn(turn));
         }
     }
 
     fn answer(&mut self, message: &Message) {
-        self.told.usage += message.usage.unwrap_or_default();
+        self.transcript.usage += message.usage.unwrap_or_default();
         let interrupted_by = match message.state() {
             MessageState::Complete => None,
             MessageState::Interrupted(cause) => Some(cause),
@@ -371,8 +372,8 @@ impl Teller {
 
     fn finish(mut self) -> Transcript {
         self.end_turn(None);
-        // What became of a call is known after it was asked for.
-        for entry in &mut self.told.entries {
+        // The outcome of a call comes after the step that shows it.
+        for entry in &mut self.transcript.entries {
             let Entry::Turn(turn) = entry else { continue };
             for step in &mut turn.steps {
                 if let Step::Call(view) = step
@@ -382,7 +383,7 @@ impl Teller {
                 }
             }
         }
-        self.told
+        self.transcript
     }
 }
 
@@ -392,32 +393,32 @@ fn finished(call: &mut CallView, outcome: &ToolOutcome) {
     call.error_code.clone_from(&outcome.error_code);
 }
 
-/// What else is worth knowing.
+/// Returns the text of a note for events that are worth one.
 fn remark(event: &Event) -> Option<String> {
     Some(match event {
-        Event::InputBlocked(data) => format!("a hook refused the input: {}", data.reason),
+        Event::InputBlocked(data) => format!("a hook blocked the input: {}", data.reason),
         Event::InputCancelled(data) => {
             format!("an input was not delivered ({})", cause(data.cause))
         }
-        Event::CompactionFinished(_) => "the conversation was summarised".to_owned(),
-        Event::CompactionFailed(data) => format!("summarising failed: {}", data.error.message),
+        Event::CompactionFinished(_) => "the conversation was compacted".to_owned(),
+        Event::CompactionFailed(data) => format!("compaction failed: {}", data.error.message),
         Event::ModelRetry(data) => {
-            format!("the model failed and was asked again: {}", data.error.message)
+            format!("the model call failed and was retried: {}", data.error.message)
         }
-        Event::ModelFailed(data) => format!("the model failed: {}", data.error.message),
+        Event::ModelFailed(data) => format!("the model call failed: {}", data.error.message),
         Event::Interrupted(data) => match &data.note {
             Some(note) => format!("interrupted ({}): {note}", cause(data.cause)),
             None => format!("interrupted ({})", cause(data.cause)),
         },
-        Event::Rewound(data) => format!("rewound: {} messages stay", data.keep),
+        Event::Rewound(data) => format!("rewound: {} messages remain", data.keep),
         Event::ViewRestored(data) => {
-            format!("the summary was taken back: {} messages", data.messages)
+            format!("the compaction was undone: {} messages", data.messages)
         }
         Event::LabelSet(data) => format!("{} is labelled `{}`", data.at, data.label),
         Event::Recovered(data) => match data.sealed.len() {
-            0 => "recovered after the process died".to_owned(),
-            1 => "recovered after the process died; one call was sealed".to_owned(),
-            sealed => format!("recovered after the process died; {sealed} calls were sealed"),
+            0 => "recovered after a crash".to_owned(),
+            1 => "recovered after a crash; one call was sealed".to_owned(),
+            sealed => format!("recovered after a crash; {sealed} calls were sealed"),
         },
         Event::Failed(data) => format!("failed: {}", data.error.message),
         Event::EntryAdded(data) => match &data.entry.kind {
@@ -433,7 +434,7 @@ fn remark(event: &Event) -> Option<String> {
     })
 }
 
-/// A cause in words.
+/// Describes a cause as text.
 pub(super) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::User => "by the user",

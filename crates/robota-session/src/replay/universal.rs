@@ -1,9 +1,9 @@
-//! Messages in the words of the session record: text in `content`, calls in `toolCalls`, one
+//! Messages in the format of the session record: text in `content`, calls in `toolCalls`, one
 //! message per result.
 //!
-//! Ours hold more (thinking, opaque blocks, several texts). Where that shape would lose
-//! something, the message stands beside it whole, as `robota`; whatever reads the shape alone
-//! is not hindered by it.
+//! The runtime's messages contain more (thinking, opaque blocks, several texts). If the format
+//! would lose something, the field `robota` has the whole message. Readers that do not know this
+//! field can ignore it.
 
 use jiff::Timestamp;
 use robota_core::ids::{CallId, CountingIds, Ids, MessageId};
@@ -13,14 +13,14 @@ use robota_core::message::{
 use robota_core::usage::Usage;
 use serde_json::{Map, Value, json};
 
-/// A message as the record has it: one, or one per result.
+/// Converts a message to the format of the record: one value, or one per result.
 pub(super) fn write(message: &Message, at: Option<Timestamp>) -> Vec<Value> {
     let mut plain = write_plain(message, at);
-    // A message we wrote names all its ids: none of these is used.
+    // A message of the runtime has all its ids, so none of these is used.
     let ids = CountingIds::default();
     let mut reader = Reader::new(&ids);
     for result in message.tool_results() {
-        reader.open.push((result.id.clone(), result.call.clone(), result.name.clone()));
+        reader.open_calls.push((result.id.clone(), result.call.clone(), result.name.clone()));
     }
     let mut read: Vec<_> = plain.iter().filter_map(|value| reader.read(value).ok()).collect();
     read.push(reader.finish().into_iter().collect());
@@ -100,36 +100,36 @@ fn write_call(call: &ToolUse) -> Value {
     })
 }
 
-/// Reads messages one after the other. Results of one answer become one message again.
+/// Reads messages in order. The results of one answer become one message again.
 pub(super) struct Reader<'a> {
     ids: &'a dyn Ids,
-    /// The calls of the last answer: the provider's id, ours, the tool.
-    open: Vec<(String, CallId, String)>,
-    /// The tool message being collected.
+    /// The calls of the last answer: the provider's id, the runtime's id, the tool.
+    open_calls: Vec<(String, CallId, String)>,
+    /// The tool message that is being collected.
     tools: Option<(Message, Option<Timestamp>)>,
-    /// The calls whose results `robota` told whole: their own parts are skipped.
+    /// The calls whose results a `robota` field contained: their separate values are skipped.
     whole: Vec<CallId>,
-    /// Pictures that came with the messages.
+    /// Images that came with the messages.
     pub(super) blobs: Vec<Vec<u8>>,
 }
 
-/// A message and when it was said.
+/// A message and when it was sent.
 pub(super) type Dated = (Message, Option<Timestamp>);
 
 impl<'a> Reader<'a> {
     pub(super) fn new(ids: &'a dyn Ids) -> Self {
-        Self { ids, open: Vec::new(), tools: None, whole: Vec::new(), blobs: Vec::new() }
+        Self { ids, open_calls: Vec::new(), tools: None, whole: Vec::new(), blobs: Vec::new() }
     }
 
-    /// The next one; what it completes.
+    /// Reads the next value. Returns the messages that are complete now.
     pub(super) fn read(&mut self, value: &Value) -> Result<Vec<Dated>, String> {
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         let at = text("timestamp").and_then(|at| at.parse().ok());
         if let Some(message) = whole(value) {
             return Ok(self.take_whole(message, at));
         }
-        let told = |call: &str| self.whole.iter().any(|whole| whole.as_str() == call);
-        if text("role") == Some("tool") && text("callId").is_some_and(told) {
+        let is_whole = |call: &str| self.whole.iter().any(|whole| whole.as_str() == call);
+        if text("role") == Some("tool") && text("callId").is_some_and(is_whole) {
             return Ok(Vec::new());
         }
         let id = text("id").filter(|id| !id.is_empty());
@@ -172,12 +172,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether results are being collected.
+    /// Returns whether results are being collected.
     pub(super) fn collecting(&self) -> bool {
         self.tools.is_some()
     }
 
-    /// What was being collected.
+    /// Returns the message that is being collected.
     pub(super) fn finish(&mut self) -> Option<Dated> {
         self.tools.take()
     }
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     fn note_calls(&mut self, message: &Message) {
         if message.role() == Role::Assistant {
             let calls = message.tool_uses();
-            self.open =
+            self.open_calls =
                 calls.map(|call| (call.id.clone(), call.call.clone(), call.name.clone())).collect();
         }
     }
@@ -194,18 +194,18 @@ impl<'a> Reader<'a> {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let id = text("toolCallId").or_else(|| text("tool_call_id")).unwrap_or_default();
         let ours = text("callId");
-        let known = self.open.iter().position(|(provider, call, _)| match &ours {
+        let open_call = self.open_calls.iter().position(|(provider, call, _)| match &ours {
             Some(ours) => call.as_str() == ours,
             None => *provider == id,
         });
-        let known = known.map(|at| self.open.remove(at));
-        let call = match (&ours, &known) {
+        let open_call = open_call.map(|at| self.open_calls.remove(at));
+        let call = match (&ours, &open_call) {
             (Some(ours), _) => CallId::from(ours.as_str()),
             (None, Some((_, call, _))) => call.clone(),
-            // The same each time it is read.
+            // The same id each time it is read.
             (None, None) => CallId::from(format!("?/{id}")),
         };
-        let name = text("name").or_else(|| known.map(|(_, _, name)| name)).unwrap_or_default();
+        let name = text("name").or_else(|| open_call.map(|(_, _, name)| name)).unwrap_or_default();
         let content = match value.get("content") {
             Some(Value::String(text)) => vec![ResultBlock::text(text.clone())],
             Some(Value::Null) | None => Vec::new(),
@@ -229,14 +229,14 @@ impl<'a> Reader<'a> {
         match value.get("content") {
             Some(Value::String(text)) if !text.is_empty() => content.push(Block::text(text)),
             Some(Value::String(_) | Value::Null) | None => {}
-            // Some writers have their parts in the content.
+            // Some programs write the parts into `content`.
             Some(Value::Array(parts)) => {
                 content.extend(parts.iter().filter_map(|part| self.part(part)));
             }
             Some(other) => content.push(Block::text(other.to_string())),
         }
         let parts = value.get("parts").and_then(Value::as_array).into_iter().flatten();
-        // The words among the parts are those of the content.
+        // The text parts repeat `content`.
         let images = parts.filter(|part| part.get("type") != Some(&json!("text")));
         content.extend(images.filter_map(|part| self.part(part)).collect::<Vec<_>>());
         let calls = value.get("toolCalls").or_else(|| value.get("tool_calls"));
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A call; without an id of ours it gets one that is the same each time it is read.
+/// Reads a call. Without a `callId` it gets an id that is the same each time it is read.
 fn read_call(message: &MessageId, index: usize, value: &Value) -> Result<ToolUse, String> {
     let id = value.get("id").and_then(Value::as_str).unwrap_or_default();
     let name = value.pointer("/function/name").or_else(|| value.get("name"));
@@ -297,7 +297,7 @@ fn read_call(message: &MessageId, index: usize, value: &Value) -> Result<ToolUse
     Ok(ToolUse::new(call, id, name, input))
 }
 
-/// The message as we wrote it, if it stands beside the shape and nobody changed the words.
+/// Returns the message in the field `robota`, unless the text outside was changed.
 fn whole(value: &Value) -> Option<Message> {
     let message: Message = serde_json::from_value(value.get("robota")?.clone()).ok()?;
     let same = match message.role() {

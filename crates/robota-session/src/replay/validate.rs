@@ -1,8 +1,8 @@
-//! Says all that is missing or does not fit, in a journal, a log or a record (SESS-14).
+//! Reports everything that is missing or inconsistent in a journal, a log or a record (SESS-14).
 //!
-//! An *error* is something a reader would stumble over: a call without its result, a gap, a
-//! damaged line, a reference to nothing. A *warning* is something that is merely gone, such as
-//! raw payloads of a provider, or that the next writer puts right by itself.
+//! An *error* is something that a reader cannot handle: a call without a result, a gap, a damaged
+//! line, a reference to nothing. A *warning* is something that is missing but not needed, such as
+//! raw payloads of a provider, or that the next writer repairs.
 
 mod calls;
 mod journal;
@@ -19,47 +19,47 @@ pub use journal::JournalCheck;
 pub use log::log;
 pub use record::record;
 
-/// How bad a finding is.
+/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Something is gone, and nothing needs it.
+    /// Something is missing that nothing needs, or is repaired automatically.
     Warning,
     /// Something is wrong.
     Error,
 }
 
-/// One thing that is missing or does not fit.
+/// Something that is missing or inconsistent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// How serious it is.
     pub severity: Severity,
-    /// A stable word for it.
+    /// A stable code, such as `BLOB_MISSING`.
     pub code: &'static str,
-    /// Where: an event's cursor, a line, a file.
+    /// Where it is: an event's cursor, a line, a file.
     pub at: String,
-    /// What, for people.
+    /// A description for the user.
     pub message: String,
 }
 
-/// What a validation came to.
+/// The result of a validation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
-    /// What was looked at: `journal`, `log` or `record`.
+    /// What was validated: `journal`, `log` or `record`.
     pub format: &'static str,
-    /// Events or lines.
+    /// Number of events or lines.
     pub events: u64,
-    /// Messages of the conversation.
+    /// Number of messages in the conversation.
     pub messages: u64,
-    /// Tool calls.
+    /// Number of tool calls.
     pub calls: u64,
-    /// Blobs or payload files that are referred to.
+    /// Number of blobs or payload files that are referred to.
     pub references: u64,
-    /// Snapshots of the state.
+    /// Number of state snapshots.
     pub snapshots: u64,
-    /// Events of types that this version does not know; they are kept and stepped over.
+    /// Number of events with types that this version does not know; they are kept and ignored.
     pub unknown_events: u64,
-    /// What was found.
+    /// Everything that was found.
     pub findings: Vec<Finding>,
 }
 
@@ -68,24 +68,24 @@ impl Report {
         Self { format, ..Self::default() }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns whether there is no error.
     #[must_use]
     pub fn ok(&self) -> bool {
         self.count(Severity::Error) == 0
     }
 
-    /// How many findings are that bad.
+    /// Returns the number of findings with that severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a cursor or a text, as it is at hand")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass a cursor or a text")]
     fn error(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
         self.find(Severity::Error, code, &at, message.into());
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "a cursor or a text, as it is at hand")]
+    #[expect(clippy::needless_pass_by_value, reason = "callers pass a cursor or a text")]
     fn warning(&mut self, code: &'static str, at: impl ToString, message: impl Into<String>) {
         self.find(Severity::Warning, code, &at, message.into());
     }
@@ -95,15 +95,15 @@ impl Report {
     }
 }
 
-/// How many events are read at once.
+/// How many events are read at a time.
 const PAGE: usize = 4096;
 
-/// Looks at a session of a store, through the store: what the store itself refuses to read is
-/// one finding. Where its lines can be had as bytes, give them to a [`JournalCheck`] instead and
-/// to [`stored`] what it returns.
+/// Validates a session through its store: damage that the store refuses to read is one finding. If
+/// the lines are available as bytes, pass them to a [`JournalCheck`] instead, and that to
+/// [`stored`].
 ///
 /// # Errors
-/// When there is no such session, or the store fails.
+/// If there is no such session, or the store fails.
 pub async fn session(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -130,40 +130,40 @@ pub async fn session(
     stored(store, session, check).await
 }
 
-/// Finishes the check of a stored session: its blobs, and whether a resume comes to the same as
-/// the whole journal.
+/// Finishes the check of a stored session: checks its blobs, and that a resume from the last
+/// snapshot gives the same state as the whole journal.
 ///
 /// # Errors
-/// When the store fails.
+/// If the store fails.
 pub async fn stored(
     store: &dyn JournalStore,
     session: &SessionId,
     check: JournalCheck,
 ) -> Result<Report, JournalError> {
     let (mut report, blobs) = check.finish();
-    let kept = store.blobs(session);
+    let stored_blobs = store.blobs(session);
     for (blob, at) in blobs {
         report.references += 1;
-        blob_fits(&mut report, &blob, &at, kept.get(&blob).await?.as_deref());
+        blob_fits(&mut report, &blob, &at, stored_blobs.get(&blob).await?.as_deref());
     }
     if report.ok() && report.snapshots > 0 {
         let (short, whole) =
             (resume::load(store, session).await, resume::load_whole(store, session).await);
         if short != whole {
-            let text = "a resume from the last snapshot comes to another state than the journal";
+            let text = "a resume from the last snapshot gives another state than the whole journal";
             report.error("RESUME_DIFFERS", session, text);
         }
     }
     Ok(report)
 }
 
-/// Whether a blob is what its reference says.
+/// Checks that a blob matches its reference.
 pub fn blob_fits(report: &mut Report, blob: &BlobRef, at: &str, bytes: Option<&[u8]>) {
     let short = blob.sha256.get(..12).unwrap_or(&blob.sha256);
     match bytes {
-        None => report.error("BLOB_MISSING", at, format!("the blob {short}… is not there")),
+        None => report.error("BLOB_MISSING", at, format!("the blob {short}… is missing")),
         Some(bytes) if BlobRef::of(bytes) != *blob => {
-            let text = format!("the blob {short}… does not have the bytes its name says");
+            let text = format!("the blob {short}… does not match its hash");
             report.error("BLOB_DAMAGED", at, text);
         }
         Some(_) => {}

@@ -1,60 +1,79 @@
-//! Saying something and following what becomes of it.
+//! Sending an input and following its turn.
 
+use std::time::Duration;
+
+use robota_core::catalogue::Catalogue;
 use robota_core::error::{ErrorData, ErrorKind};
 use robota_core::event::{Cursor, Event, TurnEnd};
 use robota_core::ids::{CallId, InputId};
 use robota_core::message::Content;
+use robota_core::provider::StopReason;
+use robota_core::usage::Usage;
 use tokio::sync::watch;
 
-use super::follow::{End, Follow};
-use super::{Accepted, SendOptions, Session};
+use super::input_follower::{InputEnd, InputFollower};
+use super::{AcceptedInput, SendOptions, Session};
 use crate::error::SessionError;
+use crate::event_kind::{EventFilter, EventKind};
 use crate::hub::StoreFailure;
-use crate::kind::{EventKind, Kinds};
-use crate::subscribe::{SessionEvent, Since, Subscription};
+use crate::subscribe::{SessionEvent, StartAt, Subscription};
 
 /// How a chat ended.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ChatEnd {
-    /// The turn is over.
+    /// The turn ended.
     Ended {
-        /// How.
+        /// How it ended.
         end: TurnEnd,
-        /// The failure, when it ended with one.
+        /// The error, when it failed.
         error: Option<ErrorData>,
     },
-    /// Calls wait for approval. Decide them and follow on from the cursor.
+    /// Calls wait for approval. Decide them, and subscribe after [`Reply::last`] to continue.
     Paused {
-        /// The calls.
+        /// The calls that wait.
         permissions: Vec<CallId>,
     },
     /// A hook refused the input.
     Blocked {
-        /// Why.
+        /// The reason that the hook gave.
         reason: String,
     },
     /// The input was cancelled before it was delivered.
     Cancelled,
 }
 
-/// What came of an input.
+/// The answer to an input.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Reply {
     /// The input.
     pub input: InputId,
-    /// How it ended.
+    /// How the turn of the input ended.
     pub end: ChatEnd,
-    /// The last answer, or what there is of it.
+    /// The text of the last answer; only a part of it when the answer was cut short.
     pub text: String,
-    /// The last event that was seen: what to follow on from.
+    /// Why the model stopped its last answer; none when no answer was complete.
+    pub stop: Option<StopReason>,
+    /// How many rounds the turn took.
+    pub rounds: u32,
+    /// How many tool calls ran.
+    pub tools_executed: u32,
+    /// The tokens of all model calls of the turn.
+    pub usage: Usage,
+    /// The price of these tokens in dollars; none when the model catalogue has no price for the model.
+    pub cost: Option<f64>,
+    /// How long the turn took, from its first event to its last.
+    pub duration: Duration,
+    /// The last event that was received: subscribe after it to continue.
     pub last: Option<Cursor>,
 }
 
 impl Reply {
-    /// The answer, if there is one.
+    /// Returns the text of the answer.
     ///
     /// # Errors
-    /// When the run was aborted or refused, or failed.
+    /// When the turn was interrupted, blocked by a hook, or failed.
     pub fn into_text(self) -> Result<String, SessionError> {
         match self.end {
             ChatEnd::Ended { error: Some(error), .. } => Err(SessionError::Failed(error)),
@@ -79,17 +98,17 @@ impl Reply {
     }
 }
 
-/// What becomes of an input, event by event.
+/// Follows an input to the end of its turn, event by event.
 pub struct Chat {
     session: Session,
     events: Subscription,
-    kinds: Kinds,
-    follow: Follow,
+    kinds: EventFilter,
+    follow: InputFollower,
     input: InputId,
     pauses: bool,
     last: Option<Cursor>,
     end: Option<ChatEnd>,
-    /// What a journal that failed did not take is not told by events.
+    /// A failure of the store: no event reports it.
     failures: watch::Receiver<Option<StoreFailure>>,
 }
 
@@ -97,29 +116,29 @@ impl Chat {
     pub(super) async fn begin(
         session: Session,
         content: Content,
-        kinds: Kinds,
+        kinds: EventFilter,
     ) -> Result<Self, SessionError> {
-        // First the subscription: nothing can fail any more once the input is accepted.
-        let events = session.subscribe(Since::Now, Kinds::Everything).await?;
+        // Subscribe first: once the input is accepted nothing may fail any more.
+        let events = session.subscribe(StartAt::Now, EventFilter::Everything).await?;
         let accepted = session.accept(content, SendOptions::default()).await?;
         let pauses = session.shared.approvals.waits_for_clients();
-        let Accepted { input, before: last, failures } = accepted;
-        let follow = Follow::new(input.clone());
+        let AcceptedInput { input, before: last, failures } = accepted;
+        let follow = InputFollower::new(input.clone());
         Ok(Self { session, events, kinds, follow, input, pauses, last, end: None, failures })
     }
 
-    /// The input.
+    /// Returns the id of the input.
     #[must_use]
     pub fn input(&self) -> &InputId {
         &self.input
     }
 
-    /// Goes on while calls wait for approval.
+    /// Lets the chat wait while calls wait for approval, instead of ending it as paused.
     pub fn wait_for_approvals(&mut self) {
         self.pauses = false;
     }
 
-    /// The next event of the kinds asked for; none once it has ended.
+    /// Returns the next event of the requested kinds; none once the chat has ended.
     ///
     /// # Errors
     /// When the session ends first, or its journal cannot be read.
@@ -157,45 +176,53 @@ impl Chat {
                 continue;
             }
             self.last = Some(event.cursor());
-            self.end = self.follow.see(&event.envelope).map(|end| match end {
-                End::Turn { end, error } => ChatEnd::Ended { end, error },
-                End::Blocked(reason) => ChatEnd::Blocked { reason },
-                End::Cancelled => ChatEnd::Cancelled,
+            self.end = self.follow.on_event(&event.envelope).map(|end| match end {
+                InputEnd::Turn { end, error } => ChatEnd::Ended { end, error },
+                InputEnd::Blocked(reason) => ChatEnd::Blocked { reason },
+                InputEnd::Cancelled => ChatEnd::Cancelled,
             });
             self.pause(&event);
-            if let Some(kinds) = self.kinds.wanted(event.event()) {
+            if let Some(kinds) = self.kinds.matching(event.event()) {
                 return Some(Ok(SessionEvent { kinds, ..event }));
             }
         }
         None
     }
 
-    /// Nobody waits for an answer that only a client can give.
+    /// Ends the chat as paused when a call waits for a client: this caller may be that client.
     fn pause(&mut self, event: &SessionEvent) {
         if !self.pauses || !self.follow.is_in(event.envelope.turn.as_ref()) {
             return;
         }
         if let Event::PermissionAsked(data) = event.event() {
-            let asked = self.session.shared.hub.status().asked;
+            let asked = self.session.shared.hub.status().waiting_calls;
             if asked.contains(&data.call) {
                 self.end = Some(ChatEnd::Paused { permissions: asked.into_iter().collect() });
             }
         }
     }
 
-    /// Reads on to the end.
+    /// Waits for the end of the chat.
     ///
     /// # Errors
     /// As [`Chat::next`].
     pub async fn finish(mut self) -> Result<Reply, SessionError> {
-        self.kinds = Kinds::from([EventKind::State]);
+        self.kinds = EventFilter::from([EventKind::State]);
         while let Some(event) = self.next().await {
             event?;
         }
+        let InputFollower { text, stop, model, usage, rounds, tools_executed, duration, .. } =
+            self.follow;
         Ok(Reply {
             input: self.input,
             end: self.end.unwrap_or(ChatEnd::Cancelled),
-            text: self.follow.text,
+            text,
+            stop,
+            rounds,
+            tools_executed,
+            usage,
+            cost: model.and_then(|model| Catalogue::builtin().cost(&model, usage)),
+            duration,
             last: self.last,
         })
     }

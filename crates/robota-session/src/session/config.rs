@@ -1,4 +1,4 @@
-//! What the next turns of a session are made of.
+//! Changes the configuration of a session's next turns.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use super::Session;
 use crate::error::SessionError;
 use crate::hooks::{CodeHook, RegisteredHook};
 
-/// What the next turns of a session are made of. The turn that runs keeps what it started with.
+/// The configuration of a session's next turns. A running turn keeps the one it started with.
 #[derive(Clone)]
 pub struct ConfigHandle(pub(super) Session);
 
-/// A change of a session's tools.
+/// A change to a session's tools.
 pub enum ToolChange {
-    /// More tools.
+    /// Adds tools.
     Add(Vec<Arc<dyn Tool>>),
-    /// Without the tools of these names.
+    /// Removes the tools with these names.
     Remove(Vec<String>),
-    /// These tools and no others.
+    /// Replaces all tools by these.
     Replace(Vec<Arc<dyn Tool>>),
 }
 
 impl ConfigHandle {
-    /// Calls another model from the next turn on, through another provider if one is given. The
-    /// limits of the model are those of the catalogue.
+    /// Uses another model from the next turn on, and another provider if one is given. The limits
+    /// of the model come from the built-in catalogue.
     pub fn set_model(&self, model: impl Into<String>, provider: Option<Arc<dyn Provider>>) {
         let (model, catalogue) = (model.into(), Catalogue::builtin());
         let setup = &mut self.0.shared.turn_setup_mut().setup;
@@ -38,7 +38,7 @@ impl ConfigHandle {
         }
     }
 
-    /// Sends another system prompt from the next turn on; none sends none.
+    /// Sets the system prompt from the next turn on; none sends no prompt.
     pub fn set_system(&self, prompt: Option<Arc<str>>) {
         self.0.shared.turn_setup_mut().setup.config.system = prompt;
     }
@@ -46,30 +46,32 @@ impl ConfigHandle {
     /// Changes the tools, from the next turn on.
     ///
     /// # Errors
-    /// When two have one name; the tools then stay as they were.
+    /// If two tools have the same name; then nothing changes.
     pub fn set_tools(&self, change: ToolChange) -> Result<(), SessionError> {
-        let change = |given: &mut Vec<Arc<dyn Tool>>, made: &mut Vec<Arc<dyn Tool>>| match change {
-            ToolChange::Add(tools) => given.extend(tools),
-            ToolChange::Remove(names) => {
-                for tools in [given, made] {
-                    tools.retain(|tool| !names.contains(&tool.spec().name));
+        let change =
+            |direct: &mut Vec<Arc<dyn Tool>>, from_factories: &mut Vec<Arc<dyn Tool>>| match change
+            {
+                ToolChange::Add(tools) => direct.extend(tools),
+                ToolChange::Remove(names) => {
+                    for tools in [direct, from_factories] {
+                        tools.retain(|tool| !names.contains(&tool.spec().name));
+                    }
                 }
-            }
-            ToolChange::Replace(tools) => {
-                made.clear();
-                *given = tools;
-            }
-        };
+                ToolChange::Replace(tools) => {
+                    from_factories.clear();
+                    *direct = tools;
+                }
+            };
         Ok(self.0.shared.turn_setup_mut().change_tools(change)?)
     }
 
-    /// One more hook in code, from now on.
+    /// Adds a hook in code, from now on.
     pub fn use_hooks(&self, hook: Arc<dyn CodeHook>) {
         self.0.shared.hooks.add(hook.clone());
         self.0.shared.turn_setup_mut().setup.code_hooks.push(hook);
     }
 
-    /// The hooks there are.
+    /// Returns the registered hooks.
     #[must_use]
     pub fn get_hooks(&self) -> Vec<RegisteredHook> {
         self.0.shared.hooks.registered()

@@ -1,4 +1,4 @@
-//! The conversation of a session and the window it has to fit into.
+//! The conversation of a session, and the context window that it must fit into.
 
 use robota_core::context::ContextState;
 use robota_core::event::{EntryAdded, MessageInjected};
@@ -12,7 +12,7 @@ use crate::actor::{Request, Rewrite};
 use crate::error::SessionError;
 use crate::open::check_threshold;
 
-/// Events read from the journal at a time.
+/// How many events are read from the journal at a time.
 const PAGE: usize = 4_096;
 
 /// The conversation of a session.
@@ -20,27 +20,28 @@ const PAGE: usize = 4_096;
 pub struct ContextHandle(pub(super) Session);
 
 impl ContextHandle {
-    /// How full the window is.
+    /// Returns how full the window is.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn state(&self) -> Result<ContextState, SessionError> {
         let window = self.0.shared.turn_setup().setup.config.turn.context_window;
         self.0.inspect(move |state| state.context(window).state()).await
     }
 
-    /// The conversation as the model sees it.
+    /// Returns the messages that the model sees.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn messages(&self) -> Result<View, SessionError> {
         self.0.inspect(|state| state.view.messages.clone()).await
     }
 
-    /// Everything that was ever said, and the entries programs added, for people.
+    /// Returns all messages, including those that were compacted, and the entries that programs
+    /// added.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn full_history(&self) -> Result<Vec<HistoryEntry>, SessionError> {
         let (store, mut history, mut after) = (&*self.0.shared.store, History::default(), 0);
         loop {
@@ -53,66 +54,67 @@ impl ContextHandle {
         }
     }
 
-    /// Runs that ended with an answer.
+    /// Returns how many turns ended with an answer.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn message_count(&self) -> Result<u64, SessionError> {
         self.0.inspect(|state| state.turns_completed).await
     }
 
-    /// Puts a message into the conversation; while a turn runs, after it.
+    /// Adds a message to the conversation; while a turn runs, after that turn.
     ///
     /// # Errors
-    /// When it could not be made safe.
+    /// If the journal cannot be written.
     pub async fn inject(&self, message: Message) -> Result<(), SessionError> {
         let events = vec![MessageInjected { message }.into()];
         self.0.ask(|reply| Request::Append { events, at_rest: true, reply }).await
     }
 
-    /// Puts something for people into the history; no model sees it.
+    /// Adds an entry to the history. The model does not see it.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// If the journal cannot be written.
     pub async fn add_entry(&self, entry: HistoryEntry) -> Result<(), SessionError> {
         self.0.append(vec![EntryAdded { entry }.into()]).await
     }
 
-    /// The conversation begins anew; the history stays.
+    /// Starts a new, empty conversation. The history stays.
     ///
     /// # Errors
-    /// When something runs.
+    /// If something runs.
     pub async fn clear(&self) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Rewrite { how: Rewrite::Clear, reply }).await
     }
 
-    /// Summarises the conversation now.
+    /// Compacts the conversation now.
     ///
     /// # Errors
-    /// When something runs, there is nothing to summarise, a hook refuses, or the model fails;
-    /// the conversation then stays as it was.
+    /// If something runs, there is nothing to summarise, a hook blocks it, or the model fails. Then
+    /// the conversation does not change.
     pub async fn compact(&self, instructions: Option<String>) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Compact { instructions, reply }).await
     }
 
-    /// Takes the last compaction back; what was said since stays.
+    /// Undoes the last compaction. Messages since then stay.
     ///
     /// # Errors
-    /// When there is none, or something runs.
+    /// If there is none, or something runs.
     pub async fn restore(&self) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Rewrite { how: Rewrite::Restore, reply }).await
     }
 
-    /// The share of the window above which the conversation is summarised by itself.
+    /// Returns the share of the window above which the session compacts the conversation
+    /// automatically; none if it never does.
     #[must_use]
     pub fn auto_compact(&self) -> Option<f64> {
         self.0.shared.turn_setup().setup.config.turn.compact_at
     }
 
-    /// Another threshold, from the next turn on; none never summarises by itself.
+    /// Sets that share, from the next turn on; none turns automatic compaction off.
     ///
     /// # Errors
-    /// When it is no share of the window: above 0 and at most 1.
+    /// If it is not above 0 and at most 1.
     pub fn set_auto_compact(&self, threshold: Option<f64>) -> Result<(), SessionError> {
         check_threshold(threshold)?;
         self.0.shared.turn_setup_mut().setup.config.turn.compact_at = threshold;

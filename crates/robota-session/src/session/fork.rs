@@ -9,7 +9,7 @@ use robota_core::state::{Origin, State};
 use super::Session;
 use crate::actor::StartOptions;
 use crate::error::SessionError;
-use crate::fork::{Places, begin};
+use crate::fork::{ForkPoints, create_fork};
 use crate::id::{Selector, SnapshotId, fork_id, label};
 use crate::open::{open, prepare};
 
@@ -23,7 +23,7 @@ impl Session {
     /// # Errors
     /// When the label is none, there is no safe point yet, or the journal cannot be written.
     pub async fn snapshot(&self, name: Option<&str>) -> Result<SnapshotId, SessionError> {
-        let places = self.inspect(Places::of).await?;
+        let places = self.inspect(ForkPoints::of).await?;
         let session = self.id().clone();
         let Some(name) = name else {
             return match places.points.count {
@@ -50,7 +50,7 @@ impl Session {
     ) -> Result<Session, SessionError> {
         let latest = *place == Selector::Latest;
         let look = move |state: &State| {
-            let mut places = Places::of(state);
+            let mut places = ForkPoints::of(state);
             places.state = latest.then(|| state.clone());
             places
         };
@@ -65,7 +65,7 @@ impl Session {
         let clock = setup.clock.clone();
         let turn_setup = prepare(setup, &*store, &child)?;
         // The child is safe first: a parent never speaks of one that is not there.
-        let recorder = begin(&*store, self.id(), at, places, &child, clock).await?;
+        let recorder = create_fork(&*store, self.id(), at, places, &child, clock).await?;
         let options = StartOptions::new(SessionSource::Fork);
         let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
         self.append(vec![Forked { child, at }.into()]).await?;

@@ -6,7 +6,7 @@ use robota_core::event::{Cursor, Event};
 
 use super::Session;
 use crate::error::SessionError;
-use crate::kind::EventKind;
+use crate::event_kind::EventKind;
 use crate::subscribe::SessionEvent;
 
 /// The journal of a session.
@@ -14,10 +14,10 @@ use crate::subscribe::SessionEvent;
 pub struct JournalHandle(pub(super) Session);
 
 impl JournalHandle {
-    /// Events of the journal after a place, oldest first, at most so many.
+    /// Reads at most `limit` events after a cursor, oldest first.
     ///
     /// # Errors
-    /// When the journal cannot be read.
+    /// If the journal cannot be read.
     pub async fn read(
         &self,
         since: Option<Cursor>,
@@ -34,11 +34,11 @@ impl JournalHandle {
             .collect())
     }
 
-    /// Records an event for people or programs: an entry, a failure, or an event of a type this
-    /// version does not know. Others change what the session is and have methods of their own.
+    /// Records an entry, a failure, or an event of a type that this version does not know. Other
+    /// events change the session, and have their own methods.
     ///
     /// # Errors
-    /// When it is none of these, or the journal cannot be written.
+    /// If it is another event, or the journal cannot be written.
     pub async fn record(&self, event: impl Into<Event>) -> Result<(), SessionError> {
         let event = event.into();
         match &event {

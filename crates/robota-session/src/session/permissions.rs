@@ -14,16 +14,16 @@ use crate::error::SessionError;
 pub struct Permissions(pub(super) Session);
 
 impl Permissions {
-    /// The permission mode.
+    /// Returns the permission mode.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.0.shared.turn_setup().setup.mode
     }
 
-    /// Judges by another mode from the next call on.
+    /// Sets the permission mode, from the next call on.
     ///
     /// # Errors
-    /// When it could not be written down; the mode then stays as it was.
+    /// If it could not be recorded; then the mode does not change.
     pub async fn set_mode(&self, mode: Mode) -> Result<(), SessionError> {
         self.0.append(vec![ModeChanged { mode }.into()]).await?;
         let setup = &mut self.0.shared.turn_setup_mut().setup;
@@ -32,17 +32,17 @@ impl Permissions {
         Ok(())
     }
 
-    /// The questions that wait, oldest first. Several may.
+    /// Returns the questions that wait for an answer, oldest first.
     #[must_use]
     pub fn pending(&self) -> Vec<Question> {
         self.0.shared.approvals.pending()
     }
 
-    /// Answers a question. It can be answered as soon as the journal says that it is asked, and
-    /// the answer counts even if the caller drops this future.
+    /// Answers a question. A question can be answered as soon as the journal has it, and the answer
+    /// counts even if the caller drops this future.
     ///
     /// # Errors
-    /// When nobody asks about that call, or it was answered already.
+    /// If there is no question about that call, or it was answered already.
     pub async fn decide(
         &self,
         call: &CallId,
@@ -52,13 +52,13 @@ impl Permissions {
         self.0.shared.approvals.decide(call, decision, note).await
     }
 
-    /// The rules somebody said yes to for this session.
+    /// Returns the rules that the user allowed for this session.
     #[must_use]
     pub fn session_allowed(&self) -> Vec<String> {
         self.0.shared.turn_setup().setup.gate.remembered()
     }
 
-    /// Takes those back.
+    /// Revokes those rules.
     pub fn clear_session_allowed(&self) {
         self.0.shared.turn_setup().setup.gate.forget();
     }

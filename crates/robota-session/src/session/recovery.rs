@@ -1,4 +1,4 @@
-//! What a crash left open, and how to continue.
+//! Work that a crash left open, and how to continue.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use super::Session;
 use crate::actor::Request;
 use crate::error::SessionError;
 
-/// What a crash left open, and how to continue.
+/// Work that a crash left open, and how to continue.
 #[derive(Clone)]
 pub struct Recovery(pub(super) Session);
 
 impl Recovery {
-    /// What is open, until [`Recovery::recover`] has closed it.
+    /// Returns what is open, until [`Recovery::recover`] has closed it.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn open_operations(&self) -> Result<Vec<OpenOperation>, SessionError> {
         if self.0.is_running() {
             return Ok(Vec::new());
@@ -25,19 +25,20 @@ impl Recovery {
         self.0.inspect(open_operations).await
     }
 
-    /// Closes what is open: calls as the caller chose, and seals the other ones.
+    /// Closes what is open: calls as the caller chose, all others with a result that says what is
+    /// known of them.
     ///
     /// # Errors
-    /// When the journal cannot be written.
+    /// If the journal cannot be written.
     pub async fn recover(&self, choices: HashMap<CallId, Choice>) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Recover { choices, reply }).await
     }
 
-    /// Continues a turn that was interrupted: the same request again, without the half answer. A
-    /// call that was not approved is asked about again when the model repeats it.
+    /// Continues an interrupted turn: sends the same request again, without the partial answer. If
+    /// the model repeats a call that was not approved, the session asks again.
     ///
     /// # Errors
-    /// When the conversation ends with a whole answer, or something runs.
+    /// If the conversation ends with a whole answer, or something runs.
     pub async fn continue_turn(&self) -> Result<(), SessionError> {
         self.0.ask(|reply| Request::Continue { reply }).await
     }

@@ -1,4 +1,4 @@
-//! Watching the turn that runs: what a client that attaches late, or redraws, needs to show.
+//! Watches the running turn: what a client needs to show when it attaches late or redraws.
 
 use robota_core::event::Cursor;
 use robota_core::ids::{CallId, InputId};
@@ -14,25 +14,25 @@ use crate::hub::{LiveStatus, SessionState};
 pub struct LiveTurn {
     /// Ready, busy or paused.
     pub state: SessionState,
-    /// The last event this contains: follow on from here.
+    /// The last event that this includes: subscribe from here.
     pub cursor: Option<Cursor>,
-    /// The turn that runs: its round, the text that streams, its calls and how far they are.
+    /// The running turn: its round, the streamed text, and its calls with their progress.
     pub turn: Option<OpenTurn>,
     /// Calls that wait for approval.
     pub pending: Vec<CallId>,
-    /// Inputs that are accepted and not delivered, in order.
+    /// Inputs that were accepted and not delivered yet, in order.
     pub queued: Vec<InputId>,
 }
 
-/// Watches a session as it changes. A slow watcher misses what lies between, never the last.
+/// Watches a session as it changes. A slow watcher misses intermediate states, never the last one.
 pub struct TurnWatch {
     session: Session,
     status: watch::Receiver<LiveStatus>,
 }
 
 impl Session {
-    /// Watches the session, beginning with how it is now. A watch keeps the session open, as any
-    /// handle does.
+    /// Watches the session, starting with its current state. A watch keeps the session open, like
+    /// any handle.
     #[must_use]
     pub fn watch(&self) -> TurnWatch {
         let mut status = self.shared.hub.watch();
@@ -42,10 +42,10 @@ impl Session {
 }
 
 impl TurnWatch {
-    /// The session as it is now.
+    /// Returns the session's current state.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn current(&self) -> Result<LiveTurn, SessionError> {
         let hub = self.session.shared.hub.clone();
         let look = move |state: &State| {
@@ -54,24 +54,25 @@ impl TurnWatch {
                 state: status.state(),
                 cursor: state.cursor,
                 turn: state.turn.clone(),
-                pending: status.asked.into_iter().collect(),
+                pending: status.waiting_calls.into_iter().collect(),
                 queued: state.inputs.keys().cloned().collect(),
             }
         };
         self.session.inspect(look).await
     }
 
-    /// The session after its next change; at once the first time.
+    /// Waits for the next change and returns the state after it; returns immediately the first
+    /// time.
     ///
     /// # Errors
-    /// When the session has ended.
+    /// If the session has ended.
     pub async fn next(&mut self) -> Result<LiveTurn, SessionError> {
         let hub = &self.session.shared.hub;
         tokio::select! {
             biased;
             () = hub.ended.cancelled() => return Err(hub.why_ended(self.session.id())),
             changed = self.status.changed() => {
-                // The hub lives as long as the session's handle.
+                // This cannot fail: the hub lives as long as the session's handle.
                 let _ = changed;
             }
         }

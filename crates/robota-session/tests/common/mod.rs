@@ -16,7 +16,7 @@ use robota_session::{Session, SessionBuilder};
 use robota_testkit::{CountingIds, FakeClock, Script, ScriptedGate, ScriptedProvider, fn_tool};
 use tokio_util::sync::CancellationToken;
 
-/// A session with a scripted model, counted ids and a clock that stands still.
+/// Returns the builder of a session with a scripted model, counted ids and a fixed clock.
 pub(crate) fn builder(script: Script) -> (SessionBuilder, ScriptedProvider) {
     let model = ScriptedProvider::new(script);
     (builder_with(&model), model)
@@ -26,7 +26,7 @@ pub(crate) fn builder_with(model: &ScriptedProvider) -> SessionBuilder {
     Session::builder(Arc::new(model.clone()), "test-model")
         .ids(Arc::new(CountingIds::default()))
         .clock(Arc::new(FakeClock::fixed()))
-        // Where a test lets an append fail, it fails for good.
+        // If a test makes an append fail, it is not retried.
         .configure(|config| config.append_retries.clear())
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn tool(tool: impl Tool + 'static) -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(tool)]
 }
 
-/// A tool that says what it was given.
+/// A tool that returns its arguments.
 pub(crate) fn echo(name: &str, class: Class) -> robota_testkit::FnTool {
     fn_tool(name, class, |input| async move { input.to_string() })
 }
@@ -67,7 +67,7 @@ pub(crate) fn count(events: &[Envelope], kind: &str) -> usize {
     events.iter().filter(|event| event.event.kind() == kind).count()
 }
 
-/// What must hold of every journal and of what it comes to.
+/// Checks what must hold for every journal and its messages.
 pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
     for pair in events.windows(2) {
         assert_eq!(pair[1].seq, pair[0].seq + 1, "numbers grow by one");
@@ -104,16 +104,16 @@ pub(crate) fn check(events: &[Envelope], messages: &[Arc<Message>]) {
     }
 }
 
-/// A store whose n-th append fails, and which somebody can take a session from.
+/// A store whose n-th append fails, and whose session another process can take over.
 #[derive(Clone)]
 pub(crate) struct Failing {
     pub(crate) inner: MemoryStore,
     appends: Arc<AtomicUsize>,
     fail: Arc<Mutex<(usize, usize)>>,
     pub(crate) lost: CancellationToken,
-    /// Somebody else took it: every append says so.
+    /// Another process took the session over: every append reports it.
     pub(crate) taken: Arc<AtomicBool>,
-    /// The append whose answer is lost after it was made.
+    /// The append whose answer is lost after it was stored.
     lost_answer: Arc<AtomicUsize>,
     diverged: Arc<AtomicBool>,
 }
@@ -131,17 +131,17 @@ impl Failing {
         }
     }
 
-    /// Appends number `from` to `to` fail, the first being one.
+    /// Makes appends number `from` to `to` fail; the first one is 1.
     pub(crate) fn fail(&self, from: usize, to: usize) {
         *self.fail.lock().unwrap() = (from, to);
     }
 
-    /// Append number `nth` is made, and its answer lost.
+    /// Stores append number `nth`, but loses the answer.
     pub(crate) fn lose_answer(&self, nth: usize) {
         self.lost_answer.store(nth, Ordering::SeqCst);
     }
 
-    /// The journal holds something else than its writer thinks.
+    /// Makes the journal differ from what its writer expects.
     pub(crate) fn diverge(&self) {
         self.diverged.store(true, Ordering::SeqCst);
     }
@@ -196,7 +196,7 @@ impl Journal for FailingWriter {
     }
 }
 
-/// A store around one in memory: `inner` gives that, `wrap` puts something around its writers.
+/// Defines a store that wraps one in memory: `inner` returns that, `wrap` wraps its writers.
 macro_rules! store_around {
     ($store:ty, $inner:expr, $wrap:expr) => {
         #[async_trait::async_trait]
@@ -224,12 +224,12 @@ macro_rules! store_around {
                 ($inner)(self).read(session, after_seq, limit).await
             }
 
-            async fn pick(
+            async fn read_events(
                 &self,
                 session: &robota_core::ids::SessionId,
                 seqs: &[u64],
             ) -> Result<Vec<Envelope>, JournalError> {
-                ($inner)(self).pick(session, seqs).await
+                ($inner)(self).read_events(session, seqs).await
             }
 
             async fn head(
@@ -277,7 +277,7 @@ pub(crate) use store_around;
 
 store_around!(Failing, |store: &Failing| store.inner.clone(), Failing::wrap);
 
-/// A store with a journal as a crash would have left it.
+/// Returns a store with a journal as a crash would have left it.
 pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemoryStore> {
     let store = memory();
     let mut writer = store.create(id).await.unwrap();
@@ -286,8 +286,8 @@ pub(crate) async fn crashed(id: &SessionId, events: &[Envelope]) -> Arc<MemorySt
     store
 }
 
-/// Runs a test where time stands still and one thread does everything, and again on several threads:
-/// what is right there must not depend on who runs first.
+/// Runs a test on one thread with paused time, and again on several threads: the result must not
+/// depend on which task runs first.
 pub(crate) fn both_runtimes(test: impl AsyncFn()) {
     let paused = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -1,4 +1,4 @@
-//! The disk there is.
+//! The disk of the operating system.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -8,17 +8,17 @@ use std::time::UNIX_EPOCH;
 
 use rustix::fs::OFlags;
 
-use super::{Disk, Held, Look, Make, Share, Source, Tail};
+use super::{AppendFile, CreateMode, Disk, FileInfo, LockGuard, LockMode, ReadFile};
 
-/// The most of a lock file that is shown; it is another process' text.
-const NOTE: u64 = 200;
+/// How much of a lock file is shown, in bytes: another process wrote its text.
+const MAX_NOTE: u64 = 200;
 
-/// How often a lock is taken anew whose file was deleted meanwhile.
-const TRIES: usize = 100;
+/// How often to take a lock again when its file was deleted in the meantime.
+const MAX_TRIES: usize = 100;
 
 /// File systems that other machines may write to at the same time, by their magic numbers
-/// (`statfs(2)`). FUSE and 9p are not among them: most are local, and nothing tells which.
-const NETWORKS: &[(u32, &str)] = &[
+/// (`statfs(2)`). FUSE and 9p are not listed: most are local, and nothing says which.
+const NETWORK_FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x0000_6969, "NFS"),
     (0x0000_517b, "SMB"),
     (0xff53_4d42, "CIFS"),
@@ -34,25 +34,27 @@ const NETWORKS: &[(u32, &str)] = &[
     (0x7461_636f, "OCFS2"),
 ];
 
-/// The disk there is.
+/// The disk of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
-impl Source for File {
-    fn look(&self) -> io::Result<Look> {
-        let found = self.metadata()?;
-        // A number may be used again for a new file; when it was made differs then.
-        let made = found.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-        let made = made.map_or(0, |made| made.as_secs() << 30 | u64::from(made.subsec_nanos()));
-        let id = found.ino().rotate_left(48) ^ made;
-        Ok(Look { len: found.len(), user: found.uid(), id })
+impl ReadFile for File {
+    fn info(&self) -> io::Result<FileInfo> {
+        let metadata = self.metadata()?;
+        // An inode number may be reused for a new file; its creation time then differs.
+        let created =
+            metadata.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
+        let created = created
+            .map_or(0, |created| created.as_secs() << 30 | u64::from(created.subsec_nanos()));
+        let id = metadata.ino().rotate_left(48) ^ created;
+        Ok(FileInfo { len: metadata.len(), user_id: metadata.uid(), id })
     }
 }
 
-impl Tail for File {
+impl AppendFile for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // One system call, unless the disk takes less than it is offered: then what follows
-        // says why, which is what people need to know.
+        // One system call, unless the disk accepts only a part. `write_all` then tries the rest,
+        // and that call returns the reason, such as a full disk.
         self.write_all(bytes)
     }
 
@@ -69,14 +71,14 @@ impl Tail for File {
     }
 }
 
-/// Links are not followed and pipes not waited for: a checkout may hold either where a
-/// session's file is expected.
-fn careful(options: &mut OpenOptions) -> &mut OpenOptions {
+/// Sets flags so that links are not followed and pipes do not block: a checked-out repository may
+/// contain either where a session's file is expected.
+fn open_options(options: &mut OpenOptions) -> &mut OpenOptions {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     options.custom_flags(flags.bits().cast_signed()).mode(0o600)
 }
 
-fn regular(file: File) -> io::Result<File> {
+fn require_regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -84,52 +86,53 @@ fn regular(file: File) -> io::Result<File> {
     }
 }
 
-/// A relative path of one component has an empty parent.
-fn folder(path: &Path) -> &Path {
+/// Replaces an empty path by `.`: a relative path of one component has an empty parent.
+fn or_current(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
 fn lock_file(path: &Path) -> io::Result<File> {
-    careful(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+    open_options(OpenOptions::new().read(true).write(true).create(true).truncate(false))
         .open(path)
-        .and_then(regular)
+        .and_then(require_regular)
 }
 
-/// Whether the path still leads to that file: who deletes a session deletes its lock, and whoever
-/// then has the lock of the deleted file has nothing.
-fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+/// Returns whether the path still leads to that file. Deleting a session deletes its lock file; a
+/// lock on the deleted file protects nothing.
+fn is_same_file(path: &Path, file: &File) -> io::Result<bool> {
     let ours = file.metadata()?;
     match path.symlink_metadata() {
-        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+        Ok(current) => Ok((current.dev(), current.ino()) == (ours.dev(), ours.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-fn note(file: File) -> String {
+fn read_note(file: File) -> String {
     let mut text = Vec::new();
-    // The owner may be about to write it, so nothing is certain.
-    let _ = file.take(NOTE).read_to_end(&mut text);
+    // The owner may not have written its note yet, so a failed or empty read is not an error.
+    let _ = file.take(MAX_NOTE).read_to_end(&mut text);
     let text: String =
         String::from_utf8_lossy(&text).trim().chars().filter(|c| !c.is_control()).collect();
     if text.is_empty() { "owner unknown".to_owned() } else { text }
 }
 
 impl Disk for RealDisk {
-    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Source>> {
-        let file = careful(OpenOptions::new().read(true)).open(path).and_then(regular)?;
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
+        let file =
+            open_options(OpenOptions::new().read(true)).open(path).and_then(require_regular)?;
         Ok(Box::new(file))
     }
 
-    fn open_append(&self, path: &Path, make: Make) -> io::Result<Box<dyn Tail>> {
+    fn open_append(&self, path: &Path, create: CreateMode) -> io::Result<Box<dyn AppendFile>> {
         let mut options = OpenOptions::new();
         options.append(true);
-        match make {
-            Make::Never => {}
-            Make::IfMissing => _ = options.create(true),
-            Make::Always => _ = options.create_new(true),
+        match create {
+            CreateMode::Never => {}
+            CreateMode::IfMissing => _ = options.create(true),
+            CreateMode::Always => _ = options.create_new(true),
         }
-        Ok(Box::new(careful(&mut options).open(path).and_then(regular)?))
+        Ok(Box::new(open_options(&mut options).open(path).and_then(require_regular)?))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<bool> {
@@ -147,12 +150,12 @@ impl Disk for RealDisk {
     }
 
     fn is_folder(&self, path: &Path) -> bool {
-        folder(path).is_dir()
+        or_current(path).is_dir()
     }
 
     fn names(&self, path: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(folder(path))? {
+        for entry in std::fs::read_dir(or_current(path))? {
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)
@@ -175,46 +178,46 @@ impl Disk for RealDisk {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        File::open(folder(path))?.sync_all()
+        File::open(or_current(path))?.sync_all()
     }
 
-    fn try_lock(&self, path: &Path, text: &str) -> io::Result<Result<Held, String>> {
-        for _ in 0..TRIES {
+    fn try_lock(&self, path: &Path, text: &str) -> io::Result<Result<LockGuard, String>> {
+        for _ in 0..MAX_TRIES {
             let mut file = lock_file(path)?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Err(note(file))),
+                Err(TryLockError::WouldBlock) => return Ok(Err(read_note(file))),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            if leads_to(path, &file)? {
+            if is_same_file(path, &file)? {
                 file.set_len(0)?;
                 file.seek(SeekFrom::Start(0))?;
                 file.write_all(text.as_bytes())?;
                 return Ok(Ok(Box::new(file)));
             }
         }
-        Ok(Err("somebody who deletes it again and again".to_owned()))
+        Ok(Err("a process that keeps deleting the lock file".to_owned()))
     }
 
-    fn lock(&self, path: &Path, share: Share) -> io::Result<Held> {
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<LockGuard> {
         let file = lock_file(path)?;
-        match share {
-            Share::Alone => file.lock()?,
-            Share::Together => file.lock_shared()?,
+        match mode {
+            LockMode::Exclusive => file.lock()?,
+            LockMode::Shared => file.lock_shared()?,
         }
         Ok(Box::new(file))
     }
 
-    fn network(&self, path: &Path) -> io::Result<Option<&'static str>> {
+    fn network_file_system(&self, path: &Path) -> io::Result<Option<&'static str>> {
         #[cfg(target_os = "linux")]
         {
-            let found = rustix::fs::statfs(folder(path))?.f_type;
+            let kind = rustix::fs::statfs(or_current(path))?.f_type;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "32 bits of magic"
             )]
-            let magic = found as u32;
+            let magic = kind as u32;
             Ok(network_name(magic))
         }
         #[cfg(not(target_os = "linux"))]
@@ -224,14 +227,14 @@ impl Disk for RealDisk {
         }
     }
 
-    fn user(&self) -> u32 {
+    fn user_id(&self) -> u32 {
         rustix::process::geteuid().as_raw()
     }
 }
 
-/// The network a file system of that magic number is on.
+/// Returns the name of the network file system with that magic number.
 fn network_name(magic: u32) -> Option<&'static str> {
-    NETWORKS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
+    NETWORK_FILE_SYSTEMS.iter().find(|(known, _)| *known == magic).map(|(_, name)| *name)
 }
 
 #[cfg(test)]

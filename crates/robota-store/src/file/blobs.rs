@@ -1,8 +1,8 @@
-//! Blobs in files, by their hash. One file for all sessions that refer to it.
+//! Blobs in files named by their hash. All sessions that refer to a blob share one file.
 //!
-//! A session says that it refers to a blob (`refs`) before the blob is kept, both under a lock
-//! that sweeping takes alone: so what is referred to is never swept, and what a crash leaves is a
-//! reference too many, never one too few.
+//! A session records its reference (`refs`) before the blob is written, both under a shared lock;
+//! sweeping takes that lock exclusively. So a sweep never deletes a blob that is referred to. A
+//! crash can leave a reference without a blob, never a blob in use without a reference.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -15,19 +15,19 @@ use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
 use super::Files;
-use super::port::blocking;
+use super::journal_store::run_blocking;
 use super::remove::is_hash;
-use crate::disk::{Make, Share};
+use crate::disk::{CreateMode, LockMode};
 use crate::failpoint::failpoint;
 use crate::io;
 
 impl Files {
-    /// Where a blob lies.
+    /// Returns the path of a blob.
     pub(super) fn blob_path(&self, hash: &str) -> PathBuf {
         self.root.join("blobs").join(hash.get(..2).unwrap_or("xx")).join(hash)
     }
 
-    /// The blobs a folder refers to. A torn last line is no reference.
+    /// Reads the hashes of the blobs that a folder refers to. A torn last line is ignored.
     pub(super) fn refs(&self, folder: &Path) -> Result<BTreeSet<String>, JournalError> {
         let path = folder.join("refs");
         let mut text = String::new();
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// A fork refers to what its parent refers to.
+    /// Copies the references of a parent to its fork.
     pub(super) fn copy_refs(&self, from: &Path, to: &Path) -> Result<(), JournalError> {
         let refs = self.refs(from)?;
         if refs.is_empty() {
@@ -51,14 +51,14 @@ impl Files {
         let _together = self.blob_lock()?;
         let text: String = refs.iter().flat_map(|hash| [hash, "\n"]).collect();
         let path = to.join("refs");
-        super::replace::replace(&*self.disk, &path, text.as_bytes(), self.wait())
+        super::replace::replace(&*self.disk, &path, text.as_bytes(), self.sync_mode())
             .map_err(|error| io("write", &path, &error))
     }
 
-    fn blob_lock(&self) -> Result<crate::disk::Held, JournalError> {
+    fn blob_lock(&self) -> Result<crate::disk::LockGuard, JournalError> {
         let blobs = self.root.join("blobs");
         let sync = |path: &Path| match self.level {
-            crate::Level::Relaxed => Ok(()),
+            crate::DurabilityLevel::Relaxed => Ok(()),
             _ => self.disk.sync_folder(path),
         };
         let made = self.disk.make_folder(&blobs).map_err(|error| io("create", &blobs, &error))?;
@@ -66,37 +66,37 @@ impl Files {
             sync(&self.root).map_err(|error| io("sync", &self.root, &error))?;
         }
         let path = blobs.join("lock");
-        self.disk.lock(&path, Share::Together).map_err(|error| io("lock", &path, &error))
+        self.disk.lock(&path, LockMode::Shared).map_err(|error| io("lock", &path, &error))
     }
 
     fn put(
         &self,
         session: &SessionId,
         bytes: &[u8],
-        noted: &mut Noted,
+        known: &mut KnownRefs,
     ) -> Result<BlobRef, JournalError> {
         let blob = BlobRef::checked(bytes)?;
         let folder = self.folder(session);
         self.make_root()?;
         self.disk.make_folder(&folder).map_err(|error| io("create", &folder, &error))?;
         let _together = self.blob_lock()?;
-        self.update(noted, &folder)?;
-        if !noted.hashes.contains(&blob.sha256) {
-            self.refer(&folder, &blob.sha256)?;
+        self.read_new_refs(known, &folder)?;
+        if !known.hashes.contains(&blob.sha256) {
+            self.add_ref(&folder, &blob.sha256)?;
         }
         failpoint!("store.blob.after_ref");
         let path = self.blob_path(&blob.sha256);
-        let there = self.disk.open_read(&path).and_then(|file| file.look());
-        if there.is_ok_and(|look| look.len == blob.bytes) {
+        let existing = self.disk.open_read(&path).and_then(|file| file.info());
+        if existing.is_ok_and(|info| info.len == blob.bytes) {
             return Ok(blob);
         }
         let shelf = path.parent().unwrap_or(&self.root).to_path_buf();
         let fail = |error: std::io::Error| io("write", &path, &error);
         let made = self.disk.make_folder(&shelf).map_err(fail)?;
         failpoint!("store.blob.before_rename");
-        super::replace::replace(&*self.disk, &path, bytes, self.wait()).map_err(fail)?;
+        super::replace::replace(&*self.disk, &path, bytes, self.sync_mode()).map_err(fail)?;
         failpoint!("store.blob.after_rename");
-        if self.level != crate::Level::Relaxed {
+        if self.level != crate::DurabilityLevel::Relaxed {
             self.disk.sync_folder(&shelf).map_err(fail)?;
             if made {
                 self.disk.sync_folder(&self.root.join("blobs")).map_err(fail)?;
@@ -105,43 +105,43 @@ impl Files {
         Ok(blob)
     }
 
-    /// Reads the references that were added since `noted` was read.
-    fn update(&self, noted: &mut Noted, folder: &Path) -> Result<(), JournalError> {
+    /// Reads the references that were added since `known` was last updated.
+    fn read_new_refs(&self, known: &mut KnownRefs, folder: &Path) -> Result<(), JournalError> {
         let path = folder.join("refs");
         let fail = |error: std::io::Error| io("read", &path, &error);
         let mut file = match self.disk.open_read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                *noted = Noted::default();
+                *known = KnownRefs::default();
                 return Ok(());
             }
             file => file.map_err(fail)?,
         };
-        let look = file.look().map_err(fail)?;
-        if look.id != noted.file || look.len < noted.len {
-            // The session was deleted, and there is a new one.
-            *noted = Noted { file: look.id, ..Noted::default() };
+        let info = file.info().map_err(fail)?;
+        if info.id != known.file || info.len < known.len {
+            // The session was deleted and a new one with the same id created.
+            *known = KnownRefs { file: info.id, ..KnownRefs::default() };
         }
-        file.seek(SeekFrom::Start(noted.len)).map_err(fail)?;
+        file.seek(SeekFrom::Start(known.len)).map_err(fail)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(fail)?;
-        // A line without an end may still grow.
+        // A line without a newline may still be growing.
         let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = String::from_utf8_lossy(&text[..end]);
-        noted.hashes.extend(lines.lines().filter(|line| is_hash(line)).map(str::to_owned));
-        noted.len += end as u64;
+        known.hashes.extend(lines.lines().filter(|line| is_hash(line)).map(str::to_owned));
+        known.len += end as u64;
         Ok(())
     }
 
-    /// Notes that a session refers to a blob, safe from a loss of power.
-    fn refer(&self, folder: &Path, hash: &str) -> Result<(), JournalError> {
+    /// Records that a session refers to a blob; the record survives a power failure.
+    fn add_ref(&self, folder: &Path, hash: &str) -> Result<(), JournalError> {
         let path = folder.join("refs");
         let fail = |error: std::io::Error| io("write", &path, &error);
-        let mut tail = self.disk.open_append(&path, Make::IfMissing).map_err(fail)?;
+        let mut tail = self.disk.open_append(&path, CreateMode::IfMissing).map_err(fail)?;
         let new = tail.length().map_err(fail)? == 0;
-        // A line before that was torn must not swallow this one.
+        // Starts with a newline, so that a torn line before it does not absorb this one.
         let line = if new { format!("{hash}\n") } else { format!("\n{hash}\n") };
         tail.write(line.as_bytes()).map_err(fail)?;
-        if self.level != crate::Level::Relaxed {
+        if self.level != crate::DurabilityLevel::Relaxed {
             tail.sync().map_err(fail)?;
             if new {
                 self.disk.sync_folder(folder).map_err(fail)?;
@@ -171,23 +171,23 @@ impl Files {
         if BlobRef::of(&bytes).sha256 == blob.sha256 {
             return Ok(Some(bytes));
         }
-        let reason = "its content is not what its name says";
+        let reason = "its content does not match its hash";
         Err(JournalError::damaged(path.display().to_string(), reason))
     }
 }
 
-/// The blobs of a session.
+/// The blobs of one session.
 pub(super) struct FileBlobs {
     files: Arc<Files>,
     session: SessionId,
-    noted: Arc<Mutex<Noted>>,
+    known: Arc<Mutex<KnownRefs>>,
 }
 
-/// The references of a session that were read already: a session has many, and keeping a blob
+/// The references of a session that were already read. A session can have many, and storing a blob
 /// must not read them all again.
 #[derive(Debug, Default)]
-struct Noted {
-    /// Which file they were read from, and how much of it.
+struct KnownRefs {
+    /// The identity of the `refs` file, and how many bytes of it were read.
     file: u64,
     len: u64,
     hashes: HashSet<String>,
@@ -195,7 +195,7 @@ struct Noted {
 
 impl FileBlobs {
     pub(super) fn new(files: Arc<Files>, session: SessionId) -> Self {
-        Self { files, session, noted: Arc::default() }
+        Self { files, session, known: Arc::default() }
     }
 }
 
@@ -204,17 +204,17 @@ impl Blobs for FileBlobs {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         let (files, session, bytes) =
             (Arc::clone(&self.files), self.session.clone(), bytes.to_vec());
-        let noted = Arc::clone(&self.noted);
-        blocking("the blobs", move || {
-            let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            files.put(&session, &bytes, &mut noted)
+        let known = Arc::clone(&self.known);
+        run_blocking("the blobs", move || {
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            files.put(&session, &bytes, &mut known)
         })
         .await
     }
 
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
         let (files, blob) = (Arc::clone(&self.files), blob.clone());
-        blocking("the blobs", move || files.get(&blob)).await
+        run_blocking("the blobs", move || files.get(&blob)).await
     }
 }
 

@@ -1,8 +1,7 @@
-//! Forks and imports: sessions that begin with the events of another.
+//! Forks and imports: sessions that start with the events of another session.
 //!
-//! A closed segment never changes, so a fork has the same file under one more name. Only the
-//! segment with the point itself is copied. The folder is made a session last: a fork is there
-//! whole, or not at all.
+//! A closed segment never changes, so a fork hard-links it. Only the segment that contains the fork
+//! point is copied. `session.json` is written last, so a fork exists completely or not at all.
 
 use std::io::{Read as _, Seek as _};
 use std::path::Path;
@@ -12,31 +11,31 @@ use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
-use super::identity::Found;
-use super::segment::Segment;
-use super::writer::{Place, Writer};
+use super::identity::StoredIdentity;
+use super::segment::{ReadAhead, Segment};
+use super::writer::{OpenSegment, Writer};
 use super::{Files, index, marks, segment};
-use crate::disk::{Make, Tail};
+use crate::disk::{AppendFile, CreateMode};
 use crate::failpoint::failpoint;
 use crate::io;
 
-/// How much is copied at a time.
+/// How many bytes are copied at a time.
 const CHUNK: usize = 256 * 1024;
 
-/// The point of a journal that a fork begins at.
-struct Point {
-    /// The segments before it.
+/// The point of a journal at which a fork starts.
+struct ForkPoint {
+    /// The segments before the one with the point.
     before: Vec<Segment>,
-    /// The segment it lies in.
+    /// The segment that contains the point.
     segment: Segment,
-    /// How much of that is before and at it.
+    /// The length of that segment up to and including the event at the point.
     len: u64,
-    /// Whether the segment ends there and never changes again.
+    /// Whether the segment ends at the point and never changes again.
     closed: bool,
 }
 
 impl Files {
-    /// Begins a session with the events of another up to a point, followed by `first`.
+    /// Creates a session that starts with the events of `parent` up to `at`, followed by `first`.
     pub(super) fn fork(
         self: &Arc<Self>,
         parent: &SessionId,
@@ -44,43 +43,47 @@ impl Files {
         child: &SessionId,
         first: &[Arc<Envelope>],
     ) -> Result<Writer, JournalError> {
-        let found = self.identity(parent)?;
+        let stored = self.identity(parent)?;
         let segments = segment::list(&*self.disk, &self.folder(parent))?;
         let none = || JournalError::NoSuchEvent { session: parent.clone(), at };
-        let point = self.point(&segments, at)?.ok_or_else(none)?;
+        let point = self.fork_point(&segments, at)?.ok_or_else(none)?;
         follows(child, Order::After(at), first.iter().map(|event| &**event))?;
         let head = self.fold(parent, &segments, Some(at.seq))?.head.ok_or_else(none)?;
         let head = head.fork(child.clone(), at);
-        self.grow(&found, &point, head, child, first)
+        self.make_child(&stored, &point, head, child, first)
     }
 
-    /// Copies a session, whoever wrote it, into one of our own.
+    /// Copies a session, of any owner, into a new session of this user.
     pub(super) fn import(
         self: &Arc<Self>,
         source: &SessionId,
         target: &SessionId,
     ) -> Result<Writer, JournalError> {
-        let found = self.identity(source)?;
+        let stored = self.identity(source)?;
         let segments = segment::list(&*self.disk, &self.folder(source))?;
-        let head = self.head_of(&found, &segments)?;
+        let head = self.head_of(&stored, &segments)?;
         let none = || JournalError::NotFound(source.clone());
-        let point = self.point(&segments, head.last)?.ok_or_else(none)?;
+        let point = self.fork_point(&segments, head.last)?.ok_or_else(none)?;
         let head = SessionHead { session: target.clone(), foreign: false, ..head };
-        self.grow(&found, &point, head, target, &[])
+        self.make_child(&stored, &point, head, target, &[])
     }
 
-    fn point(&self, segments: &[Segment], at: Cursor) -> Result<Option<Point>, JournalError> {
+    fn fork_point(
+        &self,
+        segments: &[Segment],
+        at: Cursor,
+    ) -> Result<Option<ForkPoint>, JournalError> {
         let end = segments.partition_point(|segment| segment.first <= at.seq);
         let Some(in_segment) = end.checked_sub(1) else { return Ok(None) };
         let segment = &segments[in_segment];
         let last = end == segments.len();
-        let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+        let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
         if finder.find(at.seq)?.map(|event| event.cursor()) != Some(at) {
             return Ok(None);
         }
-        let Some(reader) = finder.rest() else { return Ok(None) };
+        let Some(reader) = finder.into_reader() else { return Ok(None) };
         let closed = segments.get(end).is_some_and(|next| next.first == at.seq + 1);
-        Ok(Some(Point {
+        Ok(Some(ForkPoint {
             before: segments[..in_segment].to_vec(),
             segment: segment.clone(),
             len: reader.whole(),
@@ -88,11 +91,11 @@ impl Files {
         }))
     }
 
-    /// Makes the new session.
-    fn grow(
+    /// Creates the new session: files first, identity last.
+    fn make_child(
         self: &Arc<Self>,
-        parent: &Found,
-        point: &Point,
+        parent: &StoredIdentity,
+        point: &ForkPoint,
         head: SessionHead,
         child: &SessionId,
         first: &[Arc<Envelope>],
@@ -104,8 +107,8 @@ impl Files {
             let identity = self.identify(child, created);
             let writer = Writer::new(Arc::clone(self), child.clone(), lock, unsynced);
             let mut writer = writer.hidden(identity, head);
-            if let Some(place) = self.take_along(parent, point, &folder, first.is_empty())? {
-                writer = writer.at(place);
+            if let Some(place) = self.share_or_copy(parent, point, &folder, first.is_empty())? {
+                writer = writer.at_end_of(place);
             }
             failpoint!("store.fork.after_links");
             writer.append(first, Durability::Synced)?;
@@ -114,39 +117,40 @@ impl Files {
             Ok(writer)
         })();
         if grown.is_err() {
-            // What stays of it is no session, and the next one of that id takes it over.
+            // What remains is not a session; the next `create` with that id takes the folder over.
             let _ = self.empty(&folder);
         }
         grown
     }
 
-    /// Gives the child its parent's events and blobs. Returns its last segment, unless
-    /// it is to begin one of its own.
-    fn take_along(
+    /// Gives the child the events and blob references of its parent. Returns the segment that the
+    /// child continues, or none if it starts a segment of its own.
+    fn share_or_copy(
         &self,
-        parent: &Found,
-        point: &Point,
+        parent: &StoredIdentity,
+        point: &ForkPoint,
         folder: &Path,
-        bare: bool,
-    ) -> Result<Option<Place>, JournalError> {
-        // Somebody else's file may change under another name as well.
+        no_own_events: bool,
+    ) -> Result<Option<OpenSegment>, JournalError> {
+        // Another user could change the linked file later, so files of a foreign session are
+        // copied.
         let share = !self.is_foreign(parent);
         let name = |path: &Path| folder.join(path.file_name().unwrap_or_default());
         let from = self.folder(&parent.identity.session);
         self.copy_refs(&from, folder)?;
-        // A segment that may be appended to is the child's own.
-        let link_last = share && point.closed && !bare;
+        // Without its own first events the child appends to this segment, so it must not be a link.
+        let link_last = share && point.closed && !no_own_events;
         let shared = point.before.iter().chain(link_last.then_some(&point.segment));
         for segment in shared {
             let to = name(&segment.path);
             if !share || self.disk.link(&segment.path, &to).is_err() {
-                let len = self.len(&segment.path)?;
+                let len = self.file_len(&segment.path)?;
                 self.copy(&segment.path, &to, len)?;
             }
-            for beside in index::beside(segment) {
-                // They can be made anew.
+            for file in index::auxiliary_files(segment) {
+                // Optional files: they can be rebuilt from the segment.
                 if share {
-                    let _ = self.disk.link(&beside, &name(&beside));
+                    let _ = self.disk.link(&file, &name(&file));
                 }
             }
         }
@@ -156,29 +160,30 @@ impl Files {
         let own = Segment::starting(folder, point.segment.first);
         let tail = self.copy(&point.segment.path, &own.path, point.len)?;
         marks::copy(&*self.disk, &point.segment, &own, point.len);
-        index::copy_known(&*self.disk, &point.segment, &own, point.len);
-        Ok(Some(Place { segment: own, tail, len: point.len }))
+        index::copy_head_records(&*self.disk, &point.segment, &own, point.len);
+        Ok(Some(OpenSegment { segment: own, tail, len: point.len }))
     }
 
-    /// How long a file is.
-    pub(super) fn len(&self, path: &Path) -> Result<u64, JournalError> {
-        let look = self.disk.open_read(path).and_then(|file| file.look());
-        look.map(|look| look.len).map_err(|error| io("open", path, &error))
+    /// Returns the length of a file in bytes.
+    pub(super) fn file_len(&self, path: &Path) -> Result<u64, JournalError> {
+        let info = self.disk.open_read(path).and_then(|file| file.info());
+        info.map(|info| info.len).map_err(|error| io("open", path, &error))
     }
 
-    /// Copies the beginning of a file; it is safe when this returns.
+    /// Copies the first `len` bytes of a file; the copy is synced when this returns.
     pub(super) fn copy(
         &self,
         from: &Path,
         to: &Path,
         len: u64,
-    ) -> Result<Box<dyn Tail>, JournalError> {
+    ) -> Result<Box<dyn AppendFile>, JournalError> {
         let read = |error: &std::io::Error| io("read", from, error);
         let write = |error: &std::io::Error| io("write", to, error);
         let mut source = self.disk.open_read(from).map_err(|error| read(&error))?;
         source.rewind().map_err(|error| read(&error))?;
         let mut source = source.take(len);
-        let mut tail = self.disk.open_append(to, Make::Always).map_err(|error| write(&error))?;
+        let mut tail =
+            self.disk.open_append(to, CreateMode::Always).map_err(|error| write(&error))?;
         let mut buffer = vec![0; CHUNK];
         let mut copied = 0;
         loop {
@@ -193,7 +198,7 @@ impl Files {
             let reason = format!("it ends after {copied} of {len} bytes");
             return Err(JournalError::Damaged { place: from.display().to_string(), reason });
         }
-        if self.level != crate::Level::Relaxed {
+        if self.level != crate::DurabilityLevel::Relaxed {
             tail.sync().map_err(|error| write(&error))?;
         }
         Ok(tail)

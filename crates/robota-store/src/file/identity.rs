@@ -1,5 +1,5 @@
-//! `session.json`: which session a folder holds, and whose it is. Written once, when the session
-//! begins to exist; a folder without it holds none.
+//! `session.json`: the session that a folder contains, and who created it. It is written once, when
+//! the session starts to exist; a folder without it contains no session.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,40 +10,41 @@ use robota_core::journal::JournalError;
 use serde::{Deserialize, Serialize};
 
 use super::Files;
-use super::replace::{Wait, replace};
+use super::replace::{SyncMode, replace};
 use crate::disk::Disk;
 
-/// More than any id; the file is not read further.
+/// More than any id needs; the file is not read further.
 const LIMIT: u64 = 64 * 1024;
 
-/// Which session a folder holds.
+/// The session that a folder contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    /// Its id, which the name of the folder may only hint at.
+    /// The session's id; the folder's name may be a hash of it.
     pub(super) session: SessionId,
-    /// When it began.
+    /// When the session was created.
     pub(super) created: Timestamp,
-    /// Who began it, as only they can say.
+    /// A keyed hash over id and creation time, made with the owner's secret. None if the store had
+    /// no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seal: Option<String>,
 }
 
-/// The identity of a folder, and the user whose file it is.
-pub(super) struct Found {
+/// The identity of a folder, and the user that owns the file.
+pub(super) struct StoredIdentity {
     pub(super) identity: Identity,
-    pub(super) user: u32,
+    pub(super) user_id: u32,
 }
 
 pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join("session.json")
 }
 
-/// What is in a folder; none when it holds no session.
-pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, JournalError> {
+/// Reads the identity of a folder; none if the folder contains no session.
+pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<StoredIdentity>, JournalError> {
     let place = || path(folder).display().to_string();
     let file = match disk.open_read(&path(folder)) {
         Ok(file) => file,
-        // A file in the way of the root is told by whoever wants to write there.
+        // A file in place of the root is reported when a write fails.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
@@ -52,35 +53,35 @@ pub(super) fn read(disk: &dyn Disk, folder: &Path) -> Result<Option<Found>, Jour
         Err(error) => return Err(JournalError::io("open", place(), &error)),
     };
     let fail = |error: io::Error| JournalError::io("read", place(), &error);
-    let user = file.look().map_err(fail)?.user;
-    let mut bytes = Vec::new();
+    let user_id = file.info().map_err(fail)?.user_id;
+    let mut bytes = Vec::with_capacity(512);
     file.take(LIMIT).read_to_end(&mut bytes).map_err(fail)?;
     if !bytes.ends_with(b"}\n") {
-        // Its name survived a loss of power, its content did not: nothing was acknowledged yet.
+        // A power failure kept the name but not the content: nothing was acknowledged yet.
         return Ok(None);
     }
     let identity =
         serde_json::from_slice(&bytes).map_err(|error| JournalError::damaged(place(), error))?;
-    Ok(Some(Found { identity, user }))
+    Ok(Some(StoredIdentity { identity, user_id }))
 }
 
 impl Files {
-    /// The identity a session that begins now gets.
+    /// Returns the identity for a session that starts now.
     pub(super) fn identify(&self, session: &SessionId, created: Timestamp) -> Identity {
         let seal = self.key.as_ref().map(|key| key.seal(session, created));
         Identity { session: session.clone(), created, seal }
     }
 
-    /// Whether this user did not begin the session.
-    pub(super) fn is_foreign(&self, found: &Found) -> bool {
-        let Identity { session, created, seal } = &found.identity;
+    /// Returns whether another user created the session.
+    pub(super) fn is_foreign(&self, stored: &StoredIdentity) -> bool {
+        let Identity { session, created, seal } = &stored.identity;
         let sealed = self.key.as_ref().is_none_or(|key| {
-            seal.as_ref().is_some_and(|seal| key.sealed(session, *created, seal))
+            seal.as_ref().is_some_and(|seal| key.verify(session, *created, seal))
         });
-        found.user != self.disk.user() || !sealed
+        stored.user_id != self.disk.user_id() || !sealed
     }
 
-    /// Makes a folder a session. Its name is the caller's to sync.
+    /// Writes `session.json`, which makes the folder a session. The caller syncs the folder.
     pub(super) fn write_identity(
         &self,
         folder: &Path,
@@ -91,27 +92,27 @@ impl Files {
             |error: &io::Error| JournalError::io("write", place.display().to_string(), error);
         let mut bytes = serde_json::to_vec(identity).map_err(|error| fail(&error.into()))?;
         bytes.push(b'\n');
-        replace(&*self.disk, &place, &bytes, self.wait()).map_err(|error| fail(&error))
+        replace(&*self.disk, &place, &bytes, self.sync_mode()).map_err(|error| fail(&error))
     }
 
-    /// How the files that a session cannot do without are written.
-    pub(super) fn wait(&self) -> Wait {
+    /// How files that a session depends on are written.
+    pub(super) fn sync_mode(&self) -> SyncMode {
         match self.level {
-            crate::Level::Relaxed => Wait::No,
-            crate::Level::Strict | crate::Level::Barrier => Wait::Content,
+            crate::DurabilityLevel::Relaxed => SyncMode::No,
+            crate::DurabilityLevel::Strict | crate::DurabilityLevel::Barrier => SyncMode::Content,
         }
     }
 
-    /// What a folder holds, which must be that session.
-    pub(super) fn identity(&self, session: &SessionId) -> Result<Found, JournalError> {
+    /// Reads the identity of a session's folder, and checks that it is that session's.
+    pub(super) fn identity(&self, session: &SessionId) -> Result<StoredIdentity, JournalError> {
         let folder = self.folder(session);
-        let found =
+        let stored =
             read(&*self.disk, &folder)?.ok_or_else(|| JournalError::NotFound(session.clone()))?;
-        if found.identity.session == *session {
-            return Ok(found);
+        if stored.identity.session == *session {
+            return Ok(stored);
         }
-        // Copied or renamed by hand.
-        let reason = format!("it belongs to session `{}`", found.identity.session);
+        // The folder was copied or renamed by hand.
+        let reason = format!("it belongs to session `{}`", stored.identity.session);
         Err(JournalError::damaged(path(&folder).display().to_string(), reason))
     }
 }

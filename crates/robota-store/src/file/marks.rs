@@ -1,9 +1,10 @@
-//! Marks: where in a segment some of its events begin, so that one of them is found without
-//! reading the segment from its start.
+//! Marks: the offsets of some events in a segment, so that an event is found without reading the
+//! segment from its start.
 //!
-//! `{first}.idx` holds pairs of numbers (event, offset; little-endian, eight bytes each), one for
-//! about every 4 KiB. It grows with its segment, is never synced and never believed: what is read
-//! through a mark must be the event that is looked for. It may be deleted at any time.
+//! `{first}.idx` contains pairs of numbers (sequence number, offset; little-endian, eight bytes
+//! each), one pair for about every 4 KiB. The file grows with its segment and is never synced. It
+//! is not trusted: the event that is read at a mark must be the expected one. It may be deleted at
+//! any time.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -12,31 +13,32 @@ use robota_core::event::Envelope;
 use robota_core::journal::JournalError;
 
 use super::segment::{Mark, ReadAhead, Reader, Segment};
-use crate::disk::{Disk, Make, Tail};
+use crate::disk::{AppendFile, CreateMode, Disk};
 
-/// How far apart marks are, in bytes.
-pub(super) const APART: u64 = 4 * 1024;
+/// Distance between two marks, in bytes.
+pub(super) const MARK_DISTANCE: u64 = 4 * 1024;
 
-/// How far a reader goes on without a mark, in bytes.
-const NEAR: u64 = 64 * 1024;
+/// How far a reader skips ahead instead of opening the file at a mark, in bytes.
+const SKIP_DISTANCE: u64 = 64 * 1024;
 
-/// A mark on disk.
-const RECORD: usize = 16;
+/// Size of a mark on disk.
+const RECORD_BYTES: usize = 16;
 
-/// More marks than a segment can have; a larger file is none of ours.
-const MOST: u64 = 4 * 1024 * 1024;
+/// More than the marks of any segment; a larger file was not written by the store.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 fn path(segment: &Segment) -> PathBuf {
     segment.path.with_extension("idx")
 }
 
-/// The marks of a segment, oldest first; none when they are missing or make no sense.
+/// Reads the marks of a segment, oldest first; none if they are missing or inconsistent.
 fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
-    let mut bytes = Vec::new();
-    disk.open_read(&path(segment)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    // Room for the marks of one megabyte, so that most files need one read.
+    let mut bytes = Vec::with_capacity(4096);
+    disk.open_read(&path(segment)).ok()?.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
     let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
     let marks: Option<Vec<_>> = bytes
-        .chunks_exact(RECORD)
+        .chunks_exact(RECORD_BYTES)
         .map(|record| {
             let (seq, offset) = record.split_at(8);
             Some(Mark { seq: number(seq)?, offset: number(offset)? })
@@ -50,87 +52,91 @@ fn load(disk: &dyn Disk, segment: &Segment) -> Option<Vec<Mark>> {
     rising.then_some(marks)
 }
 
-/// Finds events of one segment.
+/// Finds events in one segment.
 pub(super) struct Finder<'a> {
     disk: &'a dyn Disk,
     segment: &'a Segment,
     last: bool,
     marks: Vec<Mark>,
     reader: Option<Reader>,
+    reads: ReadAhead,
 }
 
 impl<'a> Finder<'a> {
-    /// Of that segment; `last` when no other follows it.
+    /// Creates a finder for that segment; `last` if no other segment follows it.
     pub(super) fn new(
         disk: &'a dyn Disk,
         segment: &'a Segment,
         last: bool,
+        reads: ReadAhead,
     ) -> Result<Self, JournalError> {
         let marks = match load(disk, segment) {
             Some(marks) => marks,
             None => rebuild(disk, segment, last)?,
         };
-        Ok(Self { disk, segment, last, marks, reader: None })
+        Ok(Self { disk, segment, last, marks, reader: None, reads })
     }
 
-    /// The event of that number, which is not before the one asked for last; none when the segment
-    /// does not have it. [`Finder::rest`] goes on after it.
+    /// Returns the event with that sequence number, or none if the segment does not have it. Each
+    /// call must ask for the same or a later event. [`Finder::into_reader`] continues after it.
     pub(super) fn find(&mut self, seq: u64) -> Result<Option<Envelope>, JournalError> {
         let at = self.marks.partition_point(|mark| mark.seq <= seq);
         let mark = at.checked_sub(1).and_then(|at| self.marks.get(at)).copied();
         let from = mark.unwrap_or_else(|| self.segment.start());
-        // Not past the event, and near enough: lines that are skipped cost less than opening the
-        // file again.
-        let near = |reader: &Reader| from.offset <= reader.whole().saturating_add(NEAR);
+        // Reuse the open reader if it is not past the event and near enough: skipping lines costs
+        // less than opening the file again.
+        let near = |reader: &Reader| from.offset <= reader.whole().saturating_add(SKIP_DISTANCE);
         let here = self.reader.take().filter(|reader| reader.next_seq() <= seq && near(reader));
         let mut reader = match here {
             Some(reader) => reader,
-            None => Reader::open(self.disk, self.segment, from, self.last, ReadAhead::Few)?,
+            None => Reader::open(self.disk, self.segment, from, self.last, self.reads)?,
         };
-        let found =
-            reader.skip_to(seq).and_then(|there| if there { reader.next() } else { Ok(None) });
-        // Marks may be of a segment that lost its end, or damaged. What they lead to says so.
-        let doubtful = match &found {
+        let event =
+            reader.skip_to(seq).and_then(|exists| if exists { reader.next() } else { Ok(None) });
+        // The marks may be damaged, or belong to a segment that lost its end. Then what is at the
+        // mark is not the expected event.
+        let mark_is_wrong = match &event {
             Ok(Some(_)) => false,
-            Ok(None) => !self.holds(from),
+            Ok(None) => !self.has_event_at(from),
             Err(_) => true,
         };
-        if doubtful && !self.marks.is_empty() {
+        if mark_is_wrong && !self.marks.is_empty() {
             let _ = self.disk.remove(&path(self.segment));
             self.marks.clear();
             return self.find(seq);
         }
         self.reader = Some(reader);
-        found
+        event
     }
 
-    /// Whether there is such an event at such a place.
-    fn holds(&self, mark: Mark) -> bool {
+    /// Returns whether an event is at that place.
+    fn has_event_at(&self, mark: Mark) -> bool {
         Reader::open(self.disk, self.segment, mark, true, ReadAhead::Few)
             .and_then(|mut reader| reader.next())
             .is_ok_and(|event| event.is_some())
     }
 
-    /// What follows the event that was found last.
-    pub(super) fn rest(self) -> Option<Reader> {
+    /// Returns a reader that continues after the event that was found last.
+    pub(super) fn into_reader(self) -> Option<Reader> {
         self.reader
     }
 }
 
-/// Gives the beginning of a segment, which was copied, the marks it had.
+/// Copies the marks for the first `len` bytes of a segment, which were copied to another one.
 pub(super) fn copy(disk: &dyn Disk, from: &Segment, to: &Segment, len: u64) {
-    // Without, they are made anew.
+    // Without them, the marks are rebuilt.
     if let Some(mut marks) = load(disk, from) {
         marks.retain(|mark| mark.offset < len);
         let _ = save(disk, to, &marks);
     }
 }
 
-/// Makes the marks of a segment anew. Those of the last one are its writer's to keep.
+/// Rebuilds the marks of a segment. They are saved only for a closed segment: the marks of the last
+/// segment belong to its writer.
 fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, JournalError> {
     let mut reader = Reader::open(disk, segment, segment.start(), last, ReadAhead::Many)?;
     let mut marks: Vec<Mark> = Vec::new();
-    let mut due = APART;
+    let mut due = MARK_DISTANCE;
     loop {
         let mark = Mark { seq: reader.next_seq(), offset: reader.whole() };
         if !reader.skip_to(mark.seq.saturating_add(1))? {
@@ -138,11 +144,11 @@ fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, 
         }
         if mark.offset >= due {
             marks.push(mark);
-            due = mark.offset + APART;
+            due = mark.offset + MARK_DISTANCE;
         }
     }
     if !last {
-        // A folder that cannot be written is read all the same.
+        // Ignored if it fails: a folder that cannot be written can still be read.
         let _ = save(disk, segment, &marks);
     }
     Ok(marks)
@@ -150,47 +156,47 @@ fn rebuild(disk: &dyn Disk, segment: &Segment, last: bool) -> Result<Vec<Mark>, 
 
 fn save(disk: &dyn Disk, segment: &Segment, marks: &[Mark]) -> std::io::Result<()> {
     let bytes: Vec<u8> = marks.iter().flat_map(encode).collect();
-    super::replace::replace(disk, &path(segment), &bytes, super::replace::Wait::No)
+    super::replace::replace(disk, &path(segment), &bytes, super::replace::SyncMode::No)
 }
 
-fn encode(mark: &Mark) -> [u8; RECORD] {
-    let mut record = [0; RECORD];
+fn encode(mark: &Mark) -> [u8; RECORD_BYTES] {
+    let mut record = [0; RECORD_BYTES];
     record[..8].copy_from_slice(&mark.seq.to_le_bytes());
     record[8..].copy_from_slice(&mark.offset.to_le_bytes());
     record
 }
 
-/// Keeps the marks of the segment that grows.
+/// Writes the marks of the segment that is appended to.
 pub(super) struct Marker {
-    tail: Option<Box<dyn Tail>>,
+    tail: Option<Box<dyn AppendFile>>,
     due: u64,
 }
 
 impl Marker {
-    /// The marks of a new segment.
+    /// Starts the marks of a new segment.
     pub(super) fn begin(disk: &dyn Disk, segment: &Segment) -> Self {
         let path = path(segment);
         let _ = disk.remove(&path);
-        Self { tail: disk.open_append(&path, Make::Always).ok(), due: APART }
+        Self { tail: disk.open_append(&path, CreateMode::Always).ok(), due: MARK_DISTANCE }
     }
 
-    /// The marks of a segment that is gone on with, of that length.
+    /// Continues the marks of a segment of that length.
     pub(super) fn resume(disk: &dyn Disk, segment: &Segment, len: u64) -> Self {
         let marks = load(disk, segment)
-            // A power loss may have left marks beyond the end.
+            // A power failure may have left marks beyond the end.
             .filter(|marks| marks.last().is_none_or(|mark| mark.offset < len));
         let marks = match marks {
-            Some(marks) if len < APART || !marks.is_empty() => Ok(marks),
+            Some(marks) if len < MARK_DISTANCE || !marks.is_empty() => Ok(marks),
             _ => rebuild(disk, segment, true),
         };
         let tail = marks.ok().and_then(|marks| {
-            // Written anew unless it is what it should be: half a mark would shift all others.
-            let len = disk.open_read(&path(segment)).and_then(|file| file.look());
-            if !len.is_ok_and(|look| look.len == (marks.len() * RECORD) as u64) {
+            // Rewritten unless its length is exact: half a mark would shift all later ones.
+            let len = disk.open_read(&path(segment)).and_then(|file| file.info());
+            if !len.is_ok_and(|info| info.len == (marks.len() * RECORD_BYTES) as u64) {
                 save(disk, segment, &marks).ok()?;
             }
-            let due = marks.last().map_or(APART, |mark| mark.offset + APART);
-            Some((disk.open_append(&path(segment), Make::Never).ok()?, due))
+            let due = marks.last().map_or(MARK_DISTANCE, |mark| mark.offset + MARK_DISTANCE);
+            Some((disk.open_append(&path(segment), CreateMode::Never).ok()?, due))
         });
         match tail {
             Some((tail, due)) => Self { tail: Some(tail), due },
@@ -198,13 +204,13 @@ impl Marker {
         }
     }
 
-    /// An event begins there.
+    /// Records where an event starts, if the last mark is far enough away.
     pub(super) fn note(&mut self, mark: Mark) {
         if mark.offset < self.due {
             return;
         }
-        self.due = mark.offset + APART;
-        // Nobody needs them: without, the segment is read from its start.
+        self.due = mark.offset + MARK_DISTANCE;
+        // Ignored if it fails: without marks, the segment is read from its start.
         if let Some(tail) = &mut self.tail
             && tail.write(&encode(&mark)).is_err()
         {

@@ -1,4 +1,4 @@
-//! Beginning a session, and opening one that is there.
+//! Creates sessions, and opens existing ones for writing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,22 +6,25 @@ use std::sync::Arc;
 use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, LeaseOwner};
 
-use super::writer::{Place, Writer};
+use super::writer::{OpenSegment, Writer};
 use super::{Files, identity, segment};
-use crate::disk::{Held, Make};
+use crate::disk::{CreateMode, LockGuard};
 use crate::failpoint::failpoint;
 use crate::io;
 
 impl Files {
-    /// Begins a session without events, under its lock.
+    /// Creates a session without events, and takes its lock.
     pub(super) fn create(self: &Arc<Self>, session: &SessionId) -> Result<Writer, JournalError> {
         let (lock, unsynced) = self.claim(session)?;
         Ok(Writer::new(Arc::clone(self), session.clone(), lock, unsynced))
     }
 
-    /// Makes the folder of a new session and takes its lock. Returns the folders whose names must
+    /// Creates the folder of a new session and takes its lock. Returns the folders whose names must
     /// be synced.
-    pub(super) fn claim(&self, session: &SessionId) -> Result<(Held, Vec<PathBuf>), JournalError> {
+    pub(super) fn claim(
+        &self,
+        session: &SessionId,
+    ) -> Result<(LockGuard, Vec<PathBuf>), JournalError> {
         SessionName::parse(session.as_str())?;
         let folder = self.folder(session);
         let mut unsynced = self.make_root()?;
@@ -35,8 +38,8 @@ impl Files {
         Ok((lock, unsynced))
     }
 
-    /// Makes a folder fit for a new session: what a writer left that died before anything was
-    /// acknowledged is no session, and neither is what is left of one that was deleted.
+    /// Removes old files from the folder of a new session: those of a writer that crashed before
+    /// anything was acknowledged, and of a deletion that did not finish. Neither is a session.
     fn clear(&self, session: &SessionId) -> Result<(), JournalError> {
         let folder = self.folder(session);
         let segments = segment::list(&*self.disk, &folder)?;
@@ -45,7 +48,7 @@ impl Files {
         {
             return Err(JournalError::Exists(session.clone()));
         }
-        // What it refers to stays: blobs may be kept before the first event.
+        // `refs` stays: blobs may be stored before the first event.
         let ours = |name: &str| {
             name == "session.json"
                 || [".jsonl", ".head", ".idx", "head.json"].iter().any(|end| name.ends_with(end))
@@ -66,9 +69,10 @@ impl Files {
         let folder = self.folder(session);
         let lock = self.take_lock(session)?;
         failpoint!("store.open.after_lock");
-        // Only now: who had the lock may have deleted it, or added a segment.
-        let found = self.identity(session)?;
-        if self.is_foreign(&found) {
+        // Read only now: the previous holder of the lock may have deleted the session or added a
+        // segment.
+        let stored = self.identity(session)?;
+        if self.is_foreign(&stored) {
             let place = folder.display().to_string();
             return Err(JournalError::Foreign { session: session.clone(), place });
         }
@@ -83,23 +87,23 @@ impl Files {
         }
         let mut tail = self
             .disk
-            .open_append(&last.path, Make::Never)
+            .open_append(&last.path, CreateMode::Never)
             .map_err(|error| io("open", &last.path, &error))?;
         if end.torn {
             tail.truncate(end.whole).map_err(|error| io("repair", &last.path, &error))?;
         }
-        let place = Place { segment: last, tail, len: end.whole };
-        // A writer that died may not have synced the names of its files.
+        let place = OpenSegment { segment: last, tail, len: end.whole };
+        // A crashed writer may not have synced the names of its files.
         let writer = Writer::new(Arc::clone(self), session.clone(), lock, vec![folder]);
-        Ok(writer.of(found.identity, head).at(place))
+        Ok(writer.of_session(stored.identity, head).at_end_of(place))
     }
 
-    /// Takes the lock of a session's folder, or says who has it.
-    pub(super) fn take_lock(&self, session: &SessionId) -> Result<Held, JournalError> {
+    /// Takes the lock of a session's folder, or fails with its holder.
+    pub(super) fn take_lock(&self, session: &SessionId) -> Result<LockGuard, JournalError> {
         let path = self.folder(session).join("lock");
-        let note = format!("{}\n", crate::owner::owner(&*self.clock));
+        let note = format!("{}\n", crate::owner::lease_owner(&*self.clock));
         match self.disk.try_lock(&path, &note) {
-            Ok(Ok(held)) => Ok(held),
+            Ok(Ok(lock)) => Ok(lock),
             Ok(Err(note)) => Err(JournalError::Locked {
                 session: session.clone(),
                 owner: LeaseOwner::parse(&note),
@@ -111,25 +115,27 @@ impl Files {
         }
     }
 
-    /// A lock on another machine's disk is not one on the others that use it.
+    /// Fails if the root is on a network file system: a lock there may not exclude other machines.
     fn refuse_network(&self) -> Result<(), JournalError> {
-        let found =
-            self.disk.network(&self.root).map_err(|error| io("look at", &self.root, &error))?;
-        match found {
+        let network = self
+            .disk
+            .network_file_system(&self.root)
+            .map_err(|error| io("read", &self.root, &error))?;
+        match network {
             None => Ok(()),
-            Some(network) => Err(JournalError::Unsuitable {
+            Some(name) => Err(JournalError::Unsuitable {
                 place: self.root.display().to_string(),
                 reason: format!(
-                    "it lies on a network file system ({network}), where two machines could write \
+                    "it is on a network file system ({name}), where two machines could write \
                      to one session at the same time"
                 ),
             }),
         }
     }
 
-    /// Makes the root and what leads to it. Returns the folders whose names must be synced.
+    /// Creates the root and its missing parents. Returns the folders whose names must be synced.
     pub(super) fn make_root(&self) -> Result<Vec<PathBuf>, JournalError> {
-        // The root itself may be a link: where sessions are kept is the caller's choice.
+        // The root itself may be a link: the caller chose where sessions are stored.
         let missing: Vec<_> = self
             .root
             .ancestors()
@@ -146,18 +152,21 @@ impl Files {
         Ok(unsynced)
     }
 
-    /// Sessions of a project hold what was said and read there, and are nobody else's: they must
-    /// not be committed by accident.
+    /// Writes a `.gitignore` if the root belongs to a project. Its sessions contain what was said
+    /// and read there, and must not be committed by accident.
     fn hide_from_git(&self) -> Result<(), JournalError> {
-        let named = |path: &Path, name: &str| path.file_name().is_some_and(|found| found == name);
+        let named =
+            |path: &Path, name: &str| path.file_name().is_some_and(|file_name| file_name == name);
         let of_project = named(&self.root, "sessions")
             && self.root.parent().is_some_and(|dir| named(dir, ".robota"));
         if !of_project {
             return Ok(());
         }
         let path = self.root.join(".gitignore");
-        let written =
-            self.disk.open_append(&path, Make::Always).and_then(|mut file| file.write(b"*\n"));
+        let written = self
+            .disk
+            .open_append(&path, CreateMode::Always)
+            .and_then(|mut file| file.write(b"*\n"));
         match written {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
                 Err(io("write", &path, &error))

@@ -1,4 +1,4 @@
-//! Reading. No lock is taken, and nothing is written but indexes that are missing.
+//! Reads sessions. Takes no lock, and writes nothing except missing indexes.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,18 @@ use robota_core::event::{Cursor, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage};
 
-use super::folder::folder_name;
-use super::identity::Found;
+use super::folder_name::folder_name;
+use super::identity::StoredIdentity;
 use super::index::{self, Index};
 use super::segment::{ReadAhead, Segment};
 use super::{Files, identity, marks, segment};
 use crate::io;
 
+/// Reads of up to this many single events read no more bytes than needed; larger ones read ahead.
+const FEW_EVENTS: usize = 8;
+
 impl Files {
-    /// The events after a number, oldest first.
+    /// Reads the events after a sequence number, oldest first.
     pub(super) fn read(
         &self,
         session: &SessionId,
@@ -23,7 +26,7 @@ impl Files {
     ) -> Result<Vec<Envelope>, JournalError> {
         let segments = self.segments(session)?;
         let from = after.saturating_add(1);
-        // The last segment that begins at or before the first event asked for.
+        // The last segment that starts at or before the first requested event.
         let start = segments.partition_point(|segment| segment.first <= from).saturating_sub(1);
         let mut events = Vec::new();
         let mut due = None;
@@ -32,16 +35,16 @@ impl Files {
                 break;
             }
             if due.is_some_and(|due| due != segment.first) {
-                return Err(index::missing(segment, due));
+                return Err(index::missing_segment(segment, due));
             }
             let last = at + 1 == segments.len();
             let mut reader = if from <= segment.first {
                 segment::Reader::open(&*self.disk, segment, segment.start(), last, ReadAhead::Many)?
             } else {
-                let mut finder = marks::Finder::new(&*self.disk, segment, last)?;
+                let mut finder = marks::Finder::new(&*self.disk, segment, last, ReadAhead::Few)?;
                 let Some(event) = finder.find(from)? else { break };
                 events.push(event);
-                let Some(reader) = finder.rest() else { break };
+                let Some(reader) = finder.into_reader() else { break };
                 reader
             };
             while events.len() < limit {
@@ -51,49 +54,57 @@ impl Files {
             due = Some(reader.next_seq());
         }
         if events.is_empty() && limit > 0 {
-            // Past the end, unless nothing was ever acknowledged: then there is no session.
+            // The request was past the end, or the journal has no event: then there is no session.
             self.has_events(session, &segments)?;
         }
         Ok(events)
     }
 
-    /// The events with these numbers, in their order.
-    pub(super) fn pick(
+    /// Reads the events with these sequence numbers, in the requested order.
+    pub(super) fn read_events(
         &self,
         session: &SessionId,
         seqs: &[u64],
     ) -> Result<Vec<Envelope>, JournalError> {
         let segments = self.segments(session)?;
-        self.has_events(session, &segments)?;
+        if seqs.is_empty() {
+            return self.has_events(session, &segments).map(|()| Vec::new());
+        }
         let mut sorted = seqs.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut found = HashMap::with_capacity(sorted.len());
+        let reads = if sorted.len() > FEW_EVENTS { ReadAhead::Many } else { ReadAhead::Few };
+        let mut events = HashMap::with_capacity(sorted.len());
         let mut finder: Option<(usize, marks::Finder<'_>)> = None;
         for seq in sorted {
             let at = Cursor { epoch: 0, seq };
-            let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
+            // A session without any event does not exist.
+            let missing = || match self.has_events(session, &segments) {
+                Ok(()) => JournalError::NoSuchEvent { session: session.clone(), at },
+                Err(error) => error,
+            };
             let at = segments.partition_point(|segment| segment.first <= seq);
             let at = at.checked_sub(1).ok_or_else(missing)?;
             let (_, current) = match finder.take().filter(|(of, _)| *of == at) {
                 Some(same) => finder.insert(same),
                 None => {
                     let last = at + 1 == segments.len();
-                    let next = marks::Finder::new(&*self.disk, &segments[at], last)?;
+                    let next = marks::Finder::new(&*self.disk, &segments[at], last, reads)?;
                     finder.insert((at, next))
                 }
             };
-            found.insert(seq, current.find(seq)?.ok_or_else(missing)?);
+            events.insert(seq, current.find(seq)?.ok_or_else(missing)?);
         }
-        if found.len() == seqs.len() {
-            return Ok(seqs.iter().filter_map(|seq| found.remove(seq)).collect());
+        if events.len() == seqs.len() {
+            return Ok(seqs.iter().filter_map(|seq| events.remove(seq)).collect());
         }
-        // Some were asked for more than once.
-        Ok(seqs.iter().filter_map(|seq| found.get(seq).cloned()).collect())
+        // Some sequence numbers were requested more than once.
+        Ok(seqs.iter().filter_map(|seq| events.get(seq).cloned()).collect())
     }
 
-    /// Whether a session has events after that number, and where its files end: its last segment
-    /// and the length of that. Reads no events when they end where they did `before`.
+    /// Returns whether a session has events after that sequence number, and where its files end:
+    /// its last segment and the length of that. Reads no events if the files end where they did
+    /// `before`.
     pub(super) fn grown_past(
         &self,
         session: &SessionId,
@@ -102,12 +113,12 @@ impl Files {
     ) -> Result<(bool, (u64, u64)), JournalError> {
         let segments = self.segments(session)?;
         let last = segments.last().ok_or_else(|| JournalError::NotFound(session.clone()))?;
-        let end = (last.first, self.len(&last.path)?);
+        let end = (last.first, self.file_len(&last.path)?);
         let grown = Some(end) != before && !self.read(session, seq, 1)?.is_empty();
         Ok((grown, end))
     }
 
-    /// The segments of a session that must exist.
+    /// Lists the segments of a session. Fails if there is no such session.
     fn segments(&self, session: &SessionId) -> Result<Vec<Segment>, JournalError> {
         self.identity(session)?;
         let segments = segment::list(&*self.disk, &self.folder(session))?;
@@ -117,7 +128,7 @@ impl Files {
         Ok(segments)
     }
 
-    /// Whether there is an event at all: a segment other than the first follows on one.
+    /// Fails if there is no event at all. A second segment exists only after an event.
     fn has_events(&self, session: &SessionId, segments: &[Segment]) -> Result<(), JournalError> {
         let none = || JournalError::NotFound(session.clone());
         match segments {
@@ -131,40 +142,40 @@ impl Files {
         }
     }
 
-    /// The sessions there are. Reads one small file for each.
+    /// Lists the sessions. Reads one small file for each.
     pub(super) fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
         let names = match self.disk.names(&self.root) {
             Ok(names) => names,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(io("list", &self.root, &error)),
         };
-        Ok(filter.page(names.iter().filter_map(|name| self.listed(name))))
+        Ok(filter.page(names.iter().filter_map(|name| self.list_entry(name))))
     }
 
-    /// What a list shows of a folder; none when it holds no session. One that cannot be read does
-    /// not hide the others.
-    fn listed(&self, name: &str) -> Option<SessionHead> {
+    /// Returns what a list shows of a folder; none if it contains no session or cannot be read, so
+    /// that one damaged session does not hide the others.
+    fn list_entry(&self, name: &str) -> Option<SessionHead> {
         let folder = self.root.join(name);
-        if let Some((index, user)) = index::read(&*self.disk, &folder) {
-            let found = Found { identity: index.identity, user };
-            if folder_name(&found.identity.session) != *name {
+        if let Some((index, user_id)) = index::read(&*self.disk, &folder) {
+            let stored = StoredIdentity { identity: index.identity, user_id };
+            if folder_name(&stored.identity.session) != *name {
                 return None;
             }
-            return Some(SessionHead { foreign: self.is_foreign(&found), ..index.head });
+            return Some(SessionHead { foreign: self.is_foreign(&stored), ..index.head });
         }
-        let found = identity::read(&*self.disk, &folder).ok()??;
-        let session = &found.identity.session;
+        let stored = identity::read(&*self.disk, &folder).ok()??;
+        let session = &stored.identity.session;
         if folder_name(session) != *name {
             return None;
         }
         let segments = segment::list(&*self.disk, &folder).ok()?;
         let end = self.fold(session, &segments, None).ok()?;
         let (head, last) = (end.head?, end.segment?);
-        let foreign = self.is_foreign(&found);
+        let foreign = self.is_foreign(&stored);
         if !foreign {
-            // Not known to be safe: somebody may be writing.
+            // Not marked safe: a writer may be appending now.
             let index = Index {
-                identity: found.identity,
+                identity: stored.identity,
                 head: head.clone(),
                 segment: last.first,
                 offset: end.whole,
@@ -176,13 +187,13 @@ impl Files {
         Some(SessionHead { foreign, ..head })
     }
 
-    /// How many bytes the files of a session have.
+    /// Returns the total size of a session's files in bytes.
     pub(super) fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
         self.identity(session)?;
         let folder = self.folder(session);
         let names = self.disk.names(&folder).map_err(|error| io("list", &folder, &error))?;
         let len =
-            |name: &String| self.disk.open_read(&folder.join(name)).and_then(|file| file.look());
-        Ok(names.iter().filter_map(|name| len(name).ok()).map(|look| look.len).sum())
+            |name: &String| self.disk.open_read(&folder.join(name)).and_then(|file| file.info());
+        Ok(names.iter().filter_map(|name| len(name).ok()).map(|info| info.len).sum())
     }
 }

@@ -1,4 +1,4 @@
-//! Deleting sessions, and the blobs that nobody refers to any more.
+//! Deletes sessions, and blobs that no session refers to any more.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -8,12 +8,12 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
 use super::{Files, identity};
-use crate::disk::Share;
+use crate::disk::LockMode;
 use crate::failpoint::failpoint;
 use crate::io;
 
 impl Files {
-    /// Deletes a session and the blobs only it refers to; says whether there was one.
+    /// Deletes a session and the blobs that only it refers to; returns whether it existed.
     pub(super) fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
         match self.identity(session) {
             Ok(_) => {}
@@ -27,10 +27,10 @@ impl Files {
             Err(error) => return Err(error),
         };
         let refs = self.refs(&folder)?;
-        // A list must not show what cannot be opened, so the index goes first.
-        self.remove_if_there(&folder.join("head.json"))?;
+        // The index first: a list must not show a session that cannot be opened.
+        self.remove_if_exists(&folder.join("head.json"))?;
         self.disk.sync_folder(&folder).map_err(|error| io("sync", &folder, &error))?;
-        self.remove_if_there(&identity::path(&folder))?;
+        self.remove_if_exists(&identity::path(&folder))?;
         self.disk.sync_folder(&folder).map_err(|error| io("sync", &folder, &error))?;
         failpoint!("store.delete.after_identity");
         self.empty(&folder)?;
@@ -40,58 +40,60 @@ impl Files {
         Ok(true)
     }
 
-    /// Removes all files of a folder, its lock last, and the folder.
+    /// Deletes all files of a folder, the lock last, and then the folder.
     pub(super) fn empty(&self, folder: &Path) -> Result<(), JournalError> {
         let names = self.disk.names(folder).map_err(|error| io("list", folder, &error))?;
         for name in names.iter().filter(|name| *name != "lock") {
-            self.remove_if_there(&folder.join(name))?;
+            self.remove_if_exists(&folder.join(name))?;
         }
-        self.remove_if_there(&folder.join("lock"))?;
+        self.remove_if_exists(&folder.join("lock"))?;
         match self.disk.remove_folder(folder) {
-            // Somebody begins a session of that id again.
+            // Another process creates a session with that id again.
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io("remove", folder, &error)),
             _ => Ok(()),
         }
     }
 
-    fn remove_if_there(&self, path: &Path) -> Result<(), JournalError> {
+    fn remove_if_exists(&self, path: &Path) -> Result<(), JournalError> {
         match self.disk.remove(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(io("remove", path, &error)),
             _ => Ok(()),
         }
     }
 
-    /// Removes those of these blobs that no session refers to. Returns how many.
+    /// Deletes those of these blobs that no session refers to. Returns how many.
     pub(super) fn sweep(&self, candidates: &BTreeSet<String>) -> Result<usize, JournalError> {
         let blobs = self.root.join("blobs");
         if candidates.is_empty() || !self.disk.is_folder(&blobs) {
             return Ok(0);
         }
         let path = blobs.join("lock");
-        let _alone =
-            self.disk.lock(&path, Share::Alone).map_err(|error| io("lock", &path, &error))?;
+        let _alone = self
+            .disk
+            .lock(&path, LockMode::Exclusive)
+            .map_err(|error| io("lock", &path, &error))?;
         let mut left = candidates.clone();
         for name in self.disk.names(&self.root).map_err(|error| io("list", &self.root, &error))? {
             if left.is_empty() {
                 break;
             }
             if name != "blobs" {
-                for kept in self.refs(&self.root.join(name))? {
-                    left.remove(&kept);
+                for hash in self.refs(&self.root.join(name))? {
+                    left.remove(&hash);
                 }
             }
         }
         for hash in &left {
-            self.remove_if_there(&self.blob_path(hash))?;
+            self.remove_if_exists(&self.blob_path(hash))?;
         }
         Ok(left.len())
     }
 
-    /// Every blob there is.
+    /// Returns the hashes of all stored blobs.
     pub(super) fn all_blobs(&self) -> Result<BTreeSet<String>, JournalError> {
         let blobs = self.root.join("blobs");
-        let mut found = BTreeSet::new();
+        let mut hashes = BTreeSet::new();
         let list = |path: &Path| match self.disk.names(path) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
@@ -101,13 +103,13 @@ impl Files {
             names => names.map_err(|error| io("list", path, &error)),
         };
         for prefix in list(&blobs)?.into_iter().filter(|name| name.len() == 2) {
-            found.extend(list(&blobs.join(&prefix))?.into_iter().filter(|name| is_hash(name)));
+            hashes.extend(list(&blobs.join(&prefix))?.into_iter().filter(|name| is_hash(name)));
         }
-        Ok(found)
+        Ok(hashes)
     }
 }
 
-/// Whether a text is the name of a blob, and so leads nowhere else.
+/// Returns whether a text is the hash of a blob, and so safe as a file name.
 pub(super) fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

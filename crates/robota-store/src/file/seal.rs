@@ -1,4 +1,5 @@
-//! Whose a session is. A session that came with a checkout has no seal of this user's.
+//! Seals: who created a session. A session that came with a checked-out repository does not have
+//! this user's seal.
 
 use robota_core::blob::hex;
 use robota_core::ids::SessionId;
@@ -7,7 +8,7 @@ use sha2::{Digest, Sha256};
 /// The size of SHA-256's blocks.
 const BLOCK: usize = 64;
 
-/// A secret of the user's, which seals the sessions they begin.
+/// A secret of the user that seals the sessions they create.
 #[derive(Clone)]
 pub(super) struct OwnerKey(Vec<u8>);
 
@@ -18,25 +19,26 @@ impl std::fmt::Debug for OwnerKey {
 }
 
 impl OwnerKey {
-    /// That secret.
+    /// Uses that secret.
     pub(super) fn new(secret: Vec<u8>) -> Self {
         Self(secret)
     }
 
-    /// The seal of a session that began then.
+    /// Returns the seal of a session that was created at that time.
     pub(super) fn seal(&self, session: &SessionId, created: jiff::Timestamp) -> String {
-        // Lengths first, so that no two pairs are one text.
+        // With the length first, two different pairs never give the same text.
         let id = session.as_str();
         let text = format!("robota session\n{}\n{id}\n{created}\n", id.len());
         hex(&hmac(&self.0, text.as_bytes()))
     }
 
-    /// Whether a seal is that of such a session.
-    pub(super) fn sealed(&self, session: &SessionId, created: jiff::Timestamp, seal: &str) -> bool {
+    /// Returns whether a seal is the one of that session.
+    pub(super) fn verify(&self, session: &SessionId, created: jiff::Timestamp, seal: &str) -> bool {
         let ours = self.seal(session, created);
-        // Does not say where the first difference is.
+        // Compares in constant time, so the duration does not reveal where the first difference is.
         ours.len() == seal.len()
-            && ours.bytes().zip(seal.bytes()).fold(0, |found, (a, b)| found | (a ^ b)) == 0
+            && ours.bytes().zip(seal.bytes()).fold(0, |difference, (a, b)| difference | (a ^ b))
+                == 0
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading segments: line by line, in order, and exact about what is wrong where.
+//! Reads segments line by line, and reports exactly where a damage is.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -6,42 +6,42 @@ use std::path::{Path, PathBuf};
 use robota_core::event::{DecodeError, Durability, Envelope};
 use robota_core::journal::JournalError;
 
-use crate::disk::{Disk, Source};
+use crate::disk::{Disk, ReadFile};
 
-/// A longer line is damage: no event is that large, and no reader must hold it.
-const LONGEST_LINE: u64 = 256 * 1024 * 1024;
+/// A longer line is damage: no event is that large, and no reader should load it.
+const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// A segment on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// The number of its first event.
+    /// The sequence number of its first event.
     pub(super) first: u64,
-    /// Its file.
+    /// Its file, `{first}.jsonl`.
     pub(super) path: PathBuf,
 }
 
 impl Segment {
-    /// The segment of a folder that begins with this event.
+    /// Returns the segment of a folder whose first event has that sequence number.
     pub(super) fn starting(folder: &Path, first: u64) -> Self {
         Self { first, path: folder.join(format!("{first}.jsonl")) }
     }
 
-    /// Where it begins.
+    /// Returns the mark of its first event.
     pub(super) fn start(&self) -> Mark {
         Mark { seq: self.first, offset: 0 }
     }
 }
 
-/// Where in a segment an event begins.
+/// The place of an event in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The event.
+    /// The event's sequence number.
     pub(super) seq: u64,
-    /// How many bytes are before it.
+    /// The offset in bytes at which it starts.
     pub(super) offset: u64,
 }
 
-/// The segments of a folder, oldest first. A folder that is not there has none.
+/// Lists the segments of a folder, oldest first. A missing folder has none.
 pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, JournalError> {
     let names = match disk.names(folder) {
         Ok(names) => names,
@@ -54,7 +54,7 @@ pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, Journ
         .iter()
         .filter_map(|name| {
             let first: u64 = name.strip_suffix(".jsonl")?.parse().ok()?;
-            // `+7` and `007` are numbers too, but not names we give.
+            // `+7` and `007` parse as numbers too, but the store never writes such names.
             (*name == format!("{first}.jsonl")).then(|| Segment::starting(folder, first))
         })
         .collect();
@@ -65,10 +65,10 @@ pub(super) fn list(disk: &dyn Disk, folder: &Path) -> Result<Vec<Segment>, Journ
 /// Reads one segment. After the end, [`Reader::whole`] and [`Reader::torn`] say how it ended.
 pub(super) struct Reader {
     path: PathBuf,
-    input: BufReader<Box<dyn Source>>,
+    input: BufReader<Box<dyn ReadFile>>,
     /// Whether a torn end is expected: only the last segment can have one.
     last: bool,
-    /// Lines read; counted from where reading began.
+    /// Number of lines read, counted from where reading started.
     line: u64,
     from_start: bool,
     next_seq: u64,
@@ -77,17 +77,17 @@ pub(super) struct Reader {
     buffer: Vec<u8>,
 }
 
-/// How many bytes a [`Reader`] reads at once.
+/// How many bytes a [`Reader`] reads at a time.
 #[derive(Clone, Copy)]
 pub(super) enum ReadAhead {
-    /// For a few events: no more than lies between two marks.
+    /// For a few events: about the distance between two marks.
     Few = 8 * 1024,
     /// For a whole segment.
     Many = 64 * 1024,
 }
 
 impl Reader {
-    /// Opens a segment at the beginning of an event; `last` when no other segment follows it.
+    /// Opens a segment at the start of an event; `last` if no other segment follows it.
     pub(super) fn open(
         disk: &dyn Disk,
         segment: &Segment,
@@ -113,22 +113,22 @@ impl Reader {
         })
     }
 
-    /// The number the event after those read must have.
+    /// The sequence number that the next event must have.
     pub(super) fn next_seq(&self) -> u64 {
         self.next_seq
     }
 
-    /// How many bytes are whole events.
+    /// The length of the whole events that were read, in bytes from the start of the segment.
     pub(super) fn whole(&self) -> u64 {
         self.whole
     }
 
-    /// Whether the segment ends with a line whose write did not finish.
+    /// Whether the segment ends with a line that was not written completely.
     pub(super) fn torn(&self) -> bool {
         self.torn
     }
 
-    /// The next event; none at the end, and none at a torn end.
+    /// Returns the next event; none at the end, and at a torn end.
     pub(super) fn next(&mut self) -> Result<Option<Envelope>, JournalError> {
         let Some(length) = self.next_line()? else { return Ok(None) };
         let event = match Envelope::decode(&self.buffer) {
@@ -141,21 +141,21 @@ impl Reader {
                 return if lost { self.end_torn(&reason) } else { Err(self.damaged(&reason)) };
             }
             Err(error @ DecodeError::NewerReader { .. }) => {
-                // Not damage: nothing may be repaired here.
+                // This is not damage: a newer version wrote the event, so nothing may be repaired.
                 return Err(JournalError::io("read", self.place(), error));
             }
             Err(error @ DecodeError::Malformed(_)) => return Err(self.damaged(&error.to_string())),
         };
         if event.seq != self.next_seq {
-            let reason = format!("event {} stands where event {} is due", event.seq, self.next_seq);
+            let reason = format!("found event {}, expected event {}", event.seq, self.next_seq);
             return Err(self.damaged(&reason));
         }
         self.advance(length)?;
         Ok(Some(event))
     }
 
-    /// Goes on to the event of that number without looking at those before it; says whether there
-    /// is a line for it.
+    /// Skips to the event with that sequence number without decoding those before it. Returns
+    /// whether there is a line for it.
     pub(super) fn skip_to(&mut self, seq: u64) -> Result<bool, JournalError> {
         while self.next_seq < seq {
             let Some(length) = self.next_line()? else { return Ok(false) };
@@ -164,10 +164,10 @@ impl Reader {
         Ok(true)
     }
 
-    /// Whether the line just read has a hole that a loss of power left: zeros where something was
-    /// written and not synced, with what was written later behind it. Then all from here on was
-    /// not synced. An event behind it that is always synced may have been acknowledged, though:
-    /// then this is damage, and nobody's to repair.
+    /// Returns whether the line just read has a hole that a power failure left: zeros where
+    /// something was written but not synced, while later data was. Then everything from here on was
+    /// not synced. But if an event after the hole is always synced, it may have been acknowledged:
+    /// then this is damage that must not be repaired.
     fn is_hole(&mut self) -> Result<bool, JournalError> {
         if !self.buffer.contains(&0) {
             return Ok(false);
@@ -175,7 +175,7 @@ impl Reader {
         let mut line = Vec::new();
         loop {
             line.clear();
-            let rest = (&mut self.input).take(LONGEST_LINE);
+            let rest = (&mut self.input).take(MAX_LINE);
             if { rest }.read_until(b'\n', &mut line).map_err(|error| self.io(&error))? == 0 {
                 return Ok(true);
             }
@@ -193,7 +193,7 @@ impl Reader {
         }
         self.buffer.clear();
         let read = (&mut self.input)
-            .take(LONGEST_LINE + 1)
+            .take(MAX_LINE + 1)
             .read_until(b'\n', &mut self.buffer)
             .map_err(|error| self.io(&error))?;
         if read == 0 {
@@ -201,12 +201,12 @@ impl Reader {
         }
         self.line += 1;
         let length = read as u64;
-        if length > LONGEST_LINE {
-            return Err(self.damaged(&format!("the line is longer than {LONGEST_LINE} bytes")));
+        if length > MAX_LINE {
+            return Err(self.damaged(&format!("the line is longer than {MAX_LINE} bytes")));
         }
         if !self.buffer.ends_with(b"\n") {
-            // Only a line of the last segment can have been cut off while it was written.
-            return self.end_torn("the line has no end").map(|_| None);
+            // Only a line of the last segment can be cut off while it was written.
+            return self.end_torn("the line does not end with a newline").map(|_| None);
         }
         Ok(Some(length))
     }
@@ -215,7 +215,7 @@ impl Reader {
         self.next_seq = self
             .next_seq
             .checked_add(1)
-            .ok_or_else(|| self.damaged("no number can follow that of its event"))?;
+            .ok_or_else(|| self.damaged("its sequence number cannot be increased"))?;
         self.whole += length;
         Ok(())
     }

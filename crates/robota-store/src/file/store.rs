@@ -1,4 +1,4 @@
-//! The store: what it is made with.
+//! The file store and its options.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use robota_core::ids::SessionId;
 use super::Files;
 use super::seal::OwnerKey;
 use super::writer::SEGMENT_BYTES;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::disk::{Disk, RealDisk};
 
-/// Keeps each session in a folder of files below a root.
+/// Stores each session in a folder of files below a root folder.
 ///
-/// Opening costs what was written since the last turn, not the length of the session. It cuts off
-/// a last line whose write did not finish, which nobody was told is safe; any other damage is an
-/// error that names the file and the place, and nothing is changed.
+/// Opening a session costs what was written since its last turn, not its length. Opening cuts off a
+/// last line that was not written completely, because it was never acknowledged. Any other damage
+/// is an error that names the file and the place; then nothing is changed.
 #[derive(Clone)]
 pub struct FileStore {
     pub(super) files: Arc<Files>,
@@ -29,14 +29,14 @@ impl std::fmt::Debug for FileStore {
 }
 
 impl FileStore {
-    /// A store below that folder, which is made when the first session is.
+    /// Creates a store below that folder, which is created with the first session.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             files: Arc::new(Files {
                 disk: Arc::new(RealDisk),
                 root: root.into(),
                 segment_bytes: SEGMENT_BYTES,
-                level: Level::default(),
+                level: DurabilityLevel::default(),
                 key: None,
                 clock: Arc::new(SystemClock),
             }),
@@ -49,45 +49,45 @@ impl FileStore {
         Self { files: Arc::new(files) }
     }
 
-    /// The same store on another disk.
+    /// Uses another disk.
     #[must_use]
     pub fn with_disk(self, disk: Arc<dyn Disk>) -> Self {
         self.with(|files| files.disk = disk)
     }
 
-    /// The same store, waiting for that much.
+    /// Sets when appends wait for the disk.
     #[must_use]
-    pub fn with_level(self, level: Level) -> Self {
+    pub fn with_level(self, level: DurabilityLevel) -> Self {
         self.with(|files| files.level = level)
     }
 
-    /// The same store, which knows the sessions of its user by a secret: those it begins are
-    /// sealed with it, and those without its seal are foreign. Without one, a session is its user's
-    /// whose files are.
+    /// Sets the user's secret. The store seals the sessions it creates with it, and treats sessions
+    /// without this seal as foreign. Without a secret, a session is foreign if another user owns
+    /// its files.
     #[must_use]
     pub fn with_owner_key(self, secret: impl Into<Vec<u8>>) -> Self {
         self.with(|files| files.key = Some(OwnerKey::new(secret.into())))
     }
 
-    /// The same store with another clock; it dates locks.
+    /// Uses another clock. It dates the notes in lock files.
     #[must_use]
     pub fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
         self.with(|files| files.clock = clock)
     }
 
-    /// The same store with segments of another size.
+    /// Sets the size at which a segment is closed.
     #[must_use]
     pub fn with_segment_bytes(self, bytes: u64) -> Self {
         self.with(|files| files.segment_bytes = bytes.max(1))
     }
 
-    /// The folder it keeps sessions in.
+    /// Returns the folder that contains the sessions.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.files.root
     }
 
-    /// The folder a session is kept in, whether it exists or not.
+    /// Returns the folder of a session, whether it exists or not.
     #[must_use]
     pub fn folder(&self, session: &SessionId) -> PathBuf {
         self.files.folder(session)

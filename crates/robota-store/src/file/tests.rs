@@ -1,4 +1,4 @@
-//! What must hold across the parts of the file store.
+//! Tests that involve several parts of the file store.
 
 mod foreign;
 mod forks;

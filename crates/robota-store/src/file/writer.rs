@@ -1,4 +1,4 @@
-//! Appending. All of it is blocking; [`super::port`] calls it off the async threads.
+//! Appends events. All of it blocks; [`super::journal_store`] runs it in blocking threads.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,65 +10,63 @@ use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::Files;
 use super::identity::Identity;
-use super::index::{self, Index, Known};
+use super::index::{self, HeadRecord, Index};
 use super::marks::Marker;
 use super::segment::{Mark, Segment};
-use crate::disk::{Held, Make, Tail};
+use crate::disk::{AppendFile, CreateMode, LockGuard};
 use crate::failpoint::failpoint;
 
-/// A segment is closed once it is this long. A fork copies no more.
+/// A segment is closed once it is this long. A fork copies at most one segment.
 pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 
-/// The index is written anew after this many events even if nothing in it changed that a list
-/// would show: it is also where opening begins to look for the end.
+/// The index is written after this many events even if nothing changed that a list shows: opening a
+/// session starts there to search for the end.
 const INDEX_EVERY: u64 = 256;
 
-/// What is known is kept about every so many bytes, so that a fork folds no more.
-const KNOWN_EVERY: u64 = 16 * 1024;
+/// A head record is written about every so many bytes, so that a fork folds at most that much.
+const HEAD_RECORD_EVERY: u64 = 16 * 1024;
 
-/// The segment that grows.
-struct Open {
+/// The segment that is appended to.
+struct SegmentWriter {
     segment: Segment,
-    tail: Box<dyn Tail>,
+    tail: Box<dyn AppendFile>,
     len: u64,
     marker: Marker,
 }
 
-/// The one writer of a session.
+/// The writer of a session. There is at most one.
 pub(super) struct Writer {
     files: Arc<Files>,
     session: SessionId,
     folder: PathBuf,
-    _lock: Held,
-    /// Which session the folder holds; none until its first event.
+    _lock: LockGuard,
+    /// The content of `session.json`; none until the first event.
     identity: Option<Identity>,
     head: Option<SessionHead>,
-    open: Option<Open>,
-    /// Folders that got a name which may not survive the loss of power yet.
+    open: Option<SegmentWriter>,
+    /// Folders with new names that may not survive a power failure yet.
     unsynced: Vec<PathBuf>,
-    /// What the index on disk says.
+    /// The head that is in the index on disk.
     indexed: Option<SessionHead>,
-    /// Whether the folder is not shown to be a session yet: a fork that is being made.
+    /// Whether the folder is not a session yet: a fork that is being created.
     hidden: bool,
-    /// Where the last event of that begins.
-    last_start: Option<u64>,
-    /// Why nothing more may be written: what is on disk is not known for certain.
+    /// Why nothing more may be written: it is not certain what is on disk.
     broken: Option<String>,
 }
 
-/// Where a writer goes on.
-pub(super) struct Place {
+/// The end of a segment, where a writer continues.
+pub(super) struct OpenSegment {
     pub(super) segment: Segment,
-    pub(super) tail: Box<dyn Tail>,
+    pub(super) tail: Box<dyn AppendFile>,
     pub(super) len: u64,
 }
 
 impl Writer {
-    /// A writer of a session without events.
+    /// Creates a writer for a session without events.
     pub(super) fn new(
         files: Arc<Files>,
         session: SessionId,
-        lock: Held,
+        lock: LockGuard,
         unsynced: Vec<PathBuf>,
     ) -> Self {
         let folder = files.folder(&session);
@@ -83,45 +81,44 @@ impl Writer {
             unsynced,
             indexed: None,
             hidden: false,
-            last_start: None,
             broken: None,
         }
     }
 
-    /// The same writer, of a session that is there.
-    pub(super) fn of(mut self, identity: Identity, head: SessionHead) -> Self {
+    /// Sets the identity and head of an existing session.
+    pub(super) fn of_session(mut self, identity: Identity, head: SessionHead) -> Self {
         self.identity = Some(identity);
         self.head = Some(head);
         self
     }
 
-    /// The same writer, of a folder that is made a session later, by [`Writer::publish`].
+    /// Sets identity and head of a folder that [`Writer::publish`] makes a session later.
     pub(super) fn hidden(mut self, identity: Identity, head: SessionHead) -> Self {
         self.hidden = true;
-        self.of(identity, head)
+        self.of_session(identity, head)
     }
 
-    /// Makes the folder a session, when all that is in it is safe.
+    /// Makes the folder a session, once everything in it is synced.
     pub(super) fn publish(&mut self) -> Result<(), JournalError> {
         let Some(identity) = &self.identity else { return Ok(()) };
         self.files.write_identity(&self.folder, identity)?;
         self.unsynced.push(self.folder.clone());
         self.hidden = false;
-        if self.files.level == crate::Level::Relaxed {
+        if self.files.level == crate::DurabilityLevel::Relaxed {
             return Ok(());
         }
         self.sync().map_err(|error| crate::io("sync", &self.folder, error))
     }
 
-    /// The same writer, going on at the end of a segment.
-    pub(super) fn at(mut self, place: Place) -> Self {
-        let Place { segment, tail, len } = place;
+    /// Continues at the end of a segment.
+    pub(super) fn at_end_of(mut self, place: OpenSegment) -> Self {
+        let OpenSegment { segment, tail, len } = place;
         let marker = Marker::resume(&*self.files.disk, &segment, len);
-        self.open = Some(Open { segment, tail, len, marker });
+        self.open = Some(SegmentWriter { segment, tail, len, marker });
         self
     }
 
-    /// Appends events, all or none, and returns when they are as safe as asked.
+    /// Appends all of the events or none, and returns when they are as durable as requested.
     pub(super) fn append(
         &mut self,
         events: &[Arc<Envelope>],
@@ -132,7 +129,7 @@ impl Writer {
         }
         let order = self.head.as_ref().map_or(Order::Empty, |head| Order::After(head.last));
         let skip = repeated(&self.session, order, events.iter().map(|event| &**event))?;
-        self.compare(order, &events[..skip])?;
+        self.check_repeated(order, &events[..skip])?;
         let events = &events[skip..];
         let mut lines = Vec::new();
         let mut starts = Vec::with_capacity(events.len());
@@ -143,7 +140,7 @@ impl Writer {
             })?;
         }
         if let Some(first) = events.first() {
-            self.roll(first.seq)?;
+            self.ensure_segment(first.seq)?;
         }
         let waits = self.files.level.waits(durability);
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -154,16 +151,16 @@ impl Writer {
             return Err(self.failed("write", &error, undone));
         }
         failpoint!("store.append.after_write");
-        if let Err(error) = self.begin(events).and_then(|()| self.settle(waits)) {
+        if let Err(error) = self.write_identity_once(events).and_then(|()| self.sync_if(waits)) {
             return Err(self.undo(before, error));
         }
         failpoint!("store.append.after_sync");
-        self.note(events, &starts, before, lines.len() as u64, waits);
+        self.update_head(events, &starts, before, lines.len() as u64, waits);
         Ok(())
     }
 
-    /// Checks that events whose numbers are stored are what is stored.
-    fn compare(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
+    /// Checks that repeated events are equal to the stored ones.
+    fn check_repeated(&self, order: Order, events: &[Arc<Envelope>]) -> Result<(), JournalError> {
         let Some(first) = events.first() else { return Ok(()) };
         let stored = self.files.read(&self.session, first.seq - 1, events.len())?;
         let same = |(a, b): (&Envelope, &Arc<Envelope>)| a.to_line() == b.to_line();
@@ -173,9 +170,9 @@ impl Writer {
         Err(order.refuse(&self.session, first.cursor()))
     }
 
-    /// The folder becomes a session with its first event.
-    fn begin(&mut self, events: &[Arc<Envelope>]) -> Result<(), Failure> {
-        // Not that of a fork, which is made a session last.
+    /// Writes `session.json` with the first event, which makes the folder a session.
+    fn write_identity_once(&mut self, events: &[Arc<Envelope>]) -> Result<(), Failure> {
+        // A fork has its identity already; it is written last, by `publish`.
         let (None, Some(first)) = (&self.identity, events.first()) else { return Ok(()) };
         let identity = self.files.identify(&self.session, first.ts);
         failpoint!("store.begin.before_identity");
@@ -185,8 +182,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The content first, then the names that lead to it.
-    fn settle(&mut self, waits: bool) -> Result<(), Failure> {
+    /// Syncs first the content, then the names that lead to it.
+    fn sync_if(&mut self, waits: bool) -> Result<(), Failure> {
         if waits { self.sync().map_err(Failure::Sync) } else { Ok(()) }
     }
 
@@ -201,7 +198,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes back what was written before something failed.
+    /// Removes what an append wrote before it failed.
     fn undo(&mut self, before: u64, failure: Failure) -> JournalError {
         let undone = match &mut self.open {
             Some(open) => open.tail.truncate(before),
@@ -216,16 +213,16 @@ impl Writer {
             }
             Failure::Sync(error) => {
                 let failure = self.failed("sync", &error, undone);
-                // A disk that failed to sync forgets what it failed to keep: events that were
-                // only written may be gone as well. Opening again finds out what is there.
+                // After a failed sync the kernel may drop what it could not write, so events that
+                // were only written may be lost too. Opening again finds out what is there.
                 self.broken.get_or_insert_with(|| sync_failed(&error));
                 failure
             }
         }
     }
 
-    /// What was appended is there: what is known of the session goes on.
-    fn note(
+    /// Folds appended events into the head, and writes marks, head records and the index when due.
+    fn update_head(
         &mut self,
         events: &[Arc<Envelope>],
         starts: &[u64],
@@ -240,22 +237,23 @@ impl Writer {
             SessionHead::fold(&mut self.head, &self.session, event);
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
-        if before / KNOWN_EVERY != open.len / KNOWN_EVERY {
-            let known = Known { head: head.clone(), offset: open.len, start: before + start };
-            index::write_known(&*self.files.disk, &open.segment, &known);
+        if before / HEAD_RECORD_EVERY != open.len / HEAD_RECORD_EVERY {
+            let record = HeadRecord { head: head.clone(), offset: open.len, start: before + start };
+            index::write_head_record(&*self.files.disk, &open.segment, &record);
         }
         if self.hidden {
-            self.last_start = Some(before + start);
             return;
         }
-        let relaxed = self.files.level == crate::Level::Relaxed;
-        if (synced || relaxed) && self.indexed.as_ref().is_none_or(|shown| is_news(shown, head)) {
-            self.index(before + start, synced);
+        let relaxed = self.files.level == crate::DurabilityLevel::Relaxed;
+        if (synced || relaxed)
+            && self.indexed.as_ref().is_none_or(|shown| changes_list(shown, head))
+        {
+            self.write_index(before + start, synced);
         }
     }
 
-    /// Keeps what is known of the session, whose last event begins there.
-    fn index(&mut self, start: u64, safe: bool) {
+    /// Writes the index. `start` is the offset of the last event.
+    fn write_index(&mut self, start: u64, safe: bool) {
         let (Some(head), Some(identity), Some(open)) = (&self.head, &self.identity, &self.open)
         else {
             return;
@@ -272,13 +270,13 @@ impl Writer {
         self.indexed = Some(index.head);
     }
 
-    /// Makes sure there is a segment with room, beginning a new one when need be.
-    fn roll(&mut self, first: u64) -> Result<(), JournalError> {
+    /// Makes sure that a segment with room is open; starts a new one if needed.
+    fn ensure_segment(&mut self, first: u64) -> Result<(), JournalError> {
         if self.open.as_ref().is_some_and(|open| open.len < self.files.segment_bytes) {
             return Ok(());
         }
-        // A closed segment is never repaired, so it must be whole on disk before another can
-        // follow it, whatever the level.
+        // A closed segment is never repaired, so it must be complete on disk before another follows
+        // it, whatever the level.
         if self.open.is_some()
             && let Err(error) = self.sync()
         {
@@ -289,25 +287,26 @@ impl Writer {
         let disk = &*self.files.disk;
         let segment = Segment::starting(&self.folder, first);
         if let Some(head) = &self.head {
-            let known = Known { head: head.clone(), offset: 0, start: 0 };
-            index::write_known(disk, &segment, &known);
+            let record = HeadRecord { head: head.clone(), offset: 0, start: 0 };
+            index::write_head_record(disk, &segment, &record);
         }
         let fail = |action, error: &io::Error| crate::io(action, &segment.path, error);
-        // One that an append left which failed is empty.
+        // A failed append may have left this segment, but empty.
         let tail = disk
-            .open_append(&segment.path, Make::IfMissing)
+            .open_append(&segment.path, CreateMode::IfMissing)
             .map_err(|error| fail("create", &error))?;
-        if tail.length().map_err(|error| fail("look at", &error))? > 0 {
-            return Err(self.refuse(format!("{} is already there", segment.path.display())));
+        if tail.length().map_err(|error| fail("read", &error))? > 0 {
+            return Err(self.refuse(format!("{} exists already", segment.path.display())));
         }
         failpoint!("store.roll.after_create");
         self.unsynced.push(self.folder.clone());
         let marker = Marker::begin(disk, &segment);
-        self.open = Some(Open { segment, tail, len: 0, marker });
+        self.open = Some(SegmentWriter { segment, tail, len: 0, marker });
         Ok(())
     }
 
-    /// An append that failed, and whether it left something behind.
+    /// Makes the error of a failed append; marks the writer broken if the append could not be
+    /// undone.
     fn failed(
         &mut self,
         action: &'static str,
@@ -326,11 +325,11 @@ impl Writer {
     }
 }
 
-/// Why an append failed after it was written.
+/// Why an append failed after its lines were written.
 enum Failure {
-    /// Something else could not be written.
+    /// Another file could not be written.
     Clean(JournalError),
-    /// The disk may have forgotten more than this.
+    /// A sync failed: the disk may have lost more than this append.
     Sync(io::Error),
 }
 
@@ -345,8 +344,8 @@ fn could_not_undo(error: &str, undo: &io::Error) -> String {
     )
 }
 
-/// Whether a list would show something else, or the index is far behind.
-fn is_news(shown: &SessionHead, head: &SessionHead) -> bool {
+/// Returns whether a list would show something different, or the index is far behind.
+fn changes_list(shown: &SessionHead, head: &SessionHead) -> bool {
     let visible = |head: &SessionHead| {
         let SessionHead { parent, cwd, name, title, created, turns, snapshot, .. } = head.clone();
         (parent, cwd, name, title, created, turns, snapshot)

@@ -1,9 +1,9 @@
-//! Appending: one guarded statement, and finding out why it was refused.
+//! Appends: one guarded statement, and finding out why it was refused.
 //!
-//! The statement changes the session's lease row only if it has this writer's token and the last
-//! sequence number that the writer knows of; the events go in with it. When the row is different,
-//! [`Tail::load`] finds out in a transaction whether the session is lost, the events are out of
-//! order, or some of them are stored already.
+//! The statement updates the session's lease row only if it has this writer's token and the last
+//! sequence number that the writer knows of; the same statement inserts the events. If the row is
+//! different, [`reload`] finds out in a transaction whether the lease is lost, the events are out
+//! of order, or some of them are stored already.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use robota_core::event::{Cursor, Durability, Envelope};
 use robota_core::journal::{JournalError, Order, SessionHead, repeated};
 
 use super::chain;
-use super::ended::Token;
-use super::lease::{Held, Lease, hold};
+use super::ended_leases::Token;
+use super::lease::{Lease, SessionRow, lock_session_row};
 use super::{Tx, Value, int};
 use crate::failpoint::failpoint;
 
-/// The head is stored at least about every so many events, also for forks that begin there.
+/// The head is stored about every so many events, so that forks need not fold more.
 pub(super) const HEAD_EVERY: u64 = 256;
 
 /// The end of a session, as its writer knows it.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
-    /// The last event; none when there is none.
+    /// The last event; none if the session has no events.
     pub(super) last: Option<Cursor>,
     head: Option<SessionHead>,
     bytes: i64,
-    /// Up to which event the head in the session's row is folded.
+    /// The last event that the head in the session's row includes.
     stored: u64,
 }
 
@@ -36,15 +36,15 @@ impl Tail {
         Self { last: None, head: None, bytes: 0, stored: 0 }
     }
 
-    /// The tail of a fork whose head is that one and is not stored yet.
+    /// The tail of a fork with that head, which is not stored yet.
     pub(super) fn fork(head: SessionHead) -> Self {
         Self { last: Some(head.last), head: Some(head), bytes: 0, stored: 0 }
     }
 
-    /// The tail of a session whose rows are locked.
-    pub(super) async fn load(tx: &mut dyn Tx, held: &Held) -> Result<Self, JournalError> {
-        let Some(stored) = &held.head else { return Ok(Self::empty()) };
-        let (head, bytes) = chain::complete(tx, held.journal, stored.clone(), held.bytes).await?;
+    /// Loads the tail of a session whose rows are locked.
+    pub(super) async fn load(tx: &mut dyn Tx, row: &SessionRow) -> Result<Self, JournalError> {
+        let Some(stored) = &row.head else { return Ok(Self::empty()) };
+        let (head, bytes) = chain::fold_rest(tx, row.journal, stored.clone(), row.bytes).await?;
         Ok(Self { last: Some(head.last), head: Some(head), bytes, stored: stored.last.seq })
     }
 
@@ -52,17 +52,17 @@ impl Tail {
         self.last.map_or(Order::Empty, Order::After)
     }
 
-    /// The head, if the session's row lags behind.
+    /// Returns the head if the session's row is behind it.
     pub(super) fn unstored(&self) -> Option<StoredHead> {
         let head = self.head.as_ref().filter(|head| head.last.seq > self.stored)?;
         StoredHead::new(head, self.bytes).ok()
     }
 }
 
-/// What the row of a session says for lists.
+/// The head and list columns of a session's row.
 #[derive(Debug, Clone)]
 pub(super) struct StoredHead {
-    /// The last event that it is folded of.
+    /// The last event that it includes.
     pub(super) last: Cursor,
     pub(super) json: String,
     pub(super) updated: i64,
@@ -91,7 +91,7 @@ impl StoredHead {
     }
 }
 
-/// One append, as the database gets it.
+/// One append, prepared for the database.
 #[derive(Debug)]
 pub(super) struct Append {
     pub(super) journal: i64,
@@ -104,20 +104,20 @@ pub(super) struct Append {
     pub(super) last_epoch: i64,
     pub(super) seqs: Vec<i64>,
     pub(super) lines: Vec<Vec<u8>>,
-    /// The head for the session's row, when it is due.
+    /// The head for the session's row, if it is due.
     pub(super) head: Option<StoredHead>,
-    /// Heads for forks, and after which events.
+    /// Heads for forks, and the events after which they apply.
     pub(super) head_seqs: Vec<i64>,
     pub(super) heads: Vec<String>,
-    /// Whether it must survive a power failure when it is answered.
+    /// Whether it must survive a power failure once it is acknowledged.
     pub(super) durable: bool,
-    /// The tail afterwards.
+    /// The tail after the append.
     pub(super) tail: Tail,
 }
 
 impl Append {
-    /// The append of events that follow on the tail. The head is due at barriers: lists lag behind
-    /// by the events since.
+    /// Prepares the append of events that follow the tail. The head is due at barriers, so lists
+    /// may lag by the events since the last barrier.
     pub(super) fn new(
         lease: &Lease,
         tail: &Tail,
@@ -170,8 +170,8 @@ impl Append {
         })
     }
 
-    /// Runs it in a transaction; says whether the lease row was as expected. PostgreSQL has one
-    /// statement for all of this.
+    /// Runs the append in a transaction; returns whether the lease row was as expected. PostgreSQL
+    /// uses one statement for all of this instead.
     pub(super) async fn run(&self, tx: &mut dyn Tx) -> Result<bool, JournalError> {
         let guard = "UPDATE robota_leases SET last_seq = $4, last_epoch = $5, expires = $6 \
                      WHERE journal = $1 AND token = $2 AND last_seq = $3";
@@ -200,36 +200,36 @@ impl Append {
     }
 }
 
-/// What became of an [`Append`].
-pub(super) enum Appended {
-    /// It is stored.
+/// The result of an [`Append`].
+pub(super) enum AppendOutcome {
+    /// The events are stored.
     Done,
     /// The lease row was not as expected; nothing changed.
     Refused,
-    /// The connection failed: it may be stored or not.
-    Unanswered(JournalError),
+    /// The connection failed: the events may be stored or not.
+    CommitUnknown(JournalError),
 }
 
-/// Finds out, under the lock of the lease row, where the session ends and how many of the events
-/// are stored already.
+/// Finds out, with the lease row locked, where the session ends and how many of the events are
+/// stored already.
 pub(super) async fn reload(
     tx: &mut dyn Tx,
     lease: &Lease,
     first: Option<u64>,
     events: &[Arc<Envelope>],
 ) -> Result<(Tail, usize), JournalError> {
-    let held = hold(tx, &lease.session).await?;
-    let held = lease.check(held)?;
-    let tail = Tail::load(tx, &held).await?;
+    let row = lock_session_row(tx, &lease.session).await?;
+    let row = lease.check(row)?;
+    let tail = Tail::load(tx, &row).await?;
     let order = tail.order();
     let count = repeated(&lease.session, order, events.iter().map(|event| &**event))?;
-    let Some(found) = events.first() else { return Ok((tail, 0)) };
-    let refused = || order.refuse(&lease.session, found.cursor());
-    if tail.last.is_none() && first.is_some_and(|first| first != found.seq) {
-        // The database lost all events of this writer in a crash.
+    let Some(next) = events.first() else { return Ok((tail, 0)) };
+    let refused = || order.refuse(&lease.session, next.cursor());
+    if tail.last.is_none() && first.is_some_and(|first| first != next.seq) {
+        // A crash of the database lost all events of this writer.
         return Err(refused());
     }
-    let stored = chain::lines(tx, held.journal, found.seq, count).await?;
+    let stored = chain::lines(tx, row.journal, next.seq, count).await?;
     let same = |(event, line): (&Arc<Envelope>, &Vec<u8>)| {
         encode(lease, event).is_ok_and(|encoded| encoded == *line)
     };
@@ -253,7 +253,7 @@ fn json(head: &SessionHead) -> Result<String, JournalError> {
     serde_json::to_string(head).map_err(|error| JournalError::io("write", "a session's row", error))
 }
 
-/// A time as a number that sorts; exact until the year 2262.
+/// Converts a time to a sortable number; exact until the year 2262.
 pub(super) fn nanoseconds(time: jiff::Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(if time.as_nanosecond() < 0 {
         i64::MIN

@@ -7,15 +7,15 @@ use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 use robota_core::message::BlobRef;
 
-use super::{Database, Exclude, Query, Tx, Value};
-use crate::Level;
+use super::{BlobLock, Database, Query, Tx, Value};
+use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
-/// The blobs of a session.
+/// The blobs of one session.
 pub(super) struct SqlBlobs<D> {
     pub(super) database: Arc<D>,
     pub(super) session: SessionId,
-    pub(super) level: Level,
+    pub(super) level: DurabilityLevel,
 }
 
 async fn put(
@@ -24,24 +24,26 @@ async fn put(
     hash: &str,
     bytes: &[u8],
 ) -> Result<(), JournalError> {
-    tx.exclude(Exclude::Keeping).await?;
-    let refer = "INSERT INTO robota_refs (session, sha256) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    tx.execute(refer, vec![Value::text(session.as_str()), Value::text(hash)]).await?;
-    // Not sent again when it is there.
-    let there = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
-    if !tx.query(there, vec![Value::text(hash)]).await?.is_empty() {
+    tx.lock_blobs(BlobLock::Put).await?;
+    let add_ref =
+        "INSERT INTO robota_refs (session, sha256) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    tx.execute(add_ref, vec![Value::text(session.as_str()), Value::text(hash)]).await?;
+    // A blob that is stored already is not sent again.
+    let exists = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
+    if !tx.query(exists, vec![Value::text(hash)]).await?.is_empty() {
         return Ok(());
     }
-    let keep = "INSERT INTO robota_blobs (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    tx.execute(keep, vec![Value::text(hash), Value::Bytes(bytes.to_vec())]).await?;
+    let insert = "INSERT INTO robota_blobs (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    tx.execute(insert, vec![Value::text(hash), Value::Bytes(bytes.to_vec())]).await?;
     failpoint!("store.sql.blob.before_commit");
     Ok(())
 }
 
 async fn get(tx: &mut dyn Query, hash: &str) -> Result<Option<Vec<u8>>, JournalError> {
-    // First whether it is there: a connection that is dead shows before a large answer is due.
-    let there = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
-    if tx.query(there, vec![Value::text(hash)]).await?.is_empty() {
+    // A small query first: it detects a dead connection, with its short timeout, before a large
+    // answer is expected.
+    let exists = "SELECT 1 FROM robota_blobs WHERE sha256 = $1";
+    if tx.query(exists, vec![Value::text(hash)]).await?.is_empty() {
         return Ok(None);
     }
     let sql = "SELECT bytes FROM robota_blobs WHERE sha256 = $1";
@@ -54,7 +56,7 @@ impl<D: Database> Blobs for SqlBlobs<D> {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         let blob = BlobRef::checked(bytes)?;
         let (session, hash, bytes) = (self.session.clone(), blob.sha256.clone(), bytes.to_vec());
-        let durable = self.level != Level::Relaxed;
+        let durable = self.level != DurabilityLevel::Relaxed;
         let put =
             super::work(move |tx| Box::pin(async move { put(tx, &session, &hash, &bytes).await }));
         self.database.write(durable, put).await?;
@@ -64,13 +66,13 @@ impl<D: Database> Blobs for SqlBlobs<D> {
     async fn get(&self, blob: &BlobRef) -> Result<Option<Vec<u8>>, JournalError> {
         let hash = blob.sha256.clone();
         let get = super::query(move |tx| Box::pin(async move { get(tx, &hash).await }));
-        let found = self.database.read(get).await?;
-        match found {
+        let bytes = self.database.read(get).await?;
+        match bytes {
             Some(bytes) if BlobRef::of(&bytes).sha256 != blob.sha256 => {
                 let place = format!("blob {} in {}", blob.sha256, self.database.place());
-                Err(JournalError::damaged(place, "its content is not what its name says"))
+                Err(JournalError::damaged(place, "its content does not match its hash"))
             }
-            found => Ok(found),
+            bytes => Ok(bytes),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a session to its events: its own, after those of the journals it was forked from.
+//! Finds the events of a session: its own, and those of the journals it was forked from.
 
 use std::collections::HashMap;
 
@@ -8,11 +8,11 @@ use robota_core::journal::{JournalError, SessionHead};
 
 use super::{Columns, Query, Row, Tx, Value, int};
 
-/// So many events are fetched at once.
+/// How many events are fetched at a time.
 pub(super) const PAGE: usize = 500;
 
-/// The journals that a session or a journal (`seed`) is made of. More than 10,000 are damage, or a
-/// circle.
+/// A query over the chain of journals that a session or a journal (`seed`) consists of. A chain of
+/// more than 10,000 is damage, or a cycle.
 macro_rules! chain {
     ($seed:literal, $select:literal) => {
         concat!(
@@ -26,20 +26,21 @@ macro_rules! chain {
     };
 }
 
-/// A part of a session's events: those of one journal up to a number.
+/// A part of a session's events: those of one journal up to a sequence number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct ChainPart {
     pub(super) journal: i64,
-    /// The last of them; the end when it is the session's own.
+    /// The last event of the part; `u64::MAX` for the session's own journal.
     pub(super) to: u64,
 }
 
-/// A journal without events and its lease row, perhaps one that begins with another up to a number.
+/// Creates a journal without events and its lease row. `parent` is the journal it continues, and
+/// from which sequence number.
 pub(super) async fn new_journal(
     tx: &mut dyn Tx,
     parent: Option<(i64, u64)>,
 ) -> Result<i64, JournalError> {
-    let id = tx.fresh_journal().await?;
+    let id = tx.new_journal_id().await?;
     let sql = "INSERT INTO robota_journals (id, parent, parent_at) VALUES ($1, $2, $3)";
     let (parent, at) = match parent {
         Some((parent, at)) => (Value::Int(parent), Value::seq(at)),
@@ -52,7 +53,7 @@ pub(super) async fn new_journal(
     Ok(id)
 }
 
-/// Removes a journal that no session has, and those it began with that nothing else needs.
+/// Deletes a journal that no session uses, and its ancestors that nothing else needs.
 pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), JournalError> {
     tx.execute("DELETE FROM robota_leases WHERE journal = $1", vec![Value::Int(journal)]).await?;
     let mut next = Some(journal);
@@ -65,7 +66,7 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
         let forked = "SELECT CAST(MAX(parent_at) AS BIGINT) FROM robota_journals WHERE parent = $1";
         let forked = tx.first(forked, id()).await?;
         if let Some(needed) = forked.map_or(Ok(None), |mut row| row.opt_int())? {
-            // Forks need its beginning only.
+            // Forks need only the beginning.
             let sql = "DELETE FROM robota_events WHERE journal = $1 AND seq > $2";
             tx.execute(sql, vec![Value::Int(journal), Value::Int(needed)]).await?;
             break;
@@ -84,11 +85,11 @@ pub(super) async fn drop_journal(tx: &mut dyn Tx, journal: i64) -> Result<(), Jo
     Ok(())
 }
 
-/// The pieces that a session with events is made of, oldest first.
-pub(super) async fn pieces(
+/// Returns the parts that a session with events consists of, oldest first.
+pub(super) async fn parts(
     tx: &mut dyn Query,
     session: &SessionId,
-) -> Result<Vec<Piece>, JournalError> {
+) -> Result<Vec<ChainPart>, JournalError> {
     let sql = chain!(
         "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
          WHERE session = $1 AND head IS NOT NULL",
@@ -103,12 +104,12 @@ pub(super) async fn pieces(
             let mut columns = Columns::of(row);
             let (journal, to) = (columns.int()?, columns.opt_int()?);
             let to = to.map_or(u64::MAX, |to| u64::try_from(to).unwrap_or_default());
-            Ok(Piece { journal, to })
+            Ok(ChainPart { journal, to })
         })
         .collect()
 }
 
-/// The head of a session, exact up to its last event, and how many bytes its own events have.
+/// Reads the head of a session, exact up to its last event, and the size of its own events.
 pub(super) async fn head(
     tx: &mut dyn Query,
     session: &SessionId,
@@ -122,11 +123,11 @@ pub(super) async fn head(
     if u64::try_from(columns.int()?).is_ok_and(|last| last <= head.last.seq) {
         return Ok((head, bytes));
     }
-    complete(tx, journal, head, bytes).await
+    fold_rest(tx, journal, head, bytes).await
 }
 
-/// Folds the events of a journal after those in its stored head, of which there are few.
-pub(super) async fn complete(
+/// Folds the events of a journal that follow its stored head; there are few.
+pub(super) async fn fold_rest(
     tx: &mut dyn Query,
     journal: i64,
     mut head: SessionHead,
@@ -142,19 +143,19 @@ pub(super) async fn complete(
     Ok((head, bytes))
 }
 
-/// The events after a number, oldest first. They are fetched in pages, so that none needs a long
-/// transaction: events never change, and the end shows whether the session is still there.
+/// Reads the events after a sequence number, oldest first. Pages avoid a long transaction: events
+/// never change, and a last query checks that the session still exists.
 pub(super) async fn read(
     tx: &mut dyn Query,
     session: &SessionId,
     after: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, JournalError> {
-    let pieces = pieces(tx, session).await?;
-    let events = read_pieces(tx, &pieces, after, limit).await?;
+    let parts = parts(tx, session).await?;
+    let events = read_parts(tx, &parts, after, limit).await?;
     if events.len() < limit {
         let sql = "SELECT 1 FROM robota_sessions WHERE session = $1 AND journal = $2";
-        let own = pieces.last().map_or(0, |piece| piece.journal);
+        let own = parts.last().map_or(0, |part| part.journal);
         let values = vec![Value::text(session.as_str()), Value::Int(own)];
         if tx.query(sql, values).await?.is_empty() {
             return Err(JournalError::NotFound(session.clone()));
@@ -163,10 +164,10 @@ pub(super) async fn read(
     Ok(events)
 }
 
-/// The events of these pieces after a number, oldest first.
-pub(super) async fn read_pieces(
+/// Reads the events of these parts after a sequence number, oldest first.
+pub(super) async fn read_parts(
     tx: &mut dyn Query,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     after: u64,
     limit: usize,
 ) -> Result<Vec<Envelope>, JournalError> {
@@ -174,13 +175,13 @@ pub(super) async fn read_pieces(
     let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq > $2 AND seq <= $3 \
                ORDER BY seq LIMIT $4";
     let mut from = after;
-    for piece in pieces.iter().filter(|piece| piece.to > after) {
+    for part in parts.iter().filter(|part| part.to > after) {
         while events.len() < limit {
             let page = PAGE.min(limit - events.len());
             let values = vec![
-                Value::Int(piece.journal),
+                Value::Int(part.journal),
                 Value::seq(from),
-                Value::seq(piece.to),
+                Value::seq(part.to),
                 Value::seq(page as u64),
             ];
             let rows = tx.query(sql, values).await?;
@@ -198,19 +199,19 @@ pub(super) async fn read_pieces(
     Ok(events)
 }
 
-/// The event of that number, and the piece it is in, if there is one.
+/// Reads the event with that sequence number and returns it with its part, if it exists.
 pub(super) async fn event(
     tx: &mut dyn Query,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     seq: u64,
-) -> Result<Option<(Piece, Envelope)>, JournalError> {
+) -> Result<Option<(ChainPart, Envelope)>, JournalError> {
     let sql = "SELECT line FROM robota_events WHERE journal = $1 AND seq = $2";
-    let Some(piece) = pieces.iter().find(|piece| seq <= piece.to).copied() else { return Ok(None) };
-    let row = tx.first(sql, vec![Value::Int(piece.journal), Value::seq(seq)]).await?;
-    row.map(|mut row| Ok((piece, decode(&row.bytes()?)?))).transpose()
+    let Some(part) = parts.iter().find(|part| seq <= part.to).copied() else { return Ok(None) };
+    let row = tx.first(sql, vec![Value::Int(part.journal), Value::seq(seq)]).await?;
+    row.map(|mut row| Ok((part, decode(&row.bytes()?)?))).transpose()
 }
 
-/// The stored lines of so many events, in a journal and those it began with, from that number.
+/// Reads the stored lines of `count` events from `first`, in a journal and its ancestors.
 pub(super) async fn lines(
     tx: &mut dyn Query,
     journal: i64,
@@ -235,8 +236,8 @@ pub(super) async fn lines(
     rows.into_iter().map(|row| Columns::of(row).bytes()).collect()
 }
 
-/// The events with these numbers, in their order.
-pub(super) async fn pick(
+/// Reads the events with these sequence numbers, in the requested order.
+pub(super) async fn read_events(
     tx: &mut dyn Query,
     session: &SessionId,
     seqs: &[u64],
@@ -247,18 +248,18 @@ pub(super) async fn pick(
         "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
          WHERE e.seq = ANY($2) AND (chain.upto IS NULL OR e.seq <= chain.upto)"
     );
-    let wanted = seqs.iter().map(|seq| int(*seq)).collect();
-    let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(wanted)]).await?;
+    let numbers = seqs.iter().map(|seq| int(*seq)).collect();
+    let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(numbers)]).await?;
     if rows.is_empty() {
-        pieces(tx, session).await?;
+        parts(tx, session).await?;
     }
     let event = |row: Row| decode(&Columns::of(row).bytes()?).map(|event| (event.seq, event));
-    let found = rows.into_iter().map(event).collect::<Result<HashMap<u64, Envelope>, _>>()?;
+    let events = rows.into_iter().map(event).collect::<Result<HashMap<u64, Envelope>, _>>()?;
     seqs.iter()
         .map(|seq| {
             let at = Cursor { epoch: 0, seq: *seq };
             let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
-            found.get(seq).cloned().ok_or_else(missing)
+            events.get(seq).cloned().ok_or_else(missing)
         })
         .collect()
 }
@@ -271,7 +272,7 @@ fn decode(line: &[u8]) -> Result<Envelope, JournalError> {
     Envelope::decode(line).map_err(|error| {
         let place = "an event's row";
         match error {
-            // Not damage.
+            // Written by a newer version: this is not damage.
             DecodeError::NewerReader { .. } => JournalError::io("read", place, error),
             DecodeError::Torn | DecodeError::Checksum { .. } | DecodeError::Malformed(_) => {
                 JournalError::damaged(place, error)

@@ -1,4 +1,4 @@
-//! Forks: a journal that begins with another, by reference.
+//! Forks: a journal that continues another one, by reference.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use robota_core::ids::{SessionId, SessionName};
 use robota_core::journal::{JournalError, Order, SessionHead, follows};
 
 use super::append::{Append, Tail};
-use super::chain::{self, Piece, head_of};
+use super::chain::{self, ChainPart, head_of};
 use super::lease::{Lease, LeaseRequest, claim};
 use super::{Query, Tx, Value};
 use crate::failpoint::failpoint;
 
-/// Begins a session with the events of another up to a point, followed by `first`.
+/// Creates a session that starts with the events of `parent` up to `at`, followed by `first`.
 pub(super) async fn fork(
     tx: &mut dyn Tx,
     parent: &SessionId,
@@ -22,24 +22,24 @@ pub(super) async fn fork(
 ) -> Result<(Lease, Tail), JournalError> {
     let (child, request) = child;
     SessionName::parse(child.as_str())?;
-    // The parent may be appended to meanwhile, and must not be deleted.
+    // Locks the parent against deletion, but not against appends.
     let keep = "SELECT journal FROM robota_leases \
                 WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) \
                 FOR KEY SHARE";
     tx.query(keep, vec![Value::text(parent.as_str())]).await?;
-    let pieces = chain::pieces(tx, parent).await?;
+    let parts = chain::parts(tx, parent).await?;
     let none = || JournalError::NoSuchEvent { session: parent.clone(), at };
-    let (piece, event) = chain::event(tx, &pieces, at.seq).await?.ok_or_else(none)?;
+    let (part, event) = chain::event(tx, &parts, at.seq).await?.ok_or_else(none)?;
     if event.cursor() != at {
         return Err(none());
     }
     follows(child, Order::After(at), first.iter().map(|event| &**event))?;
-    // Directly from the journal that has the event: a lineage gets no longer than it must.
-    let lease = claim(tx, child, request, Some((piece.journal, at.seq))).await?;
+    // The fork refers directly to the journal that has the event, so chains stay short.
+    let lease = claim(tx, child, request, Some((part.journal, at.seq))).await?;
     let sql = "UPDATE robota_leases SET last_seq = $2, last_epoch = $3 WHERE journal = $1";
     let values = vec![Value::Int(lease.journal), Value::seq(at.seq), Value::Int(at.epoch.into())];
     tx.execute(sql, values).await?;
-    let tail = Tail::fork(fold(tx, parent, &pieces, at).await?.fork(child.clone(), at));
+    let tail = Tail::fork(fold(tx, parent, &parts, at).await?.fork(child.clone(), at));
     let append = Append::new(&lease, &tail, first, Durability::Synced, true)?;
     if !append.run(tx).await? {
         return Err(none());
@@ -51,18 +51,18 @@ pub(super) async fn fork(
     Ok((lease, append.tail))
 }
 
-/// The head of a session at an event: folded from the nearest one that is stored.
+/// Folds the head of a session at an event, from the nearest stored head.
 async fn fold(
     tx: &mut dyn Query,
     session: &SessionId,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     at: Cursor,
 ) -> Result<SessionHead, JournalError> {
-    let mut head = stored_before(tx, pieces, at.seq).await?;
+    let mut head = stored_before(tx, parts, at.seq).await?;
     loop {
         let after = head.as_ref().map_or(0, |head| head.last.seq);
         let left = usize::try_from(at.seq.saturating_sub(after)).unwrap_or(usize::MAX);
-        let events = chain::read_pieces(tx, pieces, after, left.min(chain::PAGE)).await?;
+        let events = chain::read_parts(tx, parts, after, left.min(chain::PAGE)).await?;
         for event in events.iter().take_while(|event| event.seq <= at.seq) {
             SessionHead::fold(&mut head, session, event);
         }
@@ -74,16 +74,16 @@ async fn fold(
     }
 }
 
-/// The nearest stored head at or before an event, in any of these pieces.
+/// Returns the nearest stored head at or before an event, in any of these parts.
 async fn stored_before(
     tx: &mut dyn Query,
-    pieces: &[Piece],
+    parts: &[ChainPart],
     at: u64,
 ) -> Result<Option<SessionHead>, JournalError> {
     let sql = "SELECT head FROM robota_heads WHERE journal = $1 AND seq <= $2 \
                ORDER BY seq DESC LIMIT 1";
-    for piece in pieces.iter().rev() {
-        let values = vec![Value::Int(piece.journal), Value::seq(piece.to.min(at))];
+    for part in parts.iter().rev() {
+        let values = vec![Value::Int(part.journal), Value::seq(part.to.min(at))];
         if let Some(mut head) = tx.first(sql, values).await? {
             return head_of(&head.text()?).map(Some);
         }

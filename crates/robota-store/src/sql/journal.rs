@@ -1,4 +1,4 @@
-//! A session open for writing.
+//! A session that is open for writing.
 
 use std::sync::Arc;
 
@@ -7,39 +7,39 @@ use robota_core::journal::{Journal, JournalError, Order, follows};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::append::{self, Append, Appended, Tail};
+use super::append::{self, Append, AppendOutcome, Tail};
 use super::lease::{self, Lease};
 use super::renew::Renewals;
 use super::store::Releases;
 use super::{Database, work};
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::failpoint::failpoint;
 
-/// How often an append is tried whose lease row changes meanwhile.
-const TRIES: usize = 4;
+/// How often an append is tried if the lease row changes in the meantime.
+const MAX_TRIES: usize = 4;
 
-/// A session open for writing. Its lease is renewed for as long as it lives; dropping it gives the
-/// session free.
+/// A session that is open for writing. Its lease is renewed while this exists; dropping it releases
+/// the session.
 pub(super) struct SqlJournal<D: Database> {
     database: Arc<D>,
     lease: Arc<Lease>,
-    level: Level,
-    /// Where the session ends; none when an append was not answered.
+    level: DurabilityLevel,
+    /// Where the session ends; none if it is unknown whether the last append was committed.
     tail: Option<Tail>,
-    /// The number of the first event, when this writer appended it.
+    /// The sequence number of the first event, if this writer appended it.
     first: Option<u64>,
     releases: Arc<Releases>,
-    /// Keeps the task that renews the lease.
+    /// Keeps the task that renews the lease alive.
     _renewals: Arc<Renewals<D>>,
 }
 
 impl<D: Database> SqlJournal<D> {
-    /// The writer that has this lease, of a session that ends there.
+    /// Creates the writer that has this lease, for a session with that tail.
     pub(super) fn new(
         database: Arc<D>,
         lease: Lease,
         tail: Tail,
-        level: Level,
+        level: DurabilityLevel,
         releases: Arc<Releases>,
         renewals: Arc<Renewals<D>>,
     ) -> Self {
@@ -71,9 +71,9 @@ impl<D: Database> SqlJournal<D> {
         durability: Durability,
     ) -> Result<(), JournalError> {
         let mut events = events;
-        let mut unanswered = false;
-        for _ in 0..TRIES {
-            // Taken, so that it is unknown unless this gets to its end.
+        let mut commit_unknown = false;
+        for _ in 0..MAX_TRIES {
+            // Taken out: unless this attempt finishes, the tail is unknown.
             let tail = match self.tail.take().filter(|tail| continues(tail, events)) {
                 Some(tail) => tail,
                 None => {
@@ -91,32 +91,32 @@ impl<D: Database> SqlJournal<D> {
             }
             let durable = self.level.waits(durability);
             let append = Arc::new(Append::new(&self.lease, &tail, events, durability, durable)?);
-            let asked = Instant::now();
+            let sent_at = Instant::now();
             match self.database.append(Arc::clone(&append)).await? {
-                Appended::Done => {
-                    self.lease.renewed(asked);
+                AppendOutcome::Done => {
+                    self.lease.renewed(sent_at);
                     if let (Order::Empty, Some(first)) = (order, events.first()) {
                         self.first = Some(first.seq);
                     }
                     self.tail = Some(append.tail.clone());
                     return Ok(());
                 }
-                // Reloading says why.
-                Appended::Refused => {}
-                // The same events may be appended again, whatever became of this one.
-                Appended::Unanswered(error) => {
-                    if std::mem::replace(&mut unanswered, true) {
+                // The reload in the next iteration finds out why.
+                AppendOutcome::Refused => {}
+                // The same events may be appended again, whether or not they were stored.
+                AppendOutcome::CommitUnknown(error) => {
+                    if std::mem::replace(&mut commit_unknown, true) {
                         return Err(error);
                     }
                 }
             }
         }
         let place = format!("session `{}`", self.lease.session);
-        Err(JournalError::io("append to", place, "its rows changed at the same time"))
+        Err(JournalError::io("append to", place, "its rows kept changing during the append"))
     }
 }
 
-/// Whether events can be appended there without looking at what is stored.
+/// Returns whether the events directly follow the tail, so that nothing stored must be compared.
 fn continues(tail: &Tail, events: &[Arc<Envelope>]) -> bool {
     match (tail.last, events.first()) {
         (Some(last), Some(first)) => last.seq.checked_add(1) == Some(first.seq),
@@ -153,13 +153,13 @@ impl<D: Database> Journal for SqlJournal<D> {
 
 impl<D: Database> Drop for SqlJournal<D> {
     fn drop(&mut self) {
-        // Known here at once, whether or not the database receives it.
+        // Recorded here first, because the database may not receive the release.
         self.lease.end();
         let (lease, head) = (Arc::clone(&self.lease), self.tail.take());
         let head = head.and_then(|tail| tail.unstored());
         let release =
             work(move |tx| Box::pin(async move { lease::release(tx, &lease, head).await }));
-        if let Some(task) = self.database.later(release) {
+        if let Some(task) = self.database.spawn_write(release) {
             self.releases.add(&self.lease.session, task);
         }
     }

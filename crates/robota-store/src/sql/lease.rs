@@ -1,8 +1,8 @@
-//! Who may write to a session, and for how long.
+//! Leases: which process may write to a session, and for how long.
 //!
-//! A lease is a token in the session's lease row. Whoever has another token than the row is not
-//! the writer any more. Time only decides whether somebody else may take the session: a lease that
-//! expired and that nobody took is renewed like any other.
+//! A lease is a token in the session's lease row. A writer whose token differs from the row is no
+//! longer the writer. Time only decides whether another writer may take the session: a lease that
+//! expired and was not taken is renewed like any other.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -14,81 +14,80 @@ use tokio_util::sync::CancellationToken;
 
 use super::append::{StoredHead, Tail};
 use super::chain::{self, head_of};
-use super::ended::{Ended, Token, fresh_token};
+use super::ended_leases::{EndedLeases, Token, fresh_token};
 use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
-/// How often a session is claimed again that was given up meanwhile.
-const TRIES: usize = 8;
+/// How often to claim a session again that was released in the meantime.
+const MAX_TRIES: usize = 8;
 
-/// A store that asks for a lease.
+/// A store's request for a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseRequest {
     /// This process.
     pub(super) owner: LeaseOwner,
-    /// For how long, in milliseconds.
+    /// Duration of the lease in milliseconds.
     pub(super) ttl: i64,
-    /// The leases of this store that no writer has any more.
-    pub(super) ended: Arc<Ended>,
+    /// The leases of this store that no writer holds any more.
+    pub(super) ended: Arc<EndedLeases>,
 }
 
-/// A lease that was granted. The database may never have received it, or its answer may be lost;
-/// either way the store knows that no writer has it once this is dropped.
+/// A lease that was granted. Dropping it records that no writer holds it, even if the database
+/// never received the lease, or its answer was lost.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) session: SessionId,
     pub(super) journal: i64,
     pub(super) token: Token,
     pub(super) ttl: i64,
-    /// When the last renewal that succeeded was asked for.
+    /// When the last successful renewal was sent.
     renewed: Mutex<Instant>,
     lost: CancellationToken,
     reason: OnceLock<LostReason>,
-    ended: Arc<Ended>,
+    ended: Arc<EndedLeases>,
 }
 
 impl Lease {
-    /// No writer will use it any more.
+    /// Records that no writer uses it any more.
     pub(super) fn end(&self) {
         self.ended.add(self.token);
     }
 
-    /// Is cancelled when it is lost.
+    /// A token that is cancelled when the lease is lost.
     pub(super) fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
 
-    /// How it was lost, if it is.
+    /// Why the lease was lost, if it was.
     pub(super) fn lost_error(&self) -> Option<JournalError> {
         let reason = self.reason.get()?.clone();
         Some(JournalError::Lost { session: self.session.clone(), reason })
     }
 
-    /// It is lost, for that reason unless there was one before.
+    /// Marks the lease as lost. The first reason is kept.
     pub(super) fn lose(&self, reason: LostReason) {
         let _ = self.reason.set(reason);
         self.lost.cancel();
     }
 
-    /// A renewal that was asked for then succeeded.
-    pub(super) fn renewed(&self, asked: Instant) {
+    /// Records a successful renewal that was sent at that time.
+    pub(super) fn renewed(&self, sent_at: Instant) {
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        *renewed = asked.max(*renewed);
+        *renewed = sent_at.max(*renewed);
     }
 
-    /// When the last renewal that succeeded was asked for.
+    /// When the last successful renewal was sent.
     pub(super) fn last_renewed(&self) -> Instant {
         *self.renewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the session's rows say that this is its lease.
-    pub(super) fn check(&self, held: Option<Held>) -> Result<Held, JournalError> {
-        let reason = match held {
-            Some(held) if held.token == self.token => return Ok(held),
-            // The id was used again.
-            Some(held) if held.journal == self.journal => {
-                LostReason::TakenOver { owner: held.owner }
-            }
+    /// Checks that the session's rows have this lease.
+    pub(super) fn check(&self, row: Option<SessionRow>) -> Result<SessionRow, JournalError> {
+        let reason = match row {
+            Some(row) if row.token == self.token => return Ok(row),
+            // The same journal with another token: another writer took the session over. Otherwise
+            // the session was deleted, and its id may have been used again.
+            Some(row) if row.journal == self.journal => LostReason::TakenOver { owner: row.owner },
             _ => LostReason::Deleted,
         };
         Err(JournalError::Lost { session: self.session.clone(), reason })
@@ -101,8 +100,8 @@ impl Drop for Lease {
     }
 }
 
-/// A session's rows, locked until the end of the transaction.
-pub(super) struct Held {
+/// The rows of a session, locked until the end of the transaction.
+pub(super) struct SessionRow {
     pub(super) journal: i64,
     pub(super) head: Option<SessionHead>,
     pub(super) bytes: i64,
@@ -113,31 +112,31 @@ pub(super) struct Held {
     expires: Option<i64>,
 }
 
-impl Held {
-    /// Fails when another writer has it. A process of this machine that ended has nothing, nor
-    /// has a writer of this store that ended without the database knowing.
-    pub(super) fn free(
+impl SessionRow {
+    /// Fails if another writer holds the lease. A process of this machine that has exited does not
+    /// count, nor does a writer of this store that ended without the database knowing.
+    pub(super) fn check_free(
         &self,
         session: &SessionId,
         now: i64,
-        ended: &Ended,
+        ended: &EndedLeases,
     ) -> Result<(), JournalError> {
         let leased = self.expires.is_some_and(|expires| expires > now);
         let Some(owner) = self.owner.as_ref().filter(|_| leased) else { return Ok(()) };
-        let gone = || owner.process.as_deref().is_some_and(crate::process::is_gone);
-        if ended.has(self.token) || gone() {
+        let exited = || owner.process.as_deref().is_some_and(crate::process::has_exited);
+        if ended.contains(self.token) || exited() {
             return Ok(());
         }
         Err(JournalError::Locked { session: session.clone(), owner: owner.clone() })
     }
 }
 
-/// The rows of a session, locked against other writers; none when there are none. The lease row is
-/// locked first, as an append does.
-pub(super) async fn hold(
+/// Reads and locks the rows of a session; none if it has none. Locks the lease row first, in the
+/// same order as an append.
+pub(super) async fn lock_session_row(
     tx: &mut dyn Tx,
     session: &SessionId,
-) -> Result<Option<Held>, JournalError> {
+) -> Result<Option<SessionRow>, JournalError> {
     let id = Value::text(session.as_str());
     let sql = "SELECT journal, token, expires, last_seq, last_epoch FROM robota_leases \
                WHERE journal = (SELECT journal FROM robota_sessions WHERE session = $1) FOR UPDATE";
@@ -155,7 +154,7 @@ pub(super) async fn hold(
         seq: u64::try_from(lease.int()?).unwrap_or_default(),
         epoch: u32::try_from(lease.int()?).unwrap_or_default(),
     };
-    Ok(Some(Held {
+    Ok(Some(SessionRow {
         journal,
         head,
         bytes,
@@ -166,21 +165,21 @@ pub(super) async fn hold(
     }))
 }
 
-/// Opens a session that exists for writing.
+/// Opens an existing session for writing.
 pub(super) async fn open(
     tx: &mut dyn Tx,
     session: &SessionId,
     request: &LeaseRequest,
 ) -> Result<(Lease, Tail), JournalError> {
     let missing = || JournalError::NotFound(session.clone());
-    let held = hold(tx, session).await?.ok_or_else(missing)?;
-    if held.last.is_none() {
+    let row = lock_session_row(tx, session).await?.ok_or_else(missing)?;
+    if row.last.is_none() {
         return Err(missing());
     }
     let now = tx.now().await?;
-    held.free(session, now, &request.ended)?;
-    let tail = Tail::load(tx, &held).await?;
-    Ok((grant(tx, session, held.journal, request, now).await?, tail))
+    row.check_free(session, now, &request.ended)?;
+    let tail = Tail::load(tx, &row).await?;
+    Ok((grant(tx, session, row.journal, request, now).await?, tail))
 }
 
 async fn grant(
@@ -190,8 +189,8 @@ async fn grant(
     request: &LeaseRequest,
     now: i64,
 ) -> Result<Lease, JournalError> {
-    // Made before the row says so, so that it is known to have ended whatever becomes of the
-    // statement.
+    // Created before the row is updated, so that dropping it records its end whatever happens to
+    // the statement.
     let lease = Lease {
         session: session.clone(),
         journal,
@@ -216,8 +215,8 @@ async fn grant(
     Ok(lease)
 }
 
-/// Takes an id for a new session, which exists from its first event. `parent` is the journal that
-/// a fork begins with, and up to which event.
+/// Claims an id for a new session, which exists from its first event. `parent` is the journal that
+/// a fork continues, and from which event.
 pub(super) async fn claim(
     tx: &mut dyn Tx,
     session: &SessionId,
@@ -226,51 +225,52 @@ pub(super) async fn claim(
 ) -> Result<Lease, JournalError> {
     SessionName::parse(session.as_str())?;
     let journal = chain::new_journal(tx, parent).await?;
-    for _ in 0..TRIES {
-        // First the row, so that of two who begin the same session one waits for the other.
+    for _ in 0..MAX_TRIES {
+        // Insert the row first: of two processes that create the same session, one then waits for
+        // the other.
         let sql = "INSERT INTO robota_sessions (session, journal) VALUES ($1, $2) \
                    ON CONFLICT (session) DO NOTHING";
         let values = vec![Value::text(session.as_str()), Value::Int(journal)];
         tx.execute(sql, values).await?;
-        // None when the other one gave the session up meanwhile.
-        let Some(held) = hold(tx, session).await? else { continue };
+        // None if the other process released the session in the meantime.
+        let Some(row) = lock_session_row(tx, session).await? else { continue };
         let now = tx.now().await?;
-        held.free(session, now, &request.ended)?;
-        if held.last.is_some() {
+        row.check_free(session, now, &request.ended)?;
+        if row.last.is_some() {
             return Err(JournalError::Exists(session.clone()));
         }
-        if held.journal != journal {
+        if row.journal != journal {
             // Left by a writer that ended before its first event.
             let sql = "UPDATE robota_sessions SET journal = $2 WHERE session = $1";
             let values = vec![Value::text(session.as_str()), Value::Int(journal)];
             tx.execute(sql, values).await?;
-            chain::drop_journal(tx, held.journal).await?;
+            chain::drop_journal(tx, row.journal).await?;
         }
         return grant(tx, session, journal, request, now).await;
     }
     let place = format!("session `{session}`");
-    Err(JournalError::io("begin", place, "others begin it at the same time"))
+    Err(JournalError::io("create", place, "other processes create it at the same time"))
 }
 
-/// Gives a session free, and completes what lists show of it. One without events goes away.
+/// Releases a session, and completes what lists show of it. A session without events is deleted.
 pub(super) async fn release(
     tx: &mut dyn Tx,
     lease: &Lease,
     head: Option<StoredHead>,
 ) -> Result<(), JournalError> {
-    let held = hold(tx, &lease.session).await?;
-    let Ok(held) = lease.check(held) else { return Ok(()) };
+    let row = lock_session_row(tx, &lease.session).await?;
+    let Ok(row) = lease.check(row) else { return Ok(()) };
     let session = vec![Value::text(lease.session.as_str())];
-    if held.last.is_none() {
+    if row.last.is_none() {
         tx.execute("DELETE FROM robota_sessions WHERE session = $1", session).await?;
-        return chain::drop_journal(tx, held.journal).await;
+        return chain::drop_journal(tx, row.journal).await;
     }
-    // A server that crashed may have forgotten events that this writer's head is made of.
-    if let Some(head) = head.filter(|head| held.last == Some(head.last)) {
-        head.write(tx, held.journal).await?;
+    // A crash of the server may have lost events that this writer's head includes.
+    if let Some(head) = head.filter(|head| row.last == Some(head.last)) {
+        head.write(tx, row.journal).await?;
     }
     let sql = "UPDATE robota_leases SET expires = NULL WHERE journal = $1";
-    tx.execute(sql, vec![Value::Int(held.journal)]).await?;
+    tx.execute(sql, vec![Value::Int(row.journal)]).await?;
     let sql = "UPDATE robota_sessions SET lease = NULL, lease_process = NULL WHERE session = $1";
     tx.execute(sql, session).await?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Lists of sessions: no journal is read.
+//! Lists sessions without reading journals.
 
 use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage};
 
@@ -6,11 +6,11 @@ use super::append::nanoseconds;
 use super::chain::head_of;
 use super::{Columns, Query, Value};
 
-/// So many are looked through at once.
+/// How many sessions are fetched at a time.
 const PAGE: i64 = 500;
 
-/// The sessions that a filter lets through. The database narrows them down; the filter decides,
-/// so that every store means the same by it.
+/// Lists the sessions that match a filter. The database narrows them down; `SessionFilter` decides,
+/// so that every store gives the same result.
 pub(super) async fn list(
     tx: &mut dyn Query,
     filter: &SessionFilter,
@@ -23,17 +23,17 @@ pub(super) async fn list(
                AND ($5::BIGINT IS NULL OR updated < $5 \
                     OR (updated = $5 AND session COLLATE \"C\" > $6)) \
                ORDER BY updated DESC, session COLLATE \"C\" LIMIT $7";
-    let nowhere = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains('\0'));
-    if nowhere(&filter.prefix) || nowhere(&filter.cwd) {
-        // No text of a database has that.
+    let has_nul = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains('\0'));
+    if has_nul(&filter.prefix) || has_nul(&filter.cwd) {
+        // Texts in a database cannot contain NUL.
         return Ok(SessionPage::default());
     }
     let limit = filter.limit.unwrap_or(usize::MAX);
-    let mut found: Vec<SessionHead> = Vec::new();
+    let mut heads: Vec<SessionHead> = Vec::new();
     let mut after = filter.after.clone();
     loop {
-        let wanted = i64::try_from(limit.saturating_sub(found.len())).unwrap_or(i64::MAX);
-        let page = if filter.text.is_none() { wanted.saturating_add(1).min(PAGE) } else { PAGE };
+        let missing = i64::try_from(limit.saturating_sub(heads.len())).unwrap_or(i64::MAX);
+        let page = if filter.text.is_none() { missing.saturating_add(1).min(PAGE) } else { PAGE };
         let values = vec![
             Value::opt_text(filter.prefix.as_deref()),
             Value::opt_text(filter.cwd.as_deref()),
@@ -49,13 +49,13 @@ pub(super) async fn list(
             let head = head_of(&Columns::of(row).text()?)?;
             after = Some(head.mark());
             if filter.matches(&head) {
-                found.push(head);
+                heads.push(head);
             }
         }
-        if !full || found.len() > limit {
+        if !full || heads.len() > limit {
             break;
         }
     }
-    // Sorts them again, which they are, and cuts the page.
-    Ok(filter.page(found))
+    // They are sorted already; this cuts the page.
+    Ok(filter.page(heads))
 }

@@ -1,7 +1,7 @@
-//! PostgreSQL: a pool of connections, and one more for leases and notifications.
+//! PostgreSQL: a pool of connections, and one side connection for leases and notifications.
 
 mod connection;
-mod side;
+mod side_connection;
 
 use std::collections::HashSet;
 use std::str::FromStr as _;
@@ -16,17 +16,17 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Config, NoTls, Socket};
 
-use super::append::{Append, Appended};
-use super::ended::Token;
+use super::append::{Append, AppendOutcome};
+use super::ended_leases::Token;
 use super::store::SqlStore;
-use super::{Database, Hints, Questions, SqlOptions, Value, Work, schema};
-use connection::{Connections, Failure, Reading, TIMEOUT, describe, now};
-use side::Side;
+use super::{Database, GrowthHints, ReadWork, SqlOptions, TxWork, Value, schema};
+use connection::{Connections, Failure, PostgresReader, TIMEOUT, describe, now};
+use side_connection::SideConnection;
 
-/// Those who bring the tables up to date exclude each other by this number.
-const MIGRATING: i64 = 0x726f_626f_7461_0001;
+/// The advisory lock that migrations take.
+const MIGRATION_LOCK: i64 = 0x726f_626f_7461_0001;
 
-/// The statement of an append, which says nothing when the lease row is not as expected.
+/// The statement of an append. It returns no row if the lease row is not as expected.
 macro_rules! append_statement {
     ($head:literal) => {
         concat!(
@@ -43,7 +43,7 @@ macro_rules! append_statement {
     };
 }
 
-/// Events only: the lease row and the events change, and no index but that of the events.
+/// Events only: updates the lease row, and no index except that of the events.
 const APPEND: &str = append_statement!("");
 
 /// Events, and the head for lists and forks.
@@ -55,24 +55,25 @@ const APPEND_WITH_HEAD: &str = append_statement!(
         FROM lease, unnest($15::BIGINT[], $16::TEXT[]) AS known (seq, head))"
 );
 
-/// Keeps sessions in a PostgreSQL database.
+/// Stores sessions in a PostgreSQL database.
 ///
-/// Any number of machines may use one database. A session has one writer, by a lease that is
-/// measured by the database's clock (see [`SqlOptions::lease`]).
+/// Any number of machines may use one database. A session has one writer, which holds a lease that
+/// the database's clock measures (see [`SqlOptions::lease`]).
 pub type PostgresStore = SqlStore<Postgres>;
 
 impl PostgresStore {
-    /// The store in the database of that address (`postgres://user@host/database`), without
-    /// encryption: for a local server, or a network that is trusted. An address that asks for
-    /// encryption is refused.
+    /// Connects to the database at that address (`postgres://user@host/database`) without
+    /// encryption: for a local server or a trusted network. An address that requires encryption is
+    /// refused.
     ///
     /// # Errors
-    /// When the address is none, the server cannot be reached, or a newer version made its tables.
+    /// If the address is not valid, the server cannot be reached, or a newer version created its
+    /// tables.
     pub async fn connect(address: &str) -> Result<Self, JournalError> {
         Self::connect_at(address, SqlOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Connects with other options.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -80,7 +81,7 @@ impl PostgresStore {
         Self::connect_with(address, NoTls, options).await
     }
 
-    /// The same with other options, and with the encryption that the caller brings.
+    /// Connects with other options, and with the caller's encryption.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`].
@@ -96,11 +97,12 @@ impl PostgresStore {
         <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
     {
         let mut config = Config::from_str(address).map_err(|error| JournalError::Unsuitable {
-            // Not the address itself: it may hold a password.
+            // Not the address itself: it may contain a password.
             place: "the PostgreSQL address".to_owned(),
             reason: describe(&error),
         })?;
-        // A machine that is gone closes nothing; an address may say otherwise.
+        // A crashed machine does not close its connections, so timeouts are needed unless the
+        // address sets them.
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(TIMEOUT);
         }
@@ -108,9 +110,14 @@ impl PostgresStore {
             config.tcp_user_timeout(TIMEOUT);
         }
         let (place, time) = (place(&config), options.clock.clone());
-        let side =
-            Side::new(config.clone(), tls.clone(), place.clone(), time.clone(), options.notify);
-        // A connection that died is noticed when it is used.
+        let side = SideConnection::new(
+            config.clone(),
+            tls.clone(),
+            place.clone(),
+            time.clone(),
+            options.notify,
+        );
+        // A broken connection is noticed when it is used.
         let manager = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let pool = Pool::builder(Manager::from_config(config, tls, manager))
             .max_size(options.connections.max(1))
@@ -134,10 +141,10 @@ impl PostgresStore {
 /// A PostgreSQL database.
 pub struct Postgres {
     connections: Connections,
-    side: Arc<Side>,
+    side: Arc<SideConnection>,
 }
 
-/// Where a server is, without passwords.
+/// Describes where a server is, without passwords.
 fn place(config: &Config) -> String {
     use tokio_postgres::config::Host;
     let host = match config.get_hosts().first() {
@@ -154,7 +161,7 @@ impl Postgres {
         let migrate = super::work(move |tx| {
             Box::pin(async move {
                 let sql = "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT";
-                tx.query(sql, vec![Value::Int(MIGRATING)]).await?;
+                tx.query(sql, vec![Value::Int(MIGRATION_LOCK)]).await?;
                 let sequence = "CREATE SEQUENCE IF NOT EXISTS robota_journal_ids";
                 tx.execute(sequence, vec![]).await?;
                 schema::migrate(tx, &place).await
@@ -163,8 +170,8 @@ impl Postgres {
         self.connections.transact(true, migrate).await
     }
 
-    /// One statement, and so one round trip: it commits by itself, and how long the commit waits is
-    /// set within it.
+    /// Appends with one statement, and so one round trip: it commits by itself, and sets within it
+    /// whether the commit waits for the disk.
     async fn append_once(&self, append: &Append) -> Result<bool, Failure> {
         let now = self.connections.time.as_ref().map(|clock| clock.now().as_millisecond());
         let expires = now.map(|now| now + append.ttl);
@@ -191,9 +198,9 @@ impl Postgres {
             let statement = client.prepare_cached(sql).await?;
             client.query(&statement, &values).await
         };
-        let done = self.connections.soon("write", answer).await;
+        let done = self.connections.with_timeout("write", answer).await;
         if matches!(done, Err(Failure::Connection(_))) {
-            self.connections.give_up(client);
+            self.connections.discard(client);
         }
         Ok(!done?.is_empty())
     }
@@ -206,30 +213,30 @@ impl Database for Postgres {
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(self.connections.transact(durable, work))
     }
 
     fn read<T: Send + 'static>(
         &self,
-        query: Questions<T>,
+        query: ReadWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
         Box::pin(async move {
             let connections = &self.connections;
-            query(&mut Reading { connections, client: None, answered: false }).await
+            query(&mut PostgresReader { connections, client: None, answered: false }).await
         })
     }
 
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>> {
         Box::pin(async move {
             match self.append_once(&append).await {
                 Ok(true) => {
-                    self.side.grew(append.journal);
-                    Ok(Appended::Done)
+                    self.side.notify_growth(append.journal);
+                    Ok(AppendOutcome::Done)
                 }
-                Ok(false) => Ok(Appended::Refused),
-                Err(Failure::Connection(error)) => Ok(Appended::Unanswered(error)),
+                Ok(false) => Ok(AppendOutcome::Refused),
+                Err(Failure::Connection(error)) => Ok(AppendOutcome::CommitUnknown(error)),
                 Err(Failure::Refused(error)) => Err(error),
             }
         })
@@ -243,18 +250,18 @@ impl Database for Postgres {
         Box::pin(self.side.renew(leases, ttl))
     }
 
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
-        // Without a runtime nothing can be done: for others the lease expires.
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>> {
+        // Without a runtime the release cannot be sent: other stores wait until the lease expires.
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let connections = self.connections.clone();
         Some(runtime.spawn(async move {
-            // One that fails is made up for: the store knows which of its leases ended.
+            // A failure is harmless: the store remembers which of its leases ended.
             let _ = tokio::time::timeout(TIMEOUT, connections.transact(false, work)).await;
         }))
     }
 
-    fn hints(&self) -> Hints {
-        self.side.hints()
+    fn growth_hints(&self) -> GrowthHints {
+        self.side.growth_hints()
     }
 
     fn place(&self) -> String {

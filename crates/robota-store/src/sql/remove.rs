@@ -1,28 +1,28 @@
-//! Deleting sessions, and the blobs that nobody refers to any more.
+//! Deletes sessions, and blobs that no session refers to any more.
 
 use robota_core::ids::SessionId;
 use robota_core::journal::JournalError;
 
 use super::chain::drop_journal;
-use super::ended::Ended;
-use super::lease::hold;
-use super::{Exclude, Tx, Value};
+use super::ended_leases::EndedLeases;
+use super::lease::lock_session_row;
+use super::{BlobLock, Tx, Value};
 use crate::failpoint::failpoint;
 
-/// Deletes a session and the blobs only it refers to; says whether there was one.
+/// Deletes a session and the blobs that only it refers to; returns whether it existed.
 pub(super) async fn delete(
     tx: &mut dyn Tx,
     session: &SessionId,
-    ended: &Ended,
+    ended: &EndedLeases,
 ) -> Result<bool, JournalError> {
-    let Some(held) = hold(tx, session).await? else { return Ok(false) };
+    let Some(row) = lock_session_row(tx, session).await? else { return Ok(false) };
     let now = tx.now().await?;
-    held.free(session, now, ended)?;
-    let there = held.last.is_some();
+    row.check_free(session, now, ended)?;
+    let existed = row.last.is_some();
     let id = || vec![Value::text(session.as_str())];
     tx.execute("DELETE FROM robota_sessions WHERE session = $1", id()).await?;
-    drop_journal(tx, held.journal).await?;
-    tx.exclude(Exclude::Sweeping).await?;
+    drop_journal(tx, row.journal).await?;
+    tx.lock_blobs(BlobLock::Sweep).await?;
     let sweep = "DELETE FROM robota_blobs WHERE sha256 IN (\
                     SELECT sha256 FROM robota_refs WHERE session = $1) \
                  AND NOT EXISTS (\
@@ -31,5 +31,5 @@ pub(super) async fn delete(
     tx.execute(sweep, id()).await?;
     tx.execute("DELETE FROM robota_refs WHERE session = $1", id()).await?;
     failpoint!("store.sql.delete.before_commit");
-    Ok(there)
+    Ok(existed)
 }

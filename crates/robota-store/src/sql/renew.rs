@@ -1,4 +1,4 @@
-//! Renewing the leases of all writers of a store: one task, one statement for all of them.
+//! Renews the leases of all writers of a store: one task, one statement for all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,12 +8,12 @@ use robota_core::journal::{JournalError, LostReason};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::ended::Token;
-use super::lease::{Lease, hold};
+use super::ended_leases::Token;
+use super::lease::{Lease, lock_session_row};
 use super::{Database, work};
 
-/// However short a lease is, it is renewed no more often than this.
-const SHORTEST: Duration = Duration::from_millis(10);
+/// The shortest interval between renewals, however short a lease is.
+const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The leases of the writers of one store.
 pub(super) struct Renewals<D> {
@@ -42,16 +42,16 @@ impl<D: Database> Renewals<D> {
         let mut state = self.state();
         state.leases.insert(lease.token, Arc::downgrade(lease));
         if state.task.as_ref().is_none_or(JoinHandle::is_finished) {
-            state.task = Some(tokio::spawn(run(Arc::downgrade(self), self.every())));
+            state.task = Some(tokio::spawn(run(Arc::downgrade(self), self.interval())));
         }
     }
 
-    /// Three times before a lease ends.
-    fn every(&self) -> Duration {
-        (self.ttl / 3).max(SHORTEST)
+    /// Three renewals in the duration of a lease.
+    fn interval(&self) -> Duration {
+        (self.ttl / 3).max(MIN_INTERVAL)
     }
 
-    /// The leases that have a writer; none when the task may end.
+    /// Returns the leases that have a writer; none if the task may end.
     fn live(&self) -> Option<Vec<Arc<Lease>>> {
         let mut state = self.state();
         state.leases.retain(|_, lease| lease.strong_count() > 0);
@@ -65,29 +65,29 @@ impl<D: Database> Renewals<D> {
 
     /// Renews all leases once. Returns when to do so again at the latest.
     async fn renew(&self, leases: &[Arc<Lease>]) -> Instant {
-        let asked = Instant::now();
-        let next = asked + self.every();
+        let sent_at = Instant::now();
+        let next = sent_at + self.interval();
         let keys = leases.iter().map(|lease| (lease.journal, lease.token)).collect();
-        // A database that does not answer must not keep this from noticing that time is up.
+        // A database that does not answer must not delay noticing that a lease is over.
         let deadline = leases.iter().map(|lease| lease.last_renewed() + self.ttl).min();
         let until = match deadline.filter(|_| D::SHARED) {
             Some(deadline) => deadline.min(next),
-            None => asked + Duration::from_secs(3_600),
+            None => sent_at + Duration::from_secs(3_600),
         };
         let ttl = i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2);
         let answer = tokio::time::timeout_at(until, self.database.renew(keys, ttl)).await;
         if let Ok(Ok(renewed)) = answer {
             for lease in leases {
                 if renewed.contains(&lease.journal) {
-                    lease.renewed(asked);
+                    lease.renewed(sent_at);
                 } else {
-                    self.explain(lease).await;
+                    self.find_loss_reason(lease).await;
                 }
             }
             return next;
         }
         if !D::SHARED {
-            // Nobody on another machine can have taken them: renewing later is enough.
+            // No other machine can have taken them, so renewing later is enough.
             return next;
         }
         let now = Instant::now();
@@ -104,12 +104,12 @@ impl<D: Database> Renewals<D> {
     }
 
     /// Finds out why a lease could not be renewed.
-    async fn explain(&self, lease: &Arc<Lease>) {
+    async fn find_loss_reason(&self, lease: &Arc<Lease>) {
         let mine = Arc::clone(lease);
         let check = work(move |tx| {
             Box::pin(async move {
-                let held = hold(tx, &mine.session).await?;
-                mine.check(held).map(|_| ())
+                let row = lock_session_row(tx, &mine.session).await?;
+                mine.check(row).map(|_| ())
             })
         });
         if let Err(JournalError::Lost { reason, .. }) = self.database.write(false, check).await {

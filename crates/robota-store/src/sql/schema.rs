@@ -1,10 +1,10 @@
-//! The tables, and how they came to be: one step per version.
+//! The tables and their migrations: one step per version.
 
 use robota_core::journal::JournalError;
 
 use super::{Tx, Value};
 
-/// The steps, oldest first. Types are PostgreSQL's; SQLite reads them as it likes.
+/// The migrations, oldest first, with PostgreSQL's types. SQLite accepts them as they are.
 pub(super) const STEPS: &[&[&str]] = &[
     &[
         "CREATE TABLE robota_journals (
@@ -35,7 +35,7 @@ pub(super) const STEPS: &[&[&str]] = &[
             line BYTEA NOT NULL,
             PRIMARY KEY (journal, seq)
         )",
-        // The head after some events, so that a fork need not read from the beginning.
+        // The head after some events, so that a fork need not fold from the beginning.
         "CREATE TABLE robota_heads (
             journal BIGINT NOT NULL,
             seq BIGINT NOT NULL,
@@ -57,8 +57,8 @@ pub(super) const STEPS: &[&[&str]] = &[
         )",
     ],
     &[
-        // What every append changes: a narrow row, no index over what changes, and room in the
-        // page for the next version of the row (PostgreSQL's HOT updates).
+        // The row that every append updates: narrow, without an index over the changing columns,
+        // and with room in the page for the next version of the row (PostgreSQL's HOT updates).
         "CREATE TABLE robota_leases (
             journal BIGINT PRIMARY KEY,
             token BIGINT NOT NULL,
@@ -78,7 +78,7 @@ pub(super) const STEPS: &[&[&str]] = &[
     ],
 ];
 
-/// Brings the tables up to date. Runs alone: the caller sees to that.
+/// Brings the tables up to date. The caller makes sure that only one process does this.
 pub(super) async fn migrate(tx: &mut dyn Tx, place: &str) -> Result<(), JournalError> {
     tx.execute("CREATE TABLE IF NOT EXISTS robota_version (version BIGINT NOT NULL)", vec![])
         .await?;
@@ -94,7 +94,7 @@ pub(super) async fn migrate(tx: &mut dyn Tx, place: &str) -> Result<(), JournalE
         return Err(JournalError::Unsuitable {
             place: place.to_owned(),
             reason: format!(
-                "a newer version made it (its tables are of version {version}, this one knows {})",
+                "a newer version created it (its tables have version {version}, this version supports {})",
                 STEPS.len()
             ),
         });

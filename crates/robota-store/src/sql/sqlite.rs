@@ -1,4 +1,4 @@
-//! SQLite: one thread writes, others read. The write-ahead log lets them.
+//! SQLite: one thread writes, others read at the same time, thanks to the write-ahead log.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -15,35 +15,37 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
-use super::append::{Append, Appended};
-use super::ended::Token;
+use super::append::{Append, AppendOutcome};
+use super::ended_leases::Token;
 use super::store::SqlStore;
-use super::{Database, Exclude, Hints, Query, Questions, Row, SqlOptions, Tx, Value, Work, schema};
+use super::{
+    BlobLock, Database, GrowthHints, Query, ReadWork, Row, SqlOptions, Tx, TxWork, Value, schema,
+};
 use crate::disk::{Disk as _, RealDisk};
 use crate::io;
 
 /// How long to wait for another process that writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Older ones can lose committed pages when the log starts anew.
-const OLDEST: i32 = 3_051_003;
+/// Older versions can lose committed pages when the write-ahead log is reset.
+const MIN_SQLITE_VERSION: i32 = 3_051_003;
 
-/// Keeps sessions in a SQLite database.
+/// Stores sessions in a SQLite database.
 ///
-/// Several processes may use one database; one writes at a time. A session has one writer, by a
-/// lease (see [`SqlOptions::lease`]).
+/// Several processes may use one database; one writes at a time. A session has one writer, which
+/// holds a lease (see [`SqlOptions::lease`]).
 pub type SqliteStore = SqlStore<Sqlite>;
 
 impl SqliteStore {
-    /// The store in that file, which is made if it is missing.
+    /// Opens the store in that file, which is created if it is missing.
     ///
     /// # Errors
-    /// When the file is no database, or one that a newer version made, or cannot be written.
+    /// If the file is not a database, a newer version created it, or it cannot be written.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self, JournalError> {
         Self::open_with(path, SqlOptions::default()).await
     }
 
-    /// The same with other options.
+    /// Opens the store with other options.
     ///
     /// # Errors
     /// As [`SqliteStore::open`].
@@ -58,7 +60,7 @@ impl SqliteStore {
     }
 }
 
-/// Something the writing thread does.
+/// Work for the writing thread.
 type Job = Box<dyn FnOnce(&mut Writer) + Send>;
 
 /// A SQLite database.
@@ -69,10 +71,10 @@ pub struct Sqlite {
     clock: Arc<dyn Clock>,
 }
 
-/// What the writing thread has.
+/// The state of the writing thread.
 struct Writer {
     connection: Connection,
-    /// What the connection waits for at a commit.
+    /// Whether the connection's commits wait for the disk; none until it is set.
     durable: Option<bool>,
 }
 
@@ -91,51 +93,49 @@ impl Sqlite {
                     }
                 };
                 let _ = ready.send(Ok(()));
-                // Ends when nobody can ask for anything any more.
+                // Ends when all senders are dropped.
                 for job in queue {
                     job(&mut writer);
                 }
             });
         thread.map_err(|error| io("start a thread for", &path, &error))?;
-        opened.await.map_err(|_| gone(&path))??;
+        opened.await.map_err(|_| writer_ended(&path))??;
         Ok(Self { path, jobs, readers: Arc::default(), clock })
     }
 
-    fn ask<T: Send + 'static>(
+    fn submit<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> oneshot::Receiver<Result<T, JournalError>> {
-        let (answer, asked) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
         let job: Job = Box::new(move |writer| {
             let _ = answer.send(writer.transact(&path, &*clock, durable, work));
         });
-        // When the thread is gone, so is the sender of the answer.
+        // If the thread has ended, dropping the job drops the sender of its answer too.
         let _ = self.jobs.send(job);
-        asked
+        receiver
     }
 }
 
-fn gone(path: &Path) -> JournalError {
+fn writer_ended(path: &Path) -> JournalError {
     io("use", path, "its writing thread ended")
 }
 
 impl Writer {
     fn open(path: &Path, clock: &dyn Clock) -> Result<Self, JournalError> {
-        if rusqlite::version_number() < OLDEST {
+        if rusqlite::version_number() < MIN_SQLITE_VERSION {
             return Err(unsuitable(path, format!("SQLite {} is too old", rusqlite::version())));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        if let Ok(Some(network)) = RealDisk.network(folder) {
+        if let Ok(Some(network)) = RealDisk.network_file_system(folder) {
             return Err(unsuitable(
                 path,
-                format!(
-                    "it lies on a network file system ({network}), whose locks cannot be relied upon"
-                ),
+                format!("it is on a network file system ({network}), where locks are not reliable"),
             ));
         }
-        // Only its owner may look; what SQLite makes beside it is alike.
+        // Only the owner may read it. SQLite gives the files it creates next to it the same mode.
         OpenOptions::new()
             .append(true)
             .create(true)
@@ -145,16 +145,19 @@ impl Writer {
         let fail = |error: &rusqlite::Error| io("open", path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| fail(&error))?;
-        connection.busy_timeout(PATIENCE).map_err(|error| fail(&error))?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| fail(&error))?;
         let mode: String = connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
             .map_err(|error| fail(&error))?;
         if mode != "wal" {
-            return Err(unsuitable(path, format!("it cannot keep a write-ahead log ({mode})")));
+            return Err(unsuitable(
+                path,
+                format!("it does not support a write-ahead log ({mode})"),
+            ));
         }
         let mut writer = Self { connection, durable: None };
         let place = path.display().to_string();
-        let migrate: Work<()> =
+        let migrate: TxWork<()> =
             Box::new(move |tx| Box::pin(async move { schema::migrate(tx, &place).await }));
         writer.transact(path, clock, true, migrate)?;
         Ok(writer)
@@ -165,10 +168,10 @@ impl Writer {
         path: &Path,
         clock: &dyn Clock,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> Result<T, JournalError> {
         if self.durable != Some(durable) {
-            // A commit waits for the log, and so for all that is in it, or for nothing.
+            // `FULL` waits for the write-ahead log at each commit, `NORMAL` does not.
             let level = if durable { "FULL" } else { "NORMAL" };
             self.connection
                 .pragma_update(None, "synchronous", level)
@@ -183,22 +186,22 @@ fn unsuitable(path: &Path, reason: String) -> JournalError {
     JournalError::Unsuitable { place: path.display().to_string(), reason }
 }
 
-/// Runs work, which never waits here, in a transaction.
+/// Runs work in a transaction. The work never waits, because all statements here are blocking.
 fn transact<T>(
     connection: &mut Connection,
     path: &Path,
     clock: &dyn Clock,
     begin: &str,
-    work: Work<T>,
+    work: TxWork<T>,
 ) -> Result<T, JournalError> {
     let fail = |error: &rusqlite::Error| io("use", path, error);
     if !connection.is_autocommit() {
-        // Work before this panicked.
+        // Earlier work panicked and left its transaction open.
         connection.execute_batch("ROLLBACK").map_err(|error| fail(&error))?;
     }
     connection.execute_batch(begin).map_err(|error| fail(&error))?;
     let mut tx = SqliteTx { connection, path, clock };
-    let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(gone(path)));
+    let done = work(&mut tx).now_or_never().unwrap_or_else(|| Err(writer_ended(path)));
     let done = done.and_then(|done| {
         connection.execute_batch("COMMIT").map_err(|error| fail(&error))?;
         Ok(done)
@@ -210,30 +213,31 @@ fn transact<T>(
 }
 
 impl Database for Sqlite {
-    // One machine: processes that ended are noticed, and a suspended one was not away for others.
+    // One machine only: exited processes are noticed, and while the machine is suspended no other
+    // process can take a lease.
     const SHARED: bool = false;
     const POLL: Duration = Duration::from_millis(100);
 
     fn write<T: Send + 'static>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
-        // Asked for at once, so that what was asked first is done first.
-        let asked = self.ask(durable, work);
-        Box::pin(async move { asked.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+        // Submitted before the future is polled, so that calls run in order.
+        let answer = self.submit(durable, work);
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(writer_ended(&self.path))) })
     }
 
     fn read<T: Send + 'static>(
         &self,
-        query: Questions<T>,
+        query: ReadWork<T>,
     ) -> BoxFuture<'_, Result<T, JournalError>> {
-        let work: Work<T> = Box::new(move |tx| query(tx));
+        let work: TxWork<T> = Box::new(move |tx| query(tx));
         let (path, clock) = (self.path.clone(), Arc::clone(&self.clock));
         let readers = Arc::clone(&self.readers);
         let read = tokio::task::spawn_blocking(move || {
-            let kept = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut connection = match kept {
+            let idle = readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut connection = match idle {
                 Some(connection) => connection,
                 None => reader(&path)?,
             };
@@ -241,14 +245,16 @@ impl Database for Sqlite {
             readers.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
             done
         });
-        Box::pin(async move { read.await.unwrap_or_else(|_| Err(gone(&self.path))) })
+        Box::pin(async move { read.await.unwrap_or_else(|_| Err(writer_ended(&self.path))) })
     }
 
-    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<Appended, JournalError>> {
+    fn append(&self, append: Arc<Append>) -> BoxFuture<'_, Result<AppendOutcome, JournalError>> {
         let durable = append.durable;
         let run = super::work(move |tx| Box::pin(async move { append.run(tx).await }));
-        let asked = self.write(durable, run);
-        Box::pin(async move { Ok(if asked.await? { Appended::Done } else { Appended::Refused }) })
+        let written = self.write(durable, run);
+        Box::pin(async move {
+            Ok(if written.await? { AppendOutcome::Done } else { AppendOutcome::Refused })
+        })
     }
 
     fn renew(
@@ -273,14 +279,14 @@ impl Database for Sqlite {
         self.write(false, renew)
     }
 
-    fn later(&self, work: Work<()>) -> Option<tokio::task::JoinHandle<()>> {
-        // Done before whatever is asked for next.
-        drop(self.ask(false, work));
+    fn spawn_write(&self, work: TxWork<()>) -> Option<tokio::task::JoinHandle<()>> {
+        // Runs before anything that is submitted later.
+        drop(self.submit(false, work));
         None
     }
 
-    fn hints(&self) -> Hints {
-        Hints(None)
+    fn growth_hints(&self) -> GrowthHints {
+        GrowthHints(None)
     }
 
     fn place(&self) -> String {
@@ -292,7 +298,7 @@ fn reader(path: &Path) -> Result<Connection, JournalError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         Ok(connection)
     };
     open().map_err(|error: rusqlite::Error| io("open", path, error))
@@ -304,7 +310,7 @@ struct SqliteTx<'c> {
     clock: &'c dyn Clock,
 }
 
-/// What SQLite calls differently.
+/// Rewrites what SQLite spells differently.
 fn translated(sql: &str) -> String {
     sql.replace('$', "?")
         .replace("::TEXT", "")
@@ -331,11 +337,11 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-fn value(found: ValueRef<'_>) -> Value {
-    match found {
+fn value(column: ValueRef<'_>) -> Value {
+    match column {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(value) => Value::Int(value),
-        // None of our columns holds one.
+        // None of the columns contains one.
         ValueRef::Real(_) => Value::Null,
         ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
@@ -347,16 +353,16 @@ impl SqliteTx<'_> {
         let mut statement = self.connection.prepare_cached(&translated(sql))?;
         let columns = statement.column_count();
         let mut rows = statement.query(rusqlite::params_from_iter(values))?;
-        let mut found = Vec::new();
+        let mut result = Vec::new();
         while let Some(row) = rows.next()? {
             let row: rusqlite::Result<Row> =
                 (0..columns).map(|column| row.get_ref(column).map(value)).collect();
-            found.push(row?);
+            result.push(row?);
         }
-        Ok(found)
+        Ok(result)
     }
 
-    fn change(&self, sql: &str, values: &[Value]) -> rusqlite::Result<usize> {
+    fn execute_sql(&self, sql: &str, values: &[Value]) -> rusqlite::Result<usize> {
         self.connection
             .prepare_cached(&translated(sql))?
             .execute(rusqlite::params_from_iter(values))
@@ -373,7 +379,8 @@ impl Query for SqliteTx<'_> {
 #[async_trait::async_trait]
 impl Tx for SqliteTx<'_> {
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
-        let done = self.change(sql, &values).map_err(|error| io("write", self.path, &error))?;
+        let done =
+            self.execute_sql(sql, &values).map_err(|error| io("write", self.path, &error))?;
         Ok(done as u64)
     }
 
@@ -381,14 +388,14 @@ impl Tx for SqliteTx<'_> {
         Ok(self.clock.now().as_millisecond())
     }
 
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError> {
         let sql = "SELECT COALESCE(MAX(id), 0) + 1 FROM robota_journals";
-        let found = self.connection.query_row(sql, [], |row| row.get(0));
-        found.map_err(|error| io("read", self.path, &error))
+        let id = self.connection.query_row(sql, [], |row| row.get(0));
+        id.map_err(|error| io("read", self.path, &error))
     }
 
-    async fn exclude(&mut self, _what: Exclude) -> Result<(), JournalError> {
-        // There is one writing transaction at a time.
+    async fn lock_blobs(&mut self, _what: BlobLock) -> Result<(), JournalError> {
+        // SQLite has one writing transaction at a time.
         Ok(())
     }
 }

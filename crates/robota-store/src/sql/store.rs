@@ -16,23 +16,23 @@ use robota_core::journal::{
 
 use super::append::Tail;
 use super::blobs::SqlBlobs;
-use super::ended::Ended;
+use super::ended_leases::EndedLeases;
 use super::journal::SqlJournal;
 use super::lease::{self, Lease, LeaseRequest};
 use super::renew::Renewals;
 use super::{Database, Query, Value, chain, fork, list, query, remove, work};
-use crate::Level;
+use crate::DurabilityLevel;
 use tokio::task::JoinHandle;
 
 /// A store in a database: [`SqliteStore`](crate::SqliteStore) or
 /// [`PostgresStore`](crate::PostgresStore).
 pub struct SqlStore<D> {
     database: Arc<D>,
-    level: Level,
+    level: DurabilityLevel,
     ttl: Duration,
     clock: Arc<dyn Clock>,
-    /// Shared by all clones, as the others: they are one store.
-    ended: Arc<Ended>,
+    /// Shared by all clones, like the fields below: clones are one store.
+    ended: Arc<EndedLeases>,
     renewals: Arc<Renewals<D>>,
     releases: Arc<Releases>,
 }
@@ -57,7 +57,7 @@ impl<D> Clone for SqlStore<D> {
     }
 }
 
-/// The leases that are being given back, by session: who opens a session next waits for its own.
+/// Releases that are in progress, by session: the next writer of a session waits for its release.
 #[derive(Default)]
 pub(super) struct Releases(Mutex<HashMap<SessionId, Vec<JoinHandle<()>>>>);
 
@@ -71,7 +71,7 @@ impl Releases {
         releases.entry(session.clone()).or_default().push(release);
     }
 
-    async fn settle(&self, session: &SessionId) {
+    async fn await_releases(&self, session: &SessionId) {
         let of = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
         for release in of.unwrap_or_default() {
             let _ = release.await;
@@ -79,25 +79,30 @@ impl Releases {
     }
 }
 
-#[expect(private_bounds, reason = "there are no databases but those of this crate")]
+#[expect(private_bounds, reason = "only databases of this crate implement the bound")]
 impl<D: Database> SqlStore<D> {
-    /// The store in that database, whose owners' times are told by that clock.
-    pub(super) fn new(database: D, level: Level, ttl: Duration, clock: Arc<dyn Clock>) -> Self {
-        let (database, ended) = (Arc::new(database), Arc::new(Ended::new(ttl)));
+    /// Creates the store in that database; `clock` dates its lease owners.
+    pub(super) fn new(
+        database: D,
+        level: DurabilityLevel,
+        ttl: Duration,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let (database, ended) = (Arc::new(database), Arc::new(EndedLeases::new(ttl)));
         let renewals = Renewals::new(Arc::clone(&database), ttl);
         Self { database, level, ttl, clock, ended, renewals, releases: Arc::default() }
     }
 
     fn request(&self) -> LeaseRequest {
         LeaseRequest {
-            owner: crate::owner::owner(&*self.clock),
+            owner: crate::owner::lease_owner(&*self.clock),
             ttl: i64::try_from(self.ttl.as_millis()).unwrap_or(i64::MAX / 2),
             ended: Arc::clone(&self.ended),
         }
     }
 
-    /// What cannot be the name of a session is the name of none.
-    fn known(session: &SessionId) -> Result<(), JournalError> {
+    /// Fails with `NotFound` if the id is not a valid session name: no such session can exist.
+    fn check_name(session: &SessionId) -> Result<(), JournalError> {
         match SessionName::parse(session.as_str()) {
             Ok(_) => Ok(()),
             Err(_) => Err(JournalError::NotFound(session.clone())),
@@ -119,19 +124,20 @@ impl<D: Database> SqlStore<D> {
 #[async_trait::async_trait]
 impl<D: Database> JournalStore for SqlStore<D> {
     async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        self.releases.settle(session).await;
+        self.releases.await_releases(session).await;
         let (session, request) = (session.clone(), self.request());
         let claim = work(move |tx| {
             Box::pin(async move { lease::claim(tx, &session, &request, None).await })
         });
-        // Safe, whatever the level: a database that forgot whose session it is refuses its writer.
+        // Durable at every level: if a crash of the database lost the lease, it would refuse the
+        // writer.
         let lease = self.database.write(true, claim).await?;
         Ok(self.writer((lease, Tail::empty())))
     }
 
     async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
-        Self::known(session)?;
-        self.releases.settle(session).await;
+        Self::check_name(session)?;
+        self.releases.await_releases(session).await;
         let (session, request) = (session.clone(), self.request());
         let open =
             work(move |tx| Box::pin(async move { lease::open(tx, &session, &request).await }));
@@ -144,22 +150,27 @@ impl<D: Database> JournalStore for SqlStore<D> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Envelope>, JournalError> {
-        Self::known(session)?;
+        Self::check_name(session)?;
         let session = session.clone();
         let read =
             query(move |tx| Box::pin(async move { chain::read(tx, &session, after, limit).await }));
         self.database.read(read).await
     }
 
-    async fn pick(&self, session: &SessionId, seqs: &[u64]) -> Result<Vec<Envelope>, JournalError> {
-        Self::known(session)?;
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
+        Self::check_name(session)?;
         let (session, seqs) = (session.clone(), seqs.to_vec());
-        let pick = query(move |tx| Box::pin(async move { chain::pick(tx, &session, &seqs).await }));
-        self.database.read(pick).await
+        let events =
+            query(move |tx| Box::pin(async move { chain::read_events(tx, &session, &seqs).await }));
+        self.database.read(events).await
     }
 
     async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
-        Self::known(session)?;
+        Self::check_name(session)?;
         let session = session.clone();
         let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
         Ok(self.database.read(head).await?.0)
@@ -178,39 +189,39 @@ impl<D: Database> JournalStore for SqlStore<D> {
         child: &SessionId,
         first: &[Arc<Envelope>],
     ) -> Result<Box<dyn Journal>, JournalError> {
-        Self::known(parent)?;
-        self.releases.settle(child).await;
+        Self::check_name(parent)?;
+        self.releases.await_releases(child).await;
         let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
         let request = self.request();
         let fork = work(move |tx| {
             Box::pin(async move { fork::fork(tx, &parent, at, (&child, &request), &first).await })
         });
-        Ok(self.writer(self.database.write(self.level != Level::Relaxed, fork).await?))
+        Ok(self.writer(self.database.write(self.level != DurabilityLevel::Relaxed, fork).await?))
     }
 
     async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
-        if Self::known(session).is_err() {
+        if Self::check_name(session).is_err() {
             return Ok(false);
         }
-        self.releases.settle(session).await;
+        self.releases.await_releases(session).await;
         let (session, ended) = (session.clone(), Arc::clone(&self.ended));
         let delete =
             work(move |tx| Box::pin(async move { remove::delete(tx, &session, &ended).await }));
-        self.database.write(self.level != Level::Relaxed, delete).await
+        self.database.write(self.level != DurabilityLevel::Relaxed, delete).await
     }
 
     async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
-        Self::known(session)?;
+        Self::check_name(session)?;
         let session = session.clone();
         let head = query(move |tx| Box::pin(async move { chain::head(tx, &session).await }));
         Ok(u64::try_from(self.database.read(head).await?.1).unwrap_or_default())
     }
 
     async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
-        Self::known(session)?;
+        Self::check_name(session)?;
         loop {
-            // Before looking, so that none is missed.
-            let mut hints = self.database.hints();
+            // Subscribed before reading, so that no hint is missed.
+            let mut hints = self.database.growth_hints();
             let name = session.clone();
             let end = query(move |tx| Box::pin(async move { end(tx, &name).await }));
             let (journal, last) = self.database.read(end).await?;
@@ -233,7 +244,7 @@ impl<D: Database> JournalStore for SqlStore<D> {
     }
 }
 
-/// The journal of a session, and the number of its last event.
+/// Returns the journal of a session, and the sequence number of its last event.
 async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), JournalError> {
     let sql = "SELECT s.journal, l.last_seq FROM robota_sessions s \
                JOIN robota_leases l ON l.journal = s.journal \
@@ -243,7 +254,7 @@ async fn end(tx: &mut dyn Query, session: &SessionId) -> Result<(i64, u64), Jour
     Ok((columns.int()?, u64::try_from(columns.int()?).unwrap_or_default()))
 }
 
-/// That long, give or take a fifth: many who wait must not ask at the same moment.
+/// Varies a time by up to a fifth, so that many readers do not poll at the same moment.
 fn jittered(time: Duration) -> Duration {
     let part = RandomState::new().hash_one(0) % 400;
     time.mul_f64(0.8 + f64::from(u32::try_from(part).unwrap_or_default()) / 1_000.0)

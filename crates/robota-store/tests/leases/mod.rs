@@ -1,4 +1,4 @@
-//! What a lease means, on two stores that share a database.
+//! Tests of leases on two stores that share a database.
 #![allow(dead_code, reason = "each database needs a part of this")]
 
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub(crate) fn options(clock: &FakeClock) -> SqlOptions {
     SqlOptions { lease: LEASE, clock: Some(Arc::new(clock.clone())), ..SqlOptions::default() }
 }
 
-/// Time stands still until it is advanced: it goes on by itself only while nothing blocks.
-struct StandStill(
+/// Stops tokio's paused clock from advancing by itself: it does so only while nothing blocks.
+struct FrozenTime(
     /// Ends the wait when it is dropped.
     std::sync::mpsc::Sender<()>,
 );
 
-impl StandStill {
+impl FrozenTime {
     fn new() -> Self {
         let (hold, held) = std::sync::mpsc::channel::<()>();
         tokio::task::spawn_blocking(move || held.recv());
@@ -43,7 +43,7 @@ fn next(epoch: u32, seq: u64) -> [Arc<robota_core::event::Envelope>; 1] {
     [envelope(epoch, seq, robota_core::event::Renamed { name: format!("in {epoch}") })]
 }
 
-/// The session was lost to another writer, which may have closed it.
+/// Checks that the session was lost to another writer, which may have closed it.
 fn taken_over(error: &JournalError, closed: bool) {
     let JournalError::Lost { reason: LostReason::TakenOver { owner }, .. } = error else {
         panic!("{error}");
@@ -64,14 +64,15 @@ pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     assert_eq!(owner.pid, Some(std::process::id()));
     assert!(owner.process.is_some() && owner.since.is_some(), "{owner:?}");
 
-    // Longer than its lease, and nobody came: it simply continues, and has the lease again.
+    // The lease has expired but no other writer took it: the writer continues, and has the lease
+    // again.
     clock.advance(LEASE + Duration::from_secs(1));
     away.append(&events(2..=2), Durability::Synced).await.unwrap();
     assert!(!away.lost().is_cancelled());
     let error = second.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
 
-    // Somebody comes, and goes again: the first one is refused all the same, whatever it appends.
+    // Another writer opens and closes the session: the first one is refused, whatever it appends.
     clock.advance(LEASE + Duration::from_secs(1));
     let mut taken = second.open(&session()).await.unwrap();
     taken.append(&next(2, 3), Durability::Synced).await.unwrap();
@@ -81,7 +82,7 @@ pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     drop(taken);
     let error = away.append(&next(1, 4), Durability::Synced).await.unwrap_err();
     assert_eq!(away.lost_error(), Some(error));
-    // Dropping it takes nothing from anybody.
+    // Dropping it does not affect the new writer.
     let mut third = second.open(&session()).await.unwrap();
     drop(away);
     third.append(&next(3, 4), Durability::Synced).await.unwrap();
@@ -90,42 +91,42 @@ pub(crate) async fn a_writer_whose_session_was_taken_over_is_refused(
     assert_eq!(epochs, [1, 1, 2, 3]);
 }
 
-pub(crate) async fn losing_a_lease_is_told(
+pub(crate) async fn losing_a_lease_is_reported(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     clock: &FakeClock,
 ) {
-    let _still = StandStill::new();
+    let _frozen = FrozenTime::new();
     let mut away = first.create(&session()).await.unwrap();
     away.append(&events(1..=1), Durability::Synced).await.unwrap();
     let lost = away.lost();
     clock.advance(LEASE * 2);
     let _taken = second.open(&session()).await.unwrap();
     assert!(!lost.is_cancelled());
-    // Nobody appends: the renewal finds out.
+    // The writer does not append: the renewal finds out.
     tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
     lost.cancelled().await;
     taken_over(&away.lost_error().unwrap(), false);
 }
 
-/// With `jam`, no lease can be renewed.
-pub(crate) async fn a_lease_that_nobody_took_is_renewed_later(
+/// With `block`, no lease can be renewed.
+pub(crate) async fn an_expired_lease_that_no_writer_took_is_renewed(
     store: &dyn JournalStore,
     clock: &FakeClock,
-    jam: impl AsyncFn(bool),
+    block: impl AsyncFn(bool),
 ) {
-    let _still = StandStill::new();
+    let _frozen = FrozenTime::new();
     let mut writer = store.create(&session()).await.unwrap();
     writer.append(&events(1..=1), Durability::Synced).await.unwrap();
-    jam(true).await;
+    block(true).await;
     for _ in 0..12 {
         clock.advance(LEASE / 3);
         tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
         tokio::task::yield_now().await;
-        let _ = store.delete(&SessionId::from("nobody")).await.unwrap();
+        let _ = store.delete(&SessionId::from("missing")).await.unwrap();
         tokio::task::yield_now().await;
     }
-    jam(false).await;
+    block(false).await;
     assert!(!writer.lost().is_cancelled());
     writer.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
@@ -135,17 +136,17 @@ pub(crate) async fn a_lease_is_renewed_for_as_long_as_its_writer_lives(
     second: &dyn JournalStore,
     clock: &FakeClock,
 ) {
-    let _still = StandStill::new();
+    let _frozen = FrozenTime::new();
     let mut writer = first.create(&session()).await.unwrap();
     writer.append(&events(1..=1), Durability::Synced).await.unwrap();
     for _ in 0..12 {
-        // The clock of leases and the clock of timers go together.
+        // The clock of the leases and the clock of the timers advance together.
         clock.advance(LEASE / 3);
         tokio::time::advance(LEASE / 3 + Duration::from_millis(1)).await;
-        // The renewal is asked for by now, and done when the next one who writes is.
+        // The renewal is submitted by now, and done before the next write.
         tokio::task::yield_now().await;
-        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
-        // It has its answer, and waits for its next turn.
+        let _ = first.delete(&SessionId::from("missing")).await.unwrap();
+        // The task has its answer, and waits for the next interval.
         tokio::task::yield_now().await;
     }
     let error = second.open(&session()).await.err().unwrap();
@@ -168,28 +169,29 @@ pub(crate) async fn two_stores_take_turns(first: &dyn JournalStore, second: &dyn
     }
 }
 
-/// With `jam`, no lease can be given back.
-pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
+/// With `block`, no lease can be released.
+pub(crate) async fn a_release_that_the_database_missed_does_not_block_the_next_writer(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
-    jam: impl AsyncFn(bool),
+    block: impl AsyncFn(bool),
 ) {
     let end_unheard = async |writer: Box<dyn Journal>| {
-        jam(true).await;
+        block(true).await;
         drop(writer);
-        // SQLite does what it is asked in order; another database says itself that it was asked.
-        let _ = first.delete(&SessionId::from("nobody")).await.unwrap();
-        jam(false).await;
+        // SQLite runs jobs in order, so a later call shows that the release was tried; other
+        // databases count the tries.
+        let _ = first.delete(&SessionId::from("missing")).await.unwrap();
+        block(false).await;
     };
     let mut writer = first.create(&session()).await.unwrap();
     writer.append(&events(1..=2), Durability::Synced).await.unwrap();
     end_unheard(writer).await;
-    // Others cannot know that it is over.
+    // Other stores cannot know that the writer ended.
     let error = second.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
     let mut writer = first.open(&session()).await.unwrap();
     writer.append(&next(2, 3), Durability::Synced).await.unwrap();
-    // One that lives is not taken from, not even by its own store.
+    // A live writer keeps its session, even against its own store.
     for store in [first, second] {
         let error = store.open(&session()).await.err().unwrap();
         assert!(matches!(error, JournalError::Locked { .. }), "{error}");
@@ -203,7 +205,7 @@ pub(crate) async fn a_release_that_nobody_heard_is_made_up_for(
     assert!(first.delete(&session()).await.unwrap());
 }
 
-pub(crate) async fn a_writer_of_a_session_that_was_begun_anew_is_refused(
+pub(crate) async fn a_writer_of_a_session_that_was_deleted_and_created_again_is_refused(
     first: &dyn JournalStore,
     second: &dyn JournalStore,
     clock: &FakeClock,
@@ -212,18 +214,18 @@ pub(crate) async fn a_writer_of_a_session_that_was_begun_anew_is_refused(
     away.append(&events(1..=1), Durability::Synced).await.unwrap();
     clock.advance(LEASE + Duration::from_secs(1));
     assert!(second.delete(&session()).await.unwrap());
-    let mut anew = second.create(&session()).await.unwrap();
-    anew.append(&events(1..=1), Durability::Synced).await.unwrap();
-    // It would follow on what is there.
+    let mut recreated = second.create(&session()).await.unwrap();
+    recreated.append(&events(1..=1), Durability::Synced).await.unwrap();
+    // The event would follow the stored one.
     let error = away.append(&events(2..=2), Durability::Synced).await.unwrap_err();
     assert!(matches!(error, JournalError::Lost { .. }), "{error}");
     drop(away);
     let error = first.open(&session()).await.err().unwrap();
     assert!(matches!(error, JournalError::Locked { .. }), "{error}");
-    anew.append(&events(2..=2), Durability::Synced).await.unwrap();
+    recreated.append(&events(2..=2), Durability::Synced).await.unwrap();
 }
 
-/// A reader with another handle gets what is appended, in order and once.
+/// A reader with another handle receives the appended events, in order and once.
 pub(crate) async fn a_second_store_follows_the_first(
     first: &dyn JournalStore,
     second: &dyn JournalStore,

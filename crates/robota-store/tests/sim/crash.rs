@@ -1,4 +1,4 @@
-//! What a loss of power may leave.
+//! The states that a power failure may leave.
 
 use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
@@ -7,33 +7,33 @@ use std::sync::{Arc, Mutex};
 
 use super::{Entry, File, SimDisk, State, World};
 
-/// With so many changes to names or fewer, every subset of them is tried.
+/// Up to this many pending name changes, every subset of them is tried.
 const ALL_SUBSETS: usize = 5;
 
-/// How many bytes of a file that are not safe are cut at each byte; of more, at some.
+/// Up to this many unsynced bytes, a file is cut at each byte; beyond, at some.
 const EVERY_BYTE: usize = 4096;
 
-/// A point in time, counted in operations; the disk as it was is in the recording.
+/// A point in time, counted in operations; the recording has the disk of that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub usize);
 
-/// A disk as a loss of power may have left it.
+/// A disk as a power failure may have left it.
 #[derive(Debug)]
 pub struct Crash {
-    /// When the power went.
+    /// When the power failed.
     pub moment: Moment,
-    /// What became of what was not safe, for people.
+    /// What happened to the unsynced data, for messages.
     pub fate: String,
-    /// The disk, with everything on it safe.
+    /// The disk, with everything on it synced.
     pub disk: SimDisk,
 }
 
-/// What became of the content of files that was not safe.
+/// What happened to the unsynced content of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     Lost,
     Kept,
-    /// Of one file only so much; the rest is missing, or zeros.
+    /// One file has only a part of it; the rest is missing, or zeros.
     Torn {
         file: u64,
         at: usize,
@@ -49,23 +49,22 @@ impl SimDisk {
         world.history = Some(vec![now]);
     }
 
-    /// The present moment of a recording.
+    /// Returns the present moment of a recording.
     #[must_use]
     pub fn now(&self) -> Moment {
         Moment(self.world().history.as_ref().map_or(0, |history| history.len().saturating_sub(1)))
     }
 
-    /// How many moments were recorded.
+    /// Returns how many moments were recorded.
     #[must_use]
     pub fn moments(&self) -> usize {
         self.world().history.as_ref().map_or(0, Vec::len)
     }
 
-    /// What a loss of power at a recorded moment may have left: every combination of names that
-    /// were not safe where they are few, else none, all, each alone and each missing; contents
-    /// lost, kept, and of the file that was just written torn (a journal at
-    /// every byte); the
-    /// rest missing, or (some) zeros.
+    /// Returns the states that a power failure at a recorded moment may have left. Names: every
+    /// combination of unsynced changes if they are few, else none, all, each alone and each
+    /// missing. Contents: lost, kept, and torn for the file that was just written (a journal at
+    /// every byte), with the rest missing or, in some states, zeros.
     #[must_use]
     pub fn crashes(&self, moment: Moment) -> Vec<Crash> {
         let (state, before, fold_case) = {
@@ -95,7 +94,7 @@ impl SimDisk {
         }
         let all = vec![true; state.pending.len()];
         for (number, file) in &state.files {
-            // Each write is torn when it happens; later it is as any other.
+            // Each write is torn at its own moment; later it is treated like any other.
             if before.as_ref().is_none_or(|before| before.files.get(number) == Some(file)) {
                 continue;
             }
@@ -126,14 +125,14 @@ fn subsets(count: usize) -> Vec<Vec<bool>> {
     for one in 0..count {
         subsets.push((0..count).map(|bit| bit == one).collect());
         subsets.push((0..count).map(|bit| bit != one).collect());
-        // Everything up to it: the order they were made in.
+        // All changes up to this one, in the order they were made.
         subsets.push((0..count).map(|bit| bit <= one).collect());
     }
     subsets
 }
 
 impl File {
-    /// Where the part of the content that is not safe may be cut.
+    /// Returns where the unsynced part of the content may be cut.
     fn cuts(&self) -> Vec<usize> {
         let same = self.content.iter().zip(&self.safe).take_while(|(a, b)| a == b).count();
         let open = self.content.len() - same;
@@ -148,7 +147,7 @@ impl State {
         for (change, _) in self.pending.iter().zip(names).filter(|(_, reached)| **reached) {
             change.apply(&mut left);
         }
-        // What lies in a folder that has no name is out of reach.
+        // Files in a folder that lost its name are unreachable.
         let reachable = |path: &std::path::Path| {
             let mut folders = path.ancestors().skip(1);
             folders.all(|folder| {

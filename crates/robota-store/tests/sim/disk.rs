@@ -1,9 +1,9 @@
-//! What the disk does.
+//! The operations of the simulated disk.
 
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use robota_store::disk::{Disk, Held, Look, Make, Share, Source, Tail};
+use robota_store::disk::{AppendFile, CreateMode, Disk, FileInfo, LockGuard, LockMode, ReadFile};
 
 use super::{Change, Entry, Locked, SimDisk, World};
 
@@ -12,7 +12,7 @@ fn error(kind: ErrorKind, text: &str) -> io::Error {
 }
 
 impl World {
-    /// An operation that changes something: fails when it is to fail.
+    /// Counts an operation that changes something, and fails if it is set to fail.
     fn operate(&mut self) -> io::Result<()> {
         self.operations += 1;
         if self.faults.read_only {
@@ -24,7 +24,7 @@ impl World {
         Ok(())
     }
 
-    /// Something changed.
+    /// Records the state after a change.
     fn record(&mut self) {
         let state = &self.state;
         if let Some(history) = &mut self.history {
@@ -68,25 +68,25 @@ fn name(path: &Path) -> String {
 }
 
 impl Disk for SimDisk {
-    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Source>> {
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
         let world = self.world();
         let number = world.file(path)?;
         let file = world.state.files.get(&number).cloned().unwrap_or_default();
-        let look = Look { len: file.content.len() as u64, user: file.user, id: number };
-        Ok(Box::new(Reading { content: Cursor::new(file.content), look }))
+        let info = FileInfo { len: file.content.len() as u64, user_id: file.user, id: number };
+        Ok(Box::new(OpenFile { content: Cursor::new(file.content), info }))
     }
 
-    fn open_append(&self, path: &Path, make: Make) -> io::Result<Box<dyn Tail>> {
+    fn open_append(&self, path: &Path, create: CreateMode) -> io::Result<Box<dyn AppendFile>> {
         let mut world = self.world();
-        let number = match (world.file(path), make) {
-            (Ok(_), Make::Always) => {
+        let number = match (world.file(path), create) {
+            (Ok(_), CreateMode::Always) => {
                 return Err(error(ErrorKind::AlreadyExists, "file exists"));
             }
             (Ok(number), _) if !world.faults.read_only => number,
             (Ok(_), _) => {
                 return Err(error(ErrorKind::ReadOnlyFilesystem, "read-only file system"));
             }
-            (Err(missing), Make::IfMissing | Make::Always)
+            (Err(missing), CreateMode::IfMissing | CreateMode::Always)
                 if missing.kind() == ErrorKind::NotFound =>
             {
                 world.operate()?;
@@ -100,7 +100,7 @@ impl Disk for SimDisk {
             }
             (Err(error), _) => return Err(error),
         };
-        Ok(Box::new(Writing { disk: self.clone(), number }))
+        Ok(Box::new(OpenAppend { disk: self.clone(), number }))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<bool> {
@@ -204,8 +204,8 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<Held, String>> {
-        self.open_append(path, Make::IfMissing)?;
+    fn try_lock(&self, path: &Path, note: &str) -> io::Result<Result<LockGuard, String>> {
+        self.open_append(path, CreateMode::IfMissing)?;
         let mut world = self.world();
         let key = world.key(path);
         let lock = world.locks.entry(key.clone()).or_default();
@@ -213,79 +213,79 @@ impl Disk for SimDisk {
             return Ok(Err(lock.note.clone()));
         }
         *lock = Locked { alone: true, together: 0, note: note.trim().to_owned() };
-        Ok(Ok(Box::new(Holding { disk: self.clone(), path: key, share: Share::Alone })))
+        Ok(Ok(Box::new(SimLock { disk: self.clone(), path: key, mode: LockMode::Exclusive })))
     }
 
-    fn lock(&self, path: &Path, share: Share) -> io::Result<Held> {
-        self.open_append(path, Make::IfMissing)?;
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<LockGuard> {
+        self.open_append(path, CreateMode::IfMissing)?;
         let mut world = self.world();
         let key = world.key(path);
         let lock = world.locks.entry(key.clone()).or_default();
-        match share {
-            Share::Together if !lock.alone => lock.together += 1,
-            Share::Alone if !lock.alone && lock.together == 0 => lock.alone = true,
-            // Nobody would ever wake up who waits here: tests have one thread for the store.
-            _ => return Err(error(ErrorKind::WouldBlock, "this would wait for ever")),
+        match mode {
+            LockMode::Shared if !lock.alone => lock.together += 1,
+            LockMode::Exclusive if !lock.alone && lock.together == 0 => lock.alone = true,
+            // Tests use one thread for the store, so nothing would ever release the lock.
+            _ => return Err(error(ErrorKind::WouldBlock, "this would wait indefinitely")),
         }
-        Ok(Box::new(Holding { disk: self.clone(), path: key, share }))
+        Ok(Box::new(SimLock { disk: self.clone(), path: key, mode }))
     }
 
-    fn network(&self, _folder: &Path) -> io::Result<Option<&'static str>> {
+    fn network_file_system(&self, _folder: &Path) -> io::Result<Option<&'static str>> {
         Ok(self.world().faults.network)
     }
 
-    fn user(&self) -> u32 {
+    fn user_id(&self) -> u32 {
         self.world().faults.user
     }
 }
 
-struct Holding {
+struct SimLock {
     disk: SimDisk,
     path: PathBuf,
-    share: Share,
+    mode: LockMode,
 }
 
-impl Drop for Holding {
+impl Drop for SimLock {
     fn drop(&mut self) {
         let mut world = self.disk.world();
         if let Some(lock) = world.locks.get_mut(&self.path) {
-            match self.share {
-                Share::Alone => lock.alone = false,
-                Share::Together => lock.together = lock.together.saturating_sub(1),
+            match self.mode {
+                LockMode::Exclusive => lock.alone = false,
+                LockMode::Shared => lock.together = lock.together.saturating_sub(1),
             }
         }
     }
 }
 
-struct Reading {
+struct OpenFile {
     content: Cursor<Vec<u8>>,
-    look: Look,
+    info: FileInfo,
 }
 
-impl Read for Reading {
+impl Read for OpenFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.content.read(buffer)
     }
 }
 
-impl Seek for Reading {
+impl Seek for OpenFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.content.seek(to)
     }
 }
 
-impl Source for Reading {
-    fn look(&self) -> io::Result<Look> {
-        Ok(self.look)
+impl ReadFile for OpenFile {
+    fn info(&self) -> io::Result<FileInfo> {
+        Ok(self.info)
     }
 }
 
-struct Writing {
+struct OpenAppend {
     disk: SimDisk,
     number: u64,
 }
 
-impl Tail for Writing {
+impl AppendFile for OpenAppend {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut world = self.disk.world();
         world.operate()?;

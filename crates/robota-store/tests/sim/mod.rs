@@ -1,8 +1,8 @@
-//! A disk in memory that can lose its power, fill up, refuse to be written, fail, and fold case.
+//! A disk in memory that can lose power, fill up, become read-only, fail, and fold case.
 //!
-//! It tells what is safe from what is not, as strictly as a disk may: the content of a file is
-//! safe once the file was synced, a name once its folder was. Everything else may or may not have
-//! reached the disk when the power goes, in any combination ([`SimDisk::crashes`]).
+//! It is as strict about durability as a disk may be: the content of a file is durable once the
+//! file was synced, a name once its folder was. After a power failure, any combination of
+//! everything else may have reached the disk ([`SimDisk::crashes`]).
 //!
 //! The unit tests of the crate, its integration tests and its benches include this file.
 #![allow(dead_code, unreachable_pub, unused_imports, reason = "each of them uses a part of it")]
@@ -25,22 +25,22 @@ pub struct SimDisk {
 /// What goes wrong.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    /// How many more bytes fit; what goes beyond fails after a part was written.
+    /// How many more bytes fit; a write beyond that fails after a part was written.
     pub room: Option<u64>,
-    /// Nothing may be written.
+    /// Nothing can be written.
     pub read_only: bool,
-    /// Syncing fails, and what was not safe before is forgotten.
+    /// Syncing fails, and unsynced data is lost.
     pub sync_fails: bool,
     /// Truncating fails.
     pub truncate_fails: bool,
-    /// The mutating operation with this number fails, the first being one; see
+    /// The changing operation with this number fails; the first one is 1. See
     /// [`SimDisk::operations`].
     pub fail_at: Option<u64>,
-    /// Links cannot be made.
+    /// Hard links cannot be created.
     pub no_links: bool,
-    /// The disk is on that network.
+    /// The disk is on that network file system.
     pub network: Option<&'static str>,
-    /// The user whose new files are, and who we are.
+    /// The user that runs the process and owns new files.
     pub user: u32,
 }
 
@@ -55,7 +55,7 @@ struct World {
     history: Option<Vec<State>>,
 }
 
-/// What is on the disk, and what of it is safe.
+/// The content of the disk, and what of it is durable.
 #[derive(Debug, Clone, Default)]
 struct State {
     /// Files by number.
@@ -63,9 +63,9 @@ struct State {
     next_file: u64,
     /// What paths lead to now.
     names: BTreeMap<PathBuf, Entry>,
-    /// What they lead to after a loss of power, at least.
+    /// What paths lead to after a power failure, at least.
     safe: BTreeMap<PathBuf, Entry>,
-    /// Changes to names that are not safe yet, oldest first.
+    /// Name changes that are not durable yet, oldest first.
     pending: Vec<Change>,
 }
 
@@ -97,13 +97,13 @@ struct Locked {
 }
 
 impl SimDisk {
-    /// An empty disk.
+    /// Creates an empty disk.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty disk on which `A` and `a` are one name.
+    /// Creates an empty disk on which `A` and `a` are one name.
     #[must_use]
     pub fn folding_case() -> Self {
         let disk = Self::new();
@@ -116,19 +116,19 @@ impl SimDisk {
         change(&mut self.world().faults);
     }
 
-    /// How many operations changed something, or tried to.
+    /// Returns how many operations changed something, or tried to.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.world().operations
     }
 
-    /// How many times something was synced.
+    /// Returns how many syncs there were.
     #[must_use]
     pub fn syncs(&self) -> u64 {
         self.world().syncs
     }
 
-    /// The content of every file, for looking through it.
+    /// Returns the content of every file.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let world = self.world();
@@ -140,7 +140,7 @@ impl SimDisk {
         names.filter_map(|(path, entry)| Some((path.clone(), content(entry)?))).collect()
     }
 
-    /// How many files have more than one name.
+    /// Returns how many files have more than one name.
     #[must_use]
     pub fn shared_files(&self) -> usize {
         let world = self.world();
@@ -158,7 +158,7 @@ impl SimDisk {
 }
 
 impl World {
-    /// What a path is known by.
+    /// Returns the key of a path: lower-cased on a disk that folds case.
     fn key(&self, path: &Path) -> PathBuf {
         if self.fold_case {
             path.to_string_lossy().to_lowercase().into()

@@ -1,11 +1,11 @@
-//! A database as version 1 of the tables left it: two sessions, one a fork, one leased.
+//! A database with the tables of version 1: two sessions, one of them a fork, one leased.
 
 use robota_core::event::Renamed;
 use robota_core::ids::SessionId;
 use robota_core::journal::SessionHead;
 use robota_testkit::store_suite::{envelope, events};
 
-/// The tables, without what PostgreSQL needs besides.
+/// The tables, without what only PostgreSQL needs.
 pub(crate) const TABLES: &str = "
     CREATE TABLE robota_version (version BIGINT NOT NULL);
     INSERT INTO robota_version (version) VALUES (1);
@@ -49,7 +49,7 @@ pub(crate) fn fork() -> SessionId {
     SessionId::from("fork")
 }
 
-/// The rows of `robota_events`: journal, number, line.
+/// The rows of `robota_events`: journal, sequence number, line.
 pub(crate) fn lines() -> Vec<(i64, i64, Vec<u8>)> {
     let mut rows: Vec<_> = (1..).zip(events(1..=3)).map(|(seq, event)| (1, seq, event)).collect();
     rows.push((2, 3, envelope(2, 3, Renamed { name: "fork".to_owned() })));
@@ -70,7 +70,7 @@ pub(crate) fn sessions() -> [(String, i64, String, i64); 2] {
     [(parent().to_string(), 1, json(&head), 1), (fork().to_string(), 2, json(&forked), 2)]
 }
 
-/// What must hold of it when it is opened by this version.
+/// Checks the database after this version opened it.
 pub(crate) async fn check(store: &dyn robota_core::journal::JournalStore) {
     use robota_core::event::Durability;
     use robota_core::journal::JournalError;
@@ -83,7 +83,7 @@ pub(crate) async fn check(store: &dyn robota_core::journal::JournalStore) {
     let head = store.head(&fork()).await.unwrap();
     assert_eq!((head.name.as_deref(), head.last.seq), (Some("fork"), 3));
     assert_eq!(store.list(&Default::default()).await.unwrap().sessions.len(), 2);
-    // The lease of the other process is still its own.
+    // The other process still holds its lease.
     let error = store.open(&fork()).await.err().unwrap();
     let JournalError::Locked { owner, .. } = &error else { panic!("{error}") };
     assert_eq!((owner.pid, owner.host.as_deref()), (Some(7), Some("elsewhere")));

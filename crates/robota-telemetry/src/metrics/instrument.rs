@@ -1,7 +1,7 @@
-//! What is measured, under the names that OpenTelemetry gives it.
+//! The instruments and their OpenTelemetry names.
 
-/// Something that is measured. Names with `gen_ai.` and their bucket boundaries are those of the
-/// OpenTelemetry semantic conventions for generative AI; names with `robota.` are ours.
+/// A counter or histogram. Names with `gen_ai.` and their bucket boundaries are those of the
+/// OpenTelemetry semantic conventions for generative AI; names with `robota.` are specific to Robota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Instrument {
     /// Sessions created.
@@ -26,9 +26,9 @@ pub enum Instrument {
     ToolCalls,
     /// How long the tool calls that ran took.
     ToolDuration,
-    /// Permission requests shown to somebody.
+    /// Permission requests that were shown to a user.
     PermissionsAsked,
-    /// Permission decisions, by verdict and by who decided.
+    /// Permission decisions, by verdict and decider.
     PermissionsDecided,
     /// Compactions, by trigger; with `error.type` when one failed.
     Compactions,
@@ -56,7 +56,7 @@ const TOKENS: &[f64] = &[
 ];
 
 impl Instrument {
-    /// All of them.
+    /// All instruments.
     pub const ALL: [Self; 14] = [
         Self::Sessions,
         Self::Turns,
@@ -74,7 +74,7 @@ impl Instrument {
         Self::Compactions,
     ];
 
-    /// Name, unit (UCUM), description, and bucket boundaries where it is a histogram.
+    /// The name, the unit (UCUM), the description, and the bucket boundaries (empty for a counter).
     fn row(self) -> (&'static str, &'static str, &'static str, &'static [f64]) {
         match self {
             Self::Sessions => ("robota.sessions", "{session}", "Sessions created.", &[]),
@@ -128,25 +128,25 @@ impl Instrument {
         }
     }
 
-    /// Its name in OpenTelemetry.
+    /// Returns its OpenTelemetry name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// Its unit (UCUM).
+    /// Returns its unit (UCUM).
     #[must_use]
     pub fn unit(self) -> &'static str {
         self.row().1
     }
 
-    /// What it measures.
+    /// Returns its description.
     #[must_use]
     pub fn description(self) -> &'static str {
         self.row().2
     }
 
-    /// The upper bounds of its buckets; empty for a counter.
+    /// Returns the upper bounds of its buckets; empty for a counter.
     #[must_use]
     pub fn bounds(self) -> &'static [f64] {
         self.row().3
@@ -166,7 +166,7 @@ impl Instrument {
     }
 }
 
-/// What was measured.
+/// The value of a time series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// The total of a counter.
@@ -180,7 +180,7 @@ pub enum Value {
 pub struct Histogram {
     /// The upper bounds of the buckets, inclusive; the last bucket has none.
     pub bounds: &'static [f64],
-    /// How many values are in each bucket; one more than there are bounds.
+    /// The number of values in each bucket; there is one more bucket than bounds.
     pub buckets: Vec<u64>,
     /// The sum of the values.
     pub sum: f64,
@@ -191,7 +191,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -199,7 +199,7 @@ impl Histogram {
 }
 
 impl Value {
-    /// The total of a counter, the number of values of a histogram.
+    /// Returns the total of a counter, or the number of values of a histogram.
     #[must_use]
     pub fn count(&self) -> u64 {
         match self {

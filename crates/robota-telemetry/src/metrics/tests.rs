@@ -15,7 +15,7 @@ use robota_core::tool::ToolOutcome;
 
 use super::*;
 
-/// A journal that grows by hand: each event is `after` seconds later than the one before.
+/// A journal for tests: each event is `after` seconds later than the previous one.
 #[derive(Default)]
 struct Journal {
     events: Vec<Envelope>,
@@ -89,8 +89,9 @@ fn network() -> ErrorData {
     ErrorData::new(ErrorKind::Network, "unreachable")
 }
 
-/// As `name{key=value,..} total`, or for a histogram `name{..} count/sum`.
-fn told(metrics: &Metrics, instrument: Instrument) -> Vec<String> {
+/// Formats the series of an instrument as `key=value,.. total`, or `key=value,.. count/sum` for a
+/// histogram.
+fn series(metrics: &Metrics, instrument: Instrument) -> Vec<String> {
     metrics
         .measurements()
         .filter(|measurement| measurement.instrument == instrument)
@@ -122,27 +123,30 @@ fn a_retried_call_counts_twice_and_its_round_once() {
     let metrics = journal.metrics();
 
     let model = "name=vendor,model=model-1";
-    assert_eq!(told(&metrics, Instrument::Rounds), [" 1"]);
+    assert_eq!(series(&metrics, Instrument::Rounds), [" 1"]);
     assert_eq!(
-        told(&metrics, Instrument::ModelCalls),
+        series(&metrics, Instrument::ModelCalls),
         [format!("{model} 1"), format!("{model},type=NETWORK_ERROR 1")]
     );
     assert_eq!(
-        told(&metrics, Instrument::ModelCallDuration),
+        series(&metrics, Instrument::ModelCallDuration),
         [format!("{model} 1/7"), format!("{model},type=NETWORK_ERROR 1/3")]
     );
-    assert_eq!(told(&metrics, Instrument::ModelRetries), [format!("{model},type=NETWORK_ERROR 1")]);
     assert_eq!(
-        told(&metrics, Instrument::Tokens),
+        series(&metrics, Instrument::ModelRetries),
+        [format!("{model},type=NETWORK_ERROR 1")]
+    );
+    assert_eq!(
+        series(&metrics, Instrument::Tokens),
         [format!("{model},type=input 1/100"), format!("{model},type=output 1/20")]
     );
-    assert_eq!(told(&metrics, Instrument::TokenDetails), [format!("{model},kind=cache_read 64")]);
-    assert_eq!(told(&metrics, Instrument::Turns), ["end=complete 1"]);
-    assert_eq!(told(&metrics, Instrument::TurnDuration), [" 1/11"]);
+    assert_eq!(series(&metrics, Instrument::TokenDetails), [format!("{model},kind=cache_read 64")]);
+    assert_eq!(series(&metrics, Instrument::Turns), ["end=complete 1"]);
+    assert_eq!(series(&metrics, Instrument::TurnDuration), [" 1/11"]);
 }
 
 #[test]
-fn tool_calls_are_told_apart_by_name_outcome_and_class() {
+fn tool_calls_are_counted_by_name_outcome_and_class() {
     let mut journal = Journal::default();
     journal.turn_started(0);
     for (call, name) in [("1", "read"), ("2", "bash"), ("3", "bash"), ("4", "made_up")] {
@@ -156,7 +160,7 @@ fn tool_calls_are_told_apart_by_name_outcome_and_class() {
     journal.tool_finished(0, "4", ToolOutcome::not_run("unknown_tool", "no"));
     let metrics = journal.metrics();
     assert_eq!(
-        told(&metrics, Instrument::ToolCalls),
+        series(&metrics, Instrument::ToolCalls),
         [
             "name=_OTHER,outcome=not_run,class=execute,type=unknown_tool 1",
             "name=bash,outcome=failed,class=execute,type=_OTHER 1",
@@ -165,7 +169,7 @@ fn tool_calls_are_told_apart_by_name_outcome_and_class() {
         ]
     );
     assert_eq!(
-        told(&metrics, Instrument::ToolDuration),
+        series(&metrics, Instrument::ToolDuration),
         ["name=bash,type=function,type=_OTHER 1/4", "name=read,type=function 1/2"],
         "a call that did not run has no duration"
     );
@@ -191,24 +195,24 @@ fn permissions_compactions_and_sessions_are_counted() {
     journal.push(0, CompactionStarted { trigger: CompactionTrigger::Auto, before });
     journal.push(0, CompactionFailed { error: network() });
     let metrics = journal.metrics();
-    assert_eq!(told(&metrics, Instrument::Sessions), [" 1"]);
-    assert_eq!(told(&metrics, Instrument::PermissionsAsked), [" 1"]);
+    assert_eq!(series(&metrics, Instrument::Sessions), [" 1"]);
+    assert_eq!(series(&metrics, Instrument::PermissionsAsked), [" 1"]);
     assert_eq!(
-        told(&metrics, Instrument::PermissionsDecided),
+        series(&metrics, Instrument::PermissionsDecided),
         ["verdict=deny,decided_by=gate 2", "verdict=deny,decided_by=user 1"]
     );
     assert_eq!(
-        told(&metrics, Instrument::Compactions),
+        series(&metrics, Instrument::Compactions),
         ["trigger=auto,type=NETWORK_ERROR 1", "trigger=manual 1"]
     );
     assert_eq!(
-        told(&metrics, Instrument::Tokens),
+        series(&metrics, Instrument::Tokens),
         ["name=_OTHER,model=_OTHER,type=input 1/9", "name=_OTHER,model=_OTHER,type=output 1/1"]
     );
 }
 
 #[test]
-fn what_a_crash_left_open_is_counted_without_a_duration() {
+fn operations_interrupted_by_a_crash_have_no_duration() {
     let mut journal = Journal::default();
     journal.turn_started(0);
     journal.called("1", "bash");
@@ -223,12 +227,12 @@ fn what_a_crash_left_open_is_counted_without_a_duration() {
     journal.push(0, Interrupted { cause: Cause::Crash, note: None });
     journal.turn_finished(0, TurnEnd::Interrupted);
     let metrics = journal.metrics();
-    assert_eq!(told(&metrics, Instrument::ModelCalls), ["name=vendor,model=model-1,type=lost 1"]);
+    assert_eq!(series(&metrics, Instrument::ModelCalls), ["name=vendor,model=model-1,type=lost 1"]);
     assert_eq!(
-        told(&metrics, Instrument::ToolCalls),
+        series(&metrics, Instrument::ToolCalls),
         ["name=bash,outcome=unknown,class=execute,type=crash 1"]
     );
-    assert_eq!(told(&metrics, Instrument::Turns), ["end=interrupted 1"]);
+    assert_eq!(series(&metrics, Instrument::Turns), ["end=interrupted 1"]);
     for duration in
         [Instrument::ModelCallDuration, Instrument::ToolDuration, Instrument::TurnDuration]
     {
@@ -243,7 +247,7 @@ fn a_clock_that_was_set_back_gives_no_negative_duration() {
     journal.requested(0, 1);
     journal.responded(-50, None);
     let metrics = journal.metrics();
-    assert_eq!(told(&metrics, Instrument::ModelCallDuration), ["name=vendor,model=model-1 1/0"]);
+    assert_eq!(series(&metrics, Instrument::ModelCallDuration), ["name=vendor,model=model-1 1/0"]);
 }
 
 #[test]
@@ -259,7 +263,7 @@ fn buckets_include_their_upper_bound() {
 }
 
 #[test]
-fn every_instrument_has_a_name_of_its_own_and_sorted_bounds() {
+fn every_instrument_has_a_unique_name_and_sorted_bounds() {
     let names: std::collections::BTreeSet<_> =
         Instrument::ALL.iter().map(|instrument| instrument.name()).collect();
     assert_eq!(names.len(), Instrument::ALL.len());
@@ -296,8 +300,8 @@ fn any_event(journal: &mut Journal, choice: u8, number: u8) {
 }
 
 proptest! {
-    /// Whatever the order of events: nothing is counted twice, nothing is lost, the tokens are
-    /// those of the state, and taking and merging at any point comes to the same.
+    /// In any order of events: nothing is counted twice or lost, the tokens are those of the state, and
+    /// taking and merging at any point gives the same totals.
     #[test]
     fn totals_agree_with_the_events(
         choices in proptest::collection::vec((0_u8..12, any::<u8>(), any::<bool>()), 0..200),

@@ -1,12 +1,12 @@
-//! Recording of named events.
+//! Keeps the latest named events.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{EventSink, NamedEvent, OwnerSegment};
 
-/// Keeps the latest events, so that they can be looked at afterwards. Older ones fall out:
-/// an agent runs for hours, and what must not be lost is in its journal.
+/// Keeps the latest events for later inspection. Older events are dropped: an agent may run for hours,
+/// and its journal has all events.
 #[derive(Debug)]
 pub struct EventHistory {
     capacity: usize,
@@ -20,37 +20,37 @@ struct State {
 }
 
 impl EventHistory {
-    /// A history of at most so many events.
+    /// Creates a history of at most `capacity` events.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self { capacity, state: Mutex::default() }
     }
 
-    /// The events it holds, oldest first.
+    /// Returns all kept events, oldest first.
     #[must_use]
     pub fn snapshot(&self) -> Vec<NamedEvent> {
         self.state().events.iter().cloned().collect()
     }
 
-    /// The events it holds that belong to an owner: those with its segment in their path.
+    /// Returns the kept events of an owner: those whose path contains its segment.
     #[must_use]
     pub fn of_owner(&self, owner: &OwnerSegment) -> Vec<NamedEvent> {
         let state = self.state();
         state.events.iter().filter(|event| event.owner_path.contains(owner)).cloned().collect()
     }
 
-    /// How many events fell out.
+    /// Returns the number of dropped events.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.state().dropped
     }
 
-    /// Forgets everything.
+    /// Removes all events and resets the counter.
     pub fn clear(&self) {
         *self.state() = State::default();
     }
 
-    /// A thread that panicked here left whole events behind, so the lock is taken over.
+    /// Ignores poisoning: a panic cannot leave a partial event in the state.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

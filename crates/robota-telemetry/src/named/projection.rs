@@ -1,24 +1,24 @@
-//! The events as `owner.local` names with an owner path (CORE-26).
+//! Converts journal events to named events with an owner path (CORE-26).
 
 use robota_core::event::{Envelope, Event, TurnEnd};
 use serde_json::Value;
 
 use super::{EventName, NamedEvent, OwnerKind, OwnerSegment};
 
-/// Follows a run and names what happens. The owner path says where: agent, execution (the
-/// turn), tool (the call).
+/// Converts the events of one agent. The owner path consists of the agent, the execution (the turn)
+/// and the tool (the call).
 #[derive(Debug, Clone)]
 pub struct NamedProjection {
     agent: OwnerSegment,
 }
 
 impl NamedProjection {
-    /// For the agent with that id.
+    /// Creates the projection for the agent with that id.
     pub fn new(agent: impl Into<String>) -> Self {
         Self { agent: OwnerSegment::new(OwnerKind::Agent, agent) }
     }
 
-    /// The event in this vocabulary; none for those it has no word for.
+    /// Returns the named event; `None` for events that have no name here.
     #[must_use]
     pub fn project(&self, envelope: &Envelope) -> Option<NamedEvent> {
         use OwnerKind::{Agent, Execution, Tool, User};

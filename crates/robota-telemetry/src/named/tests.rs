@@ -30,7 +30,7 @@ fn core_26_names_are_owner_and_local() {
 }
 
 #[test]
-fn core_26_other_names_are_refused_with_the_owners() {
+fn core_26_invalid_names_are_rejected_with_a_list_of_owners() {
     for text in
         ["", "start", "tool", "tool.", ".start", "plugin.start", "Tool.start", "tool.a.b", "tool.A"]
     {
@@ -52,7 +52,7 @@ fn core_26_events_carry_their_owner_path() {
     let of_run = of_agent.bind(run.clone());
     of_agent.emit(event("agent.created"));
     of_run.emit(event("execution.start"));
-    // What already has a path keeps it, innermost.
+    // An event that already has a path keeps it at the end.
     of_run.emit(NamedEvent { owner_path: vec![call.clone()], ..event("tool.execute_start") });
 
     let paths: Vec<_> = history.snapshot().into_iter().map(|event| event.owner_path).collect();
@@ -70,14 +70,14 @@ fn core_26_events_carry_their_owner_path() {
 }
 
 #[test]
-fn core_26_the_default_sink_takes_events_nowhere() {
+fn core_26_the_default_sink_discards_events() {
     BoundSink::default().emit(event("user.input"));
     NoSink.emit(event("user.input"));
     assert!(BoundSink::default().path().is_empty());
 }
 
 #[test]
-fn core_26_history_is_bounded_and_says_what_it_dropped() {
+fn core_26_history_is_bounded_and_counts_dropped_events() {
     let history = EventHistory::new(2);
     for name in ["task.one", "task.two", "task.three"] {
         history.emit(event(name));
@@ -106,7 +106,7 @@ fn core_26_history_records_from_many_threads() {
 }
 
 #[test]
-fn core_26_events_as_json() {
+fn core_26_events_have_a_stable_json_form() {
     let mut event = event("tool.execute_start").with("tool", "Read");
     event.owner_path.push(OwnerSegment::new(OwnerKind::Tool, "call_0"));
     let value = json!({

@@ -1,4 +1,4 @@
-//! Spans and metrics as OTLP.
+//! Encodes spans and metrics as OTLP.
 
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -17,7 +17,7 @@ use opentelemetry_sdk::trace::SpanData;
 use super::{OtelOptions, SCOPE};
 use crate::{Instrument, Measurement, Metrics, Value};
 
-/// Who exports.
+/// Returns the resource that describes this program.
 pub(crate) fn resource(options: &OtelOptions) -> Resource {
     let mut attributes = vec![
         key_value("service.name", &options.service_name),
@@ -28,7 +28,7 @@ pub(crate) fn resource(options: &OtelOptions) -> Resource {
     Resource { attributes, ..Resource::default() }
 }
 
-/// The request for these spans.
+/// Returns the export request for these spans.
 pub(crate) fn traces(resource: &Resource, spans: Vec<Span>) -> ExportTraceServiceRequest {
     let scope_spans = ScopeSpans { scope: Some(scope()), spans, ..ScopeSpans::default() };
     ExportTraceServiceRequest {
@@ -40,7 +40,8 @@ pub(crate) fn traces(resource: &Resource, spans: Vec<Span>) -> ExportTraceServic
     }
 }
 
-/// The span as OTLP. `tracing` has no lists, so the one that the conventions ask for is made here.
+/// Converts a span to OTLP. `tracing` has no list values, so the one list attribute of the conventions
+/// is created here.
 pub(crate) fn span(data: SpanData) -> Span {
     let mut span = Span::from(data);
     for attribute in &mut span.attributes {
@@ -54,7 +55,7 @@ pub(crate) fn span(data: SpanData) -> Span {
     span
 }
 
-/// The request for these totals, counted from `start` to `now`.
+/// Returns the export request for these totals, counted from `start` to `now`.
 pub(crate) fn metrics(
     resource: &Resource,
     metrics: &Metrics,
@@ -127,7 +128,7 @@ fn push(metric: &mut Metric, measurement: &Measurement<'_>, start: u64, now: u64
                 ..HistogramDataPoint::default()
             });
         }
-        // `empty` chose the kind by the same instrument.
+        // Cannot happen: `empty` chooses the kind by the same instrument.
         (_, Value::Sum(_) | Value::Histogram(_)) => {}
     }
 }

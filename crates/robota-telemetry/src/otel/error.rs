@@ -1,27 +1,27 @@
-//! What can go wrong with an export.
+//! Errors of the export.
 
 use std::time::Duration;
 
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// A failure of the export. The agent never depends on one.
+/// Why an export failed. An export error never affects the agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OtelError {
-    /// An option cannot be used.
-    #[error("{name} cannot be used: {reason}")]
+    /// An option is invalid.
+    #[error("{name} is invalid: {reason}")]
     Option {
         /// The option or the environment variable.
         name: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The exporter could not be started.
     #[error("the OpenTelemetry exporter could not be started: {0}")]
     Start(String),
-    /// The collector could not be reached or refused the data.
-    #[error("the OpenTelemetry collector did not take the data: {0}")]
+    /// The collector could not be reached or rejected the data.
+    #[error("the OpenTelemetry collector did not accept the data: {0}")]
     Collector(String),
-    /// The time was up.
+    /// The collector did not answer in time.
     #[error("the OpenTelemetry collector did not answer within {} s", .0.as_secs_f64())]
     Timeout(Duration),
     /// The exporter has ended.

@@ -1,4 +1,4 @@
-//! Where the export goes and how much of it.
+//! The options of the export.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use url::Url;
 
 use super::OtelError;
 
-/// Where spans and metrics are exported to.
+/// Where spans and metrics are exported to, and which.
 #[derive(Clone)]
 pub struct OtelOptions {
-    /// The collector's base address. `/v1/traces` and `/v1/metrics` are appended to its path.
+    /// The base URL of the collector. `/v1/traces` and `/v1/metrics` are appended to its path.
     pub endpoint: Url,
-    /// Headers of every request; keys of hosted collectors are given here.
+    /// Headers of every request, for example with the API key of a hosted collector.
     pub headers: Vec<(String, String)>,
     /// The resource's `service.name`.
     pub service_name: String,
-    /// More attributes of the resource.
+    /// Further attributes of the resource.
     pub resource: Vec<(String, String)>,
-    /// Which share of the traces is exported, from 0 to 1. A turn within another trace follows
-    /// that trace's decision.
+    /// The share of traces that is exported, from 0 to 1. A turn inside another trace uses the
+    /// sampling decision of that trace.
     pub sample_ratio: f64,
-    /// The most detailed level that is exported. INFO leaves out the appends of streamed pieces.
+    /// The most detailed level that is exported. INFO excludes the appends of streamed chunks.
     pub level: tracing::Level,
-    /// How long one request to the collector may take.
+    /// The timeout of one request to the collector.
     pub timeout: Duration,
     /// The time between two exports.
     pub interval: Duration,
-    /// How many finished spans may wait; more are dropped.
+    /// How many finished spans the queue holds; further spans are dropped.
     pub queue: usize,
 }
 
 impl OtelOptions {
-    /// Everything to that collector.
+    /// Exports all traces and metrics to that collector.
     #[must_use]
     pub fn new(endpoint: Url) -> Self {
         Self {
@@ -48,11 +48,11 @@ impl OtelOptions {
         }
     }
 
-    /// The options that OpenTelemetry's standard variables ask for, as `variable` gives them; none
-    /// when they ask for no export. An empty value counts as none.
+    /// Reads OpenTelemetry's standard environment variables through `variable`. Returns `None` if they
+    /// do not enable the export. An empty value counts as unset.
     ///
     /// # Errors
-    /// When a variable has a value that cannot be used.
+    /// If a variable has an invalid value.
     pub fn from_variables<'a>(
         variable: impl Fn(&str) -> Option<&'a str>,
     ) -> Result<Option<Self>, OtelError> {
@@ -61,11 +61,12 @@ impl OtelOptions {
             return Ok(None);
         }
         let Some(endpoint) = given(ENDPOINT) else { return Ok(None) };
-        let endpoint = Url::parse(endpoint).map_err(|error| wrong(ENDPOINT, error.to_string()))?;
+        let endpoint =
+            Url::parse(endpoint).map_err(|error| invalid(ENDPOINT, error.to_string()))?;
         let mut options = Self::new(endpoint);
         if let Some(protocol) = given(PROTOCOL).filter(|protocol| *protocol != "http/protobuf") {
             let reason = format!("{protocol:?} is not supported, only \"http/protobuf\" is");
-            return Err(wrong(PROTOCOL, reason));
+            return Err(invalid(PROTOCOL, reason));
         }
         if let Some(headers) = given(HEADERS) {
             options.headers = pairs(HEADERS, headers)?;
@@ -93,7 +94,7 @@ impl OtelOptions {
     }
 }
 
-/// Headers often hold keys, so their values are not shown.
+/// The values of headers are not shown, because they may be API keys.
 impl fmt::Debug for OtelOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -118,15 +119,16 @@ const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SAMPLER_ARG: &str = "OTEL_TRACES_SAMPLER_ARG";
 const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 
-fn wrong(name: &'static str, reason: String) -> OtelError {
+fn invalid(name: &'static str, reason: String) -> OtelError {
     OtelError::Option { name, reason }
 }
 
 fn number<T: std::str::FromStr>(name: &'static str, text: &str) -> Result<T, OtelError> {
-    text.parse().map_err(|_| wrong(name, format!("{text:?} is not a number it can be")))
+    text.parse().map_err(|_| invalid(name, format!("{text:?} is not a valid number")))
 }
 
-/// `key=value,key=value`, the values percent-encoded. A value is never part of an error.
+/// Parses `key=value,key=value` with percent-encoded values. Errors never contain a value, because it
+/// may be a secret.
 fn pairs(name: &'static str, text: &str) -> Result<Vec<(String, String)>, OtelError> {
     text.split(',')
         .map(str::trim)
@@ -134,15 +136,15 @@ fn pairs(name: &'static str, text: &str) -> Result<Vec<(String, String)>, OtelEr
         .map(|pair| {
             let (key, value) = pair
                 .split_once('=')
-                .ok_or_else(|| wrong(name, "an entry is not of the form key=value".to_owned()))?;
+                .ok_or_else(|| invalid(name, "an entry is not of the form key=value".to_owned()))?;
             let value = decode(value.trim())
-                .ok_or_else(|| wrong(name, format!("the value of {key:?} is not UTF-8")))?;
+                .ok_or_else(|| invalid(name, format!("the value of {key:?} is not UTF-8")))?;
             Ok((key.trim().to_owned(), value))
         })
         .collect()
 }
 
-/// Percent-decodes; none when the result is not UTF-8.
+/// Decodes percent-encoding; `None` if the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! The thread that exports: it batches spans, posts them and the metrics, and waits for nobody.
+//! The exporting thread: it batches spans and sends them and the metrics to the collector.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,21 +20,21 @@ use url::Url;
 use super::{OtelError, OtelOptions, encode, lock};
 use crate::Metrics;
 
-/// At most this many spans go into one request.
+/// The maximum number of spans in one request.
 const BATCH: usize = 512;
 
-/// Asks for an export of everything there is.
+/// A request to export all finished spans and metrics.
 pub(crate) struct Flush {
     /// Receives the result.
     pub(crate) done: std::sync::mpsc::SyncSender<Result<(), OtelError>>,
 }
 
-/// What the guard, its observers and the thread share.
+/// The state that the guard, its observers and the thread share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// The totals of every session.
+    /// The totals of all sessions.
     pub(crate) metrics: Mutex<Metrics>,
-    /// Spans that were not exported and never will be.
+    /// The number of dropped spans.
     pub(crate) dropped: AtomicU64,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Worker {
     collector: Collector,
     resource: Resource,
     interval: Duration,
-    /// How many spans may wait here and in the queue, each.
+    /// The capacity of `pending` and of the queue, each.
     capacity: usize,
     queue: mpsc::Receiver<SpanData>,
     pending: Vec<Span>,
     flushes: mpsc::UnboundedReceiver<Flush>,
     shared: Arc<Shared>,
-    /// What was last exported; the same totals are not sent twice.
+    /// The totals of the last export; unchanged totals are not sent again.
     exported: Metrics,
     started: Timestamp,
 }
@@ -97,7 +97,7 @@ impl Worker {
                 biased;
                 Some(Flush { done }) = self.flushes.recv() => {
                     let result = self.export().await;
-                    // The caller may have stopped waiting.
+                    // Fails if the caller no longer waits.
                     let _ = done.try_send(result.clone());
                     result
                 }
@@ -113,7 +113,7 @@ impl Worker {
             if let Err(error) = &result
                 && !failing
             {
-                tracing::warn!(%error, "telemetry is not exported");
+                tracing::warn!(%error, "the telemetry export failed");
             }
             failing = result.is_err();
         }
@@ -127,8 +127,8 @@ impl Worker {
         self.export_metrics().await.and(spans)
     }
 
-    /// Sends the spans, the oldest first. Those that may succeed later are kept, up to the
-    /// capacity.
+    /// Sends the pending spans, oldest first. After a temporary error they are kept for a retry, up to
+    /// the capacity.
     async fn export_spans(&mut self) -> Result<(), OtelError> {
         while !self.pending.is_empty() {
             let batch = self.pending[..self.pending.len().min(BATCH)].to_vec();
@@ -136,12 +136,12 @@ impl Worker {
             let body = encode::traces(&self.resource, batch).encode_to_vec();
             match self.collector.post(Signal::Traces, body).await {
                 Ok(()) => drop(self.pending.drain(..sent)),
-                Err(Refused { later: true, error }) => {
+                Err(Rejected { retryable: true, error }) => {
                     let surplus = self.pending.len().saturating_sub(self.capacity);
                     self.drop_spans(surplus);
                     return Err(error);
                 }
-                Err(Refused { later: false, error }) => {
+                Err(Rejected { retryable: false, error }) => {
                     self.drop_spans(sent);
                     return Err(error);
                 }
@@ -162,7 +162,7 @@ impl Worker {
         }
         let request = encode::metrics(&self.resource, &metrics, self.started, SystemClock.now());
         let result = self.collector.post(Signal::Metrics, request.encode_to_vec()).await;
-        result.map_err(|refused| refused.error)?;
+        result.map_err(|rejected| rejected.error)?;
         self.exported = metrics;
         Ok(())
     }
@@ -174,10 +174,10 @@ enum Signal {
     Metrics,
 }
 
-/// A request that the collector did not take.
-struct Refused {
-    /// Whether it may take the same later.
-    later: bool,
+/// A request that the collector did not accept.
+struct Rejected {
+    /// Whether the same request may succeed later.
+    retryable: bool,
     error: OtelError,
 }
 
@@ -192,85 +192,88 @@ struct Collector {
 
 impl Collector {
     fn new(options: &OtelOptions) -> Result<Self, OtelError> {
-        let wrong =
+        let invalid =
             |reason: &str| OtelError::Option { name: "the endpoint", reason: reason.to_owned() };
         if !matches!(options.endpoint.scheme(), "http" | "https") {
-            return Err(wrong("it must begin with http:// or https://"));
+            return Err(invalid("it must start with http:// or https://"));
         }
-        let place = |signal: &str| {
+        let signal_url = |signal: &str| {
             let mut url = options.endpoint.clone();
             url.path_segments_mut()
-                .map_err(|()| wrong("it has no path"))?
+                .map_err(|()| invalid("it has no path"))?
                 .pop_if_empty()
                 .extend(["v1", signal]);
             Ok(url)
         };
-        let (traces, metrics) = (place("traces")?, place("metrics")?);
+        let (traces, metrics) = (signal_url("traces")?, signal_url("metrics")?);
         let mut headers = HeaderMap::new();
         for (name, value) in &options.headers {
-            let wrong = |reason: String| OtelError::Option { name: "a header", reason };
+            let invalid = |reason: String| OtelError::Option { name: "a header", reason };
             let value = HeaderValue::from_str(value);
-            let mut value = value.map_err(|_| wrong(format!("the value of {name:?}")))?;
+            let mut value = value
+                .map_err(|_| invalid(format!("the value of {name:?} has invalid characters")))?;
             value.set_sensitive(true);
-            let name: HeaderName = name.parse().map_err(|_| wrong(format!("{name:?}")))?;
+            let name: HeaderName =
+                name.parse().map_err(|_| invalid(format!("{name:?} is not a header name")))?;
             headers.insert(name, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         Ok(Self { client: None, traces, metrics, headers, timeout: options.timeout })
     }
 
-    async fn post(&mut self, signal: Signal, body: Vec<u8>) -> Result<(), Refused> {
+    async fn post(&mut self, signal: Signal, body: Vec<u8>) -> Result<(), Rejected> {
         let url = match signal {
             Signal::Traces => self.traces.clone(),
             Signal::Metrics => self.metrics.clone(),
         };
-        let client = self.client().map_err(|error| Refused { later: false, error })?;
+        let client = self.client().map_err(|error| Rejected { retryable: false, error })?;
         let request = client.post(url).headers(self.headers.clone()).body(body);
-        let refused =
-            |later, reason: String| Refused { later, error: OtelError::Collector(reason) };
+        let rejected =
+            |retryable, reason: String| Rejected { retryable, error: OtelError::Collector(reason) };
         match request.timeout(self.timeout).send().await {
             Ok(response) if response.status().is_success() => Ok(()),
             Ok(response) => {
                 let status = response.status();
-                let later = matches!(
+                let retryable = matches!(
                     status,
                     StatusCode::TOO_MANY_REQUESTS
                         | StatusCode::BAD_GATEWAY
                         | StatusCode::SERVICE_UNAVAILABLE
                         | StatusCode::GATEWAY_TIMEOUT
                 );
-                Err(refused(later, format!("it answered {status}")))
+                Err(rejected(retryable, format!("it answered {status}")))
             }
-            Err(error) => Err(refused(true, chain(&error.without_url()))),
+            Err(error) => Err(rejected(true, error_chain(&error.without_url()))),
         }
     }
 
-    /// Made by the thread that exports: reading the system's certificates takes a while.
+    /// Returns the HTTP client. It is created on first use by the exporting thread, because reading the
+    /// system's certificates takes time.
     fn client(&mut self) -> Result<reqwest::Client, OtelError> {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
-        // Fails when the program has chosen a TLS backend already; that one is used then.
+        // Fails if the program has already chosen a TLS provider, which is then used.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
-            // A redirect would carry the headers, and keys among them, to another server.
+            // A redirect would send the headers, which may contain keys, to another server.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("robota/", env!("CARGO_PKG_VERSION")))
             .no_proxy();
         if self.traces.scheme() == "http" {
-            // No certificates are needed.
+            // Plain HTTP needs no certificates.
             let none = rustls::ClientConfig::builder()
                 .with_root_certificates(rustls::RootCertStore::empty())
                 .with_no_client_auth();
             builder = builder.tls_backend_preconfigured(none);
         }
-        let client = builder.build().map_err(|error| OtelError::Start(chain(&error)))?;
+        let client = builder.build().map_err(|error| OtelError::Start(error_chain(&error)))?;
         Ok(self.client.insert(client).clone())
     }
 }
 
-/// The message of an error and of its causes.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+/// Returns the messages of an error and its causes.
+fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     std::iter::successors(error.source(), |error| error.source())
         .fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -1,4 +1,4 @@
-//! A collector on loopback: keeps what it is sent, and answers as a test wants.
+//! A collector on loopback: keeps the requests, and answers as a test requires.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Never,
 }
 
-/// What it was sent.
+/// A request that it received.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) path: String,
@@ -34,7 +34,7 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The resource and the spans.
+    /// Returns the resource and the spans of the request.
     pub(crate) fn spans(&self) -> (Vec<KeyValue>, Vec<Span>) {
         let request = ExportTraceServiceRequest::decode(self.body.as_slice()).unwrap();
         let [resource] = request.resource_spans.try_into().unwrap();
@@ -73,8 +73,8 @@ impl Collector {
         Self { url, answer, requests }
     }
 
-    /// An address where nothing listens.
-    pub(crate) fn gone() -> Self {
+    /// Returns a collector with an address where nothing listens.
+    pub(crate) fn unreachable() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         Self { url, answer: Arc::new(Mutex::new(Answer::Never)), requests: channel().1 }
@@ -84,18 +84,18 @@ impl Collector {
         &self.url
     }
 
-    /// Answers so from now on.
+    /// Sets the answer to the next requests.
     pub(crate) fn answer(&self, answer: Answer) {
         *self.answer.lock().unwrap() = answer;
     }
 
-    /// The next request.
+    /// Waits for the next request.
     pub(crate) fn next(&self) -> Request {
         self.requests.recv_timeout(super::LONG).unwrap()
     }
 
-    /// Whether there is no request. A request is kept before it is answered, so this is certain
-    /// once a flush has returned.
+    /// Returns whether there is no request. A request is kept before it is answered, so the result is
+    /// reliable after a flush has returned.
     pub(crate) fn is_quiet(&self) -> bool {
         self.requests.try_recv().is_err()
     }
@@ -109,7 +109,7 @@ fn serve(stream: TcpStream, requests: &Sender<Request>, answer: &Mutex<Answer>) 
         let status = match *answer.lock().unwrap() {
             Answer::Ok => 200,
             Answer::Status(status) => status,
-            // Holds the connection open until the other side gives up.
+            // Keeps the connection open until the client gives up.
             Answer::Never => {
                 let _ = reader.read(&mut [0]);
                 return;

@@ -11,7 +11,7 @@ fn question(tool: &str) -> Question {
 }
 
 #[test]
-fn it_answers_by_name_and_keeps_what_it_was_asked() {
+fn it_answers_by_name_and_records_the_questions() {
     let approver = RecordingApprover::new(
         ScriptedApprover::new().allow("yes").deny("no", "never").silent("hm"),
     );
@@ -21,6 +21,6 @@ fn it_answers_by_name_and_keeps_what_it_was_asked() {
     assert_eq!(ask("hm"), None, "it never answers");
     let other = Answer::Deny { note: Some("the test has no answer for other".to_owned()) };
     assert_eq!(ask("other"), Some(other));
-    let asked: Vec<String> = approver.asked().into_iter().map(|one| one.call.name).collect();
+    let asked: Vec<String> = approver.questions().into_iter().map(|one| one.call.name).collect();
     assert_eq!(asked, ["yes", "no", "hm", "other"]);
 }

@@ -1,4 +1,5 @@
-//! `mock-model SCENARIO [ADDRESS]` serves a scenario's file and prints where, until it is ended.
+//! `mock-model SCENARIO [ADDRESS]` serves a scenario file and prints its address, until it is
+//! stopped.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn it_stands_still_until_it_is_turned() {
+fn a_fixed_clock_stands_still_until_it_is_set() {
     let clock = FakeClock::fixed();
     let twin = clock.clone();
     assert_eq!(clock.now().to_string(), "2026-01-01T00:00:00Z");
@@ -13,7 +13,7 @@ fn it_stands_still_until_it_is_turned() {
 }
 
 #[test]
-fn it_goes_on_by_its_step_at_each_reading() {
+fn a_stepping_clock_advances_at_each_reading() {
     let clock = FakeClock::stepping(Duration::from_millis(250));
     let readings: Vec<String> = (0..3).map(|_| clock.now().to_string()).collect();
     assert_eq!(
@@ -23,7 +23,7 @@ fn it_goes_on_by_its_step_at_each_reading() {
 }
 
 #[test]
-fn the_end_of_time_is_no_panic() {
+fn advancing_saturates_at_the_largest_timestamp() {
     let clock = FakeClock::stepping(Duration::MAX);
     clock.now();
     assert_eq!(clock.now(), Timestamp::MAX);

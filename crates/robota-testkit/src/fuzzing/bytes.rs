@@ -1,6 +1,6 @@
-//! Choices out of bytes. When they run out every choice is the first.
+//! Derives choices from bytes. When the bytes run out, every choice is the first one.
 
-/// What is left to choose with.
+/// The remaining bytes.
 pub(super) struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -14,7 +14,7 @@ impl<'a> Bytes<'a> {
         Some(*first)
     }
 
-    /// A number below `of`.
+    /// Returns a number below `of`.
     pub(super) fn pick(&mut self, of: usize) -> usize {
         usize::from(self.next().unwrap_or(0)) % of.max(1)
     }
@@ -23,12 +23,12 @@ impl<'a> Bytes<'a> {
         self.pick(2) == 1
     }
 
-    /// One of these.
+    /// Returns one of these values.
     pub(super) fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.pick(values.len())]
     }
 
-    /// A few characters, whatever they are.
+    /// Returns a few arbitrary characters.
     pub(super) fn text(&mut self) -> String {
         let length = self.pick(9).min(self.0.len());
         let (text, rest) = self.0.split_at(length);

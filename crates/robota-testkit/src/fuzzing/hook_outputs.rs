@@ -1,13 +1,13 @@
-//! What a hook prints.
+//! Fuzzes the output of hooks.
 
 use robota_core::hook::{HookDefinition, HookEnd, HookEvent, HookExit, HookOutput, MAX_TEXT};
 
-/// How a hook ended (the first byte) and what it printed, twice over: both are read at every
-/// event, the same every time and within bounds; a failure refuses at a gate; and the two
-/// together are never looser than either.
+/// Reads the first byte as the exit of a hook and the rest as two outputs. For every event, reading
+/// an output is deterministic and bounded, a failed hook blocks at a gate, and the merged outputs
+/// are never more permissive than either of them.
 pub fn hook_outputs(data: &[u8]) {
-    let (end, said) = data.split_first().map_or((&0, data), |(end, said)| (end, said));
-    let mut halves = said.splitn(2, |byte| *byte == 0);
+    let (end, output) = data.split_first().map_or((&0, data), |(end, output)| (end, output));
+    let mut halves = output.splitn(2, |byte| *byte == 0);
     let exits: Vec<_> = halves.by_ref().map(|stdout| exit(*end, stdout)).collect();
     let hook = HookDefinition::unusable(serde_json::Value::Null, "fuzzed".to_owned());
     for event in HookEvent::ALL {
@@ -19,8 +19,8 @@ pub fn hook_outputs(data: &[u8]) {
         }
         let all = HookOutput::merge(event, outputs.clone());
         for output in &outputs {
-            assert!(all.block.is_some() || output.block.is_none(), "a block stays");
-            assert!(all.stop.is_some() || output.stop.is_none(), "a stop stays");
+            assert!(all.block.is_some() || output.block.is_none(), "a block is kept");
+            assert!(all.stop.is_some() || output.stop.is_none(), "a stop is kept");
             let says = |output: &HookOutput| output.permission.as_ref().map(|it| it.says);
             assert!(says(&all) >= says(output), "the strictest wins");
         }
@@ -42,13 +42,13 @@ fn check(event: HookEvent, exit: &HookExit, output: &HookOutput) {
         HookEnd::Code(code) => matches!(code, 2 | 126 | 127 | 129..=192),
         HookEnd::Signal(_) | HookEnd::TimedOut | HookEnd::Failed(_) => true,
     };
-    assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must refuse");
-    assert!(event.can_block() || output.block.is_none(), "{event}: nothing to block");
+    assert!(!(failed && event.is_gate()) || output.block.is_some(), "{event}: it must block");
+    assert!(event.can_block() || output.block.is_none(), "{event}: it cannot block");
     if exit.end != HookEnd::Code(0) {
         let allows = matches!(&output.permission, Some(said) if said.says == robota_core::hook::HookSays::Allow);
-        assert!(!allows, "only a hook that went well may allow");
+        assert!(!allows, "only a successful hook may allow");
     }
-    // A reason may stand inside a sentence.
+    // A reason may be quoted inside a sentence, which adds characters.
     let most = MAX_TEXT + 300;
     let notices = output.notices.iter().map(|notice| &notice.text);
     for text in notices.chain(&output.block).chain(&output.stop).chain(&output.context) {

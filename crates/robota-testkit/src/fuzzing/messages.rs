@@ -1,4 +1,4 @@
-//! Messages.
+//! Fuzzes messages.
 
 use jiff::Timestamp;
 use serde::Deserialize as _;
@@ -9,47 +9,47 @@ use robota_core::ids::CountingIds;
 use robota_core::message::{Block, Message, MessageState, Role, ToolInput, ToolUse};
 use robota_core::usage::Usage;
 
-/// A message as JSON: what reads as one is written back with nothing lost but what says the
-/// same as its absence. Bytes are also read as a tool call's arguments.
+/// Reads the bytes as the JSON of a message. A valid message is serialised without losing anything,
+/// except values that are equivalent to their absence. Also reads the bytes as arguments of a call.
 pub fn messages(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         arguments(text);
     }
-    // Straight from the bytes, where a key may come twice.
+    // Directly from the bytes, where a key may occur twice.
     if let Ok(message) = serde_json::from_slice::<Message>(data) {
         check(&message);
     }
     let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
     let Ok(message) = serde_json::from_value::<Message>(value.clone()) else { return };
     check(&message);
-    let written = serde_json::to_value(&message).expect("a message can be written");
-    assert_eq!(plain(written), plain(value), "nothing of a message is lost");
+    let encoded = serde_json::to_value(&message).expect("a message can be serialised");
+    assert_eq!(normalised(encoded), normalised(value), "no part of a message is lost");
 }
 
 fn check(message: &Message) {
-    let written = serde_json::to_value(message).expect("a message can be written");
-    let again: Message = serde_json::from_value(written).expect("a message can be read");
-    assert_eq!(again, *message);
+    let encoded = serde_json::to_value(message).expect("a message can be serialised");
+    let decoded: Message = serde_json::from_value(encoded).expect("a message can be parsed");
+    assert_eq!(decoded, *message);
     let text = message.text();
-    let told = message.for_api();
+    let sent = message.for_api();
     match message.state() {
-        MessageState::Complete => assert_eq!(told.as_ref(), message),
+        MessageState::Complete => assert_eq!(sent.as_ref(), message),
         MessageState::Interrupted(_) => {
             assert_eq!(message.role(), Role::Assistant);
             let note = message.interruption_note().expect("an interrupted message has a note");
-            assert!(told.text().starts_with(&text), "no word is lost");
-            assert!(told.text().contains(note), "the model is told");
+            assert!(sent.text().starts_with(&text), "no text is lost");
+            assert!(sent.text().contains(note), "the model sees the note");
         }
     }
-    assert_eq!(told.tool_uses().count(), message.tool_uses().count());
+    assert_eq!(sent.tool_uses().count(), message.tool_uses().count());
 }
 
 fn arguments(text: &str) {
     let input = ToolInput::parse(text);
-    let written = serde_json::to_value(&input).expect("arguments can be written");
-    let again: ToolInput = serde_json::from_value(written).expect("arguments can be read");
-    assert_eq!(again.json().is_some(), input.json().is_some(), "read or declared unreadable");
-    assert_eq!(again, input);
+    let encoded = serde_json::to_value(&input).expect("arguments can be serialised");
+    let decoded: ToolInput = serde_json::from_value(encoded).expect("arguments can be parsed");
+    assert_eq!(decoded.json().is_some(), input.json().is_some(), "parsed, or marked as unparsed");
+    assert_eq!(decoded, input);
     let tool_use = ToolUse::new("call".into(), "id", "name", input);
     let message = Message::assistant(
         &CountingIds::default(),
@@ -65,13 +65,13 @@ fn arguments(text: &str) {
         min_reader: None,
     };
     let mut line = Vec::new();
-    envelope.encode(&mut line).expect("arguments that can be read can be journaled");
+    envelope.encode(&mut line).expect("parsed arguments can be journaled");
     assert_eq!(Envelope::decode(&line), Ok(envelope), "and read back");
 }
 
-/// A message's JSON without what says the same as its absence, and without the unknown fields
-/// of the parts that keep none: counts, and references to blobs.
-fn plain(mut value: Value) -> Value {
+/// Normalises the JSON of a message: removes values that are equivalent to their absence, and the
+/// unknown fields of the parts that do not keep them: usage and blob references.
+fn normalised(mut value: Value) -> Value {
     let Some(message) = value.as_object_mut() else { return value };
     if message.get("state").is_none_or(|state| state == "complete") {
         message.shift_remove("state");
@@ -82,23 +82,23 @@ fn plain(mut value: Value) -> Value {
     let usage = message.get("usage").and_then(|usage| Usage::deserialize(usage).ok());
     match usage {
         Some(usage) => {
-            let usage = serde_json::to_value(usage).expect("counts can be written");
+            let usage = serde_json::to_value(usage).expect("usage can be serialised");
             message.insert("usage".to_owned(), usage);
         }
         None => drop(message.shift_remove("usage")),
     }
     drop_if(message, "metadata", |value| value == &Value::Object(Map::new()));
     if let Some(Value::Array(blocks)) = message.get_mut("content") {
-        blocks.iter_mut().filter_map(Value::as_object_mut).for_each(plain_block);
+        blocks.iter_mut().filter_map(Value::as_object_mut).for_each(normalise_block);
     }
     value
 }
 
-fn plain_block(block: &mut Map<String, Value>) {
+fn normalise_block(block: &mut Map<String, Value>) {
     match block.get("type").and_then(Value::as_str) {
         Some("thinking") => drop_if(block, "signature", Value::is_null),
         Some("tool_use") => {
-            // Arguments that would be read as something else are written in another way.
+            // Arguments that would be parsed as something else are serialised in another form.
             let input = block.get("input").and_then(|input| ToolInput::deserialize(input).ok());
             if let Some(Ok(input)) = input.map(serde_json::to_value) {
                 block.insert("input".to_owned(), input);
@@ -109,7 +109,7 @@ fn plain_block(block: &mut Map<String, Value>) {
             drop_if(block, "is_error", |value| value == &Value::Bool(false));
             drop_if(block, "metadata", |value| value == &Value::Object(Map::new()));
             let parts = block.get_mut("content").and_then(Value::as_array_mut);
-            parts.into_iter().flatten().filter_map(Value::as_object_mut).for_each(plain_block);
+            parts.into_iter().flatten().filter_map(Value::as_object_mut).for_each(normalise_block);
         }
         _ => {}
     }

@@ -1,21 +1,21 @@
-//! Arguments against a schema.
+//! Fuzzes the validation of arguments against a schema.
 
 use serde_json::Value;
 
 use robota_core::tool::{InvalidInput, validate};
 
-/// Two JSON values, a schema and arguments: checking ends, says the same every time, and never
-/// finds fault with what the schema says nothing about.
+/// Reads two JSON values, a schema and arguments. Validation terminates, is deterministic, and
+/// never rejects arguments that the schema does not restrict.
 pub fn schemas(data: &[u8]) {
     let mut values = serde_json::Deserializer::from_slice(data).into_iter::<Value>();
     let (Some(Ok(schema)), Some(Ok(input))) = (values.next(), values.next()) else { return };
     let checked = validate(&schema, &input);
     assert_eq!(checked, validate(&schema, &input));
     if let Err(InvalidInput(mistakes)) = &checked {
-        assert!(schema.is_object(), "only an object says anything");
-        assert!(!mistakes.is_empty(), "a mistake is named");
-        // A few mistakes are named, each in words that quote the schema or the arguments; an
-        // escape such as `\n` may be twice as long as what it stands for.
+        assert!(schema.is_object(), "only an object can reject arguments");
+        assert!(!mistakes.is_empty(), "the error names a mistake");
+        // The error names a few mistakes, each with a quote of the schema or the arguments. An
+        // escape such as `\n` may be twice as long as the character.
         let most = 2048 + 32 * data.len();
         assert!(mistakes.len() <= most, "{} bytes of mistakes", mistakes.len());
     }

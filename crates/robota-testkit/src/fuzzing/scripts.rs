@@ -1,24 +1,24 @@
-//! Scripts of the scripted provider.
+//! Fuzzes the scripts of the scripted provider.
 
 use robota_core::error::Diagnose as _;
 use robota_core::scripted::Script;
 
-/// Any text as a script: it is one, with answers that say something, or it is told where it is
-/// wrong and what to do.
+/// Reads any text as a script. It either has answers with steps, or the error has a message, a hint
+/// and a valid line number.
 pub fn scripts(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Script::from_yaml(text) {
         Ok(script) => {
             assert!(!script.answers().is_empty(), "a script has answers");
             for answer in script.answers() {
-                assert!(!answer.steps.is_empty(), "an answer says something");
+                assert!(!answer.steps.is_empty(), "an answer has steps");
             }
-            assert_eq!(Script::from_yaml(text).as_ref(), Ok(&script), "it says the same again");
+            assert_eq!(Script::from_yaml(text).as_ref(), Ok(&script), "parsing is deterministic");
         }
         Err(error) => {
-            assert!(!error.message().is_empty(), "a mistake has words");
-            assert!(error.hint().is_some(), "and advice");
-            // YAML ends lines in more ways than one; none takes less than a byte.
+            assert!(!error.message().is_empty(), "an error has a message");
+            assert!(error.hint().is_some(), "an error has a hint");
+            // YAML has several line ends; each takes at least one byte.
             let lines = data.len() as u64 + 1;
             let line = error.line().unwrap_or(1);
             assert!((1..=lines).contains(&line), "line {line} of {lines}");

@@ -1,11 +1,11 @@
-//! The turn machine, told anything in any order.
+//! Fuzzes the turn machine with inputs in any order.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::bytes::Bytes;
-use super::world::World;
+use super::fake_driver::FakeDriver;
 use robota_core::approve::{Answer, Scope};
 use robota_core::compact::Compaction;
 use robota_core::error::{ErrorData, ErrorKind};
@@ -24,34 +24,34 @@ use robota_core::turn::{
 };
 use robota_core::usage::Usage;
 
-/// The tools of the turn, sorted; the model also asks for one that does not exist.
+/// The tools of the turn, sorted; the model also calls one that does not exist.
 const TOOLS: [&str; 2] = ["act", "look"];
 
-/// A turn, and what it is told: honest answers to what it asked for, and nonsense (answers
-/// about calls that do not exist, deltas after the end, appends nobody asked for), in any order.
-/// It ends with one report and with a result for every call.
+/// Runs a turn with valid responses to its effects mixed with invalid inputs (results for unknown
+/// calls, deltas after the end, unrequested append confirmations), in any order. The turn must end
+/// with one report and a result for every call.
 pub fn turns(data: &[u8]) {
     let mut bytes = Bytes::new(data);
     let ((rules, facts), input) = (config(&mut bytes), start(&mut bytes));
-    let mut world = World::new(rules, facts, input);
+    let mut driver = FakeDriver::new(rules, facts, input);
     while let Some(byte) = bytes.next() {
         match byte % 8 {
-            0..4 => world.answer(&mut bytes),
-            4 => world.tell(Input::Delta(delta(&mut bytes))),
+            0..4 => driver.answer(&mut bytes),
+            4 => driver.send(Input::Delta(delta(&mut bytes))),
             5 => {
-                let input = anything(&mut bytes, &world);
-                world.tell(input);
+                let input = arbitrary_input(&mut bytes, &driver);
+                driver.send(input);
             }
-            6 if byte < 128 => world.pass(Duration::from_secs(u64::from(byte))),
-            6 => world.accept(bytes.text(), blocks(&mut bytes)),
-            _ if byte < 64 => world.fail_next_append(),
-            // Rarely: it takes longer than everything else.
-            _ if byte >= 240 => world.write_down_and_read_back(),
-            _ => world.pass(Duration::from_millis(1)),
+            6 if byte < 128 => driver.advance_time(Duration::from_secs(u64::from(byte))),
+            6 => driver.accept(bytes.text(), blocks(&mut bytes)),
+            _ if byte < 64 => driver.fail_next_append(),
+            // Rarely, because it takes longer than everything else.
+            _ if byte >= 240 => driver.round_trip_turn(),
+            _ => driver.advance_time(Duration::from_millis(1)),
         }
     }
-    world.run_to_the_end();
-    world.check();
+    driver.run_to_end();
+    driver.check();
 }
 
 fn config(bytes: &mut Bytes<'_>) -> (TurnRules, TurnFacts) {
@@ -90,7 +90,7 @@ fn start(bytes: &mut Bytes<'_>) -> TurnInput {
     }
 }
 
-/// What a model streams.
+/// Returns a delta of the model.
 pub(super) fn delta(bytes: &mut Bytes<'_>) -> Delta {
     match bytes.pick(9) {
         0 => Delta::Text(bytes.text()),
@@ -144,9 +144,9 @@ fn blocks(bytes: &mut Bytes<'_>) -> Vec<Block> {
     (0..bytes.pick(3)).map(|_| block(bytes)).collect()
 }
 
-/// Something that may have nothing to do with what the turn asked for.
-fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
-    let call = world.some_call(bytes);
+/// Returns an input that may be unrelated to what the turn requested.
+fn arbitrary_input(bytes: &mut Bytes<'_>, driver: &FakeDriver) -> Input {
+    let call = driver.pick_call(bytes);
     match bytes.pick(10) {
         0 => Input::Appended,
         1 => {
@@ -166,7 +166,7 @@ fn anything(bytes: &mut Bytes<'_>, world: &World) -> Input {
             Input::Hooked { call, reply: hook_reply(bytes) }
         }
         6 => Input::ToolFinished { call, outcome: outcome(bytes), duration: Duration::MAX },
-        7 => Input::Compacted(compaction(bytes, world)),
+        7 => Input::Compacted(compaction(bytes, driver)),
         8 => Input::WaitOver,
         _ => {
             let cause = bytes.one_of(&[Cause::User, Cause::Shutdown, Cause::Crash]);
@@ -213,11 +213,11 @@ pub(super) fn answer(bytes: &mut Bytes<'_>) -> Answer {
 
 pub(super) fn hook_reply(bytes: &mut Bytes<'_>) -> HookReply {
     let answer = hook_answer(bytes);
-    let beside = bytes.pick(8);
+    let extras = bytes.pick(8);
     HookReply {
         answer,
-        context: (beside == 1 || beside == 3).then(|| bytes.text()),
-        stop: (beside >= 6).then(|| bytes.text()),
+        context: (extras == 1 || extras == 3).then(|| bytes.text()),
+        stop: (extras >= 6).then(|| bytes.text()),
     }
 }
 
@@ -256,12 +256,15 @@ pub(super) fn outcome(bytes: &mut Bytes<'_>) -> ToolOutcome {
     ToolOutcome { ran, ok: bytes.flag(), ..ToolOutcome::ok("r".repeat(length)) }
 }
 
-/// A summary that keeps nothing, or what follows a user's message: only there may a
-/// conversation begin.
-pub(super) fn compaction(bytes: &mut Bytes<'_>, world: &World) -> Result<Compaction, ErrorData> {
+/// Returns a summary that keeps no message, or those from a user message on: a conversation may
+/// only start with a user message.
+pub(super) fn compaction(
+    bytes: &mut Bytes<'_>,
+    driver: &FakeDriver,
+) -> Result<Compaction, ErrorData> {
     if !bytes.flag() {
         return Err(ErrorData::new(ErrorKind::Provider, "no summary"));
     }
-    let summary = Message::user(world.ids(), bytes.text());
-    Ok(Compaction { summary, keep_from: world.some_user_message(bytes) })
+    let summary = Message::user(driver.ids(), bytes.text());
+    Ok(Compaction { summary, keep_from: driver.pick_user_message(bytes) })
 }

@@ -8,7 +8,7 @@ fn envelope(seq: u64) -> Arc<Envelope> {
     Arc::new(Envelope { seq, epoch: 1, ts: FakeClock::START, turn: None, event, min_reader: None })
 }
 
-/// Which of five appends fail. An event that could not be appended is tried again.
+/// Returns which of five appends fail. A failed event is appended again.
 async fn failures(journal: &FailingJournal) -> Vec<u64> {
     let mut failed = Vec::new();
     let mut seq = 1;
@@ -22,7 +22,7 @@ async fn failures(journal: &FailingJournal) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn it_fails_where_it_is_told() {
+async fn the_selected_appends_fail() {
     assert!(failures(&FailingJournal::new()).await.is_empty());
     assert_eq!(failures(&FailingJournal::new().fail_once(1)).await, [1]);
     assert_eq!(failures(&FailingJournal::new().fail_once(3)).await, [3]);
@@ -32,7 +32,7 @@ async fn it_fails_where_it_is_told() {
 #[tokio::test]
 async fn a_failed_append_leaves_nothing_behind() {
     let memory = MemoryJournal::new();
-    let mut journal = FailingJournal::around(memory.clone()).fail_from(2);
+    let mut journal = FailingJournal::wrapping(memory.clone()).fail_from(2);
     journal.append(&[envelope(1)], Durability::Written).await.unwrap();
     let error = journal.append(&[envelope(2), envelope(3)], Durability::Synced).await.unwrap_err();
     assert!(error.to_string().contains("append 2 fails"), "{error}");

@@ -1,5 +1,5 @@
-//! A reply as the bytes of a response. Everything is encoded before anything is sent, so that
-//! sending twenty thousand events costs a few writes.
+//! Encodes a reply into the bytes of a response. Everything is encoded before anything is sent, so
+//! that twenty thousand events need only a few writes.
 
 mod anthropic;
 mod chat;
@@ -19,12 +19,12 @@ use super::scenario::{Call, Reply, Search, Stall, Step, Tokens};
 use super::{Failure, Wire};
 use sse::Sse;
 
-/// Neighbouring events share writes of about this size.
-const WRITE: usize = 16 * 1024;
+/// Adjacent events share writes of about this size, in bytes.
+const WRITE_SIZE: usize = 16 * 1024;
 
-/// One thing the connection does.
+/// One action of a connection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Out {
+pub(super) enum Action {
     Bytes(Vec<u8>),
     Stall(Stall),
     /// Closes the socket.
@@ -33,15 +33,15 @@ pub(super) enum Out {
     Reset,
 }
 
-/// What the encoders know about the call besides the reply.
+/// What the encoders know about the call in addition to the reply.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Context {
     pub(super) wire: Wire,
     pub(super) model: String,
-    /// Tells answers apart in ids.
+    /// Makes ids differ between answers.
     pub(super) serial: usize,
     pub(super) stream: bool,
-    /// Whether the request asks for usage in the stream, as Chat wants it.
+    /// Whether the request asks for usage in the stream, as on the Chat wire.
     pub(super) usage_wanted: bool,
 }
 
@@ -63,14 +63,14 @@ impl Context {
     }
 }
 
-/// How a wire says things. One per answer.
+/// Encodes one answer for a wire.
 trait Encoder {
     fn begin(&mut self, sse: &mut Sse);
     fn text(&mut self, sse: &mut Sse, piece: &str);
     fn thinking(&mut self, sse: &mut Sse, piece: &str);
-    /// A thought is over.
-    fn thought(&mut self, sse: &mut Sse, signature: Option<&str>);
-    /// Calls that follow each other.
+    /// Ends a reasoning block.
+    fn end_thinking(&mut self, sse: &mut Sse, signature: Option<&str>);
+    /// Encodes consecutive calls.
     fn calls(&mut self, sse: &mut Sse, calls: &[Call]);
     fn search(&mut self, sse: &mut Sse, search: &Search);
     fn activity(&mut self, sse: &mut Sse);
@@ -79,9 +79,9 @@ trait Encoder {
     fn stop(&mut self, sse: &mut Sse, reason: &StopReason);
 }
 
-/// An answer without its timing, for responses that do not stream.
+/// An answer without its timing, for responses that are not streamed.
 #[derive(Debug, Default)]
-struct Gathered {
+struct CompleteAnswer {
     parts: Vec<Part>,
     stop: Option<StopReason>,
 }
@@ -94,8 +94,8 @@ enum Part {
     Search(Search),
 }
 
-impl Gathered {
-    fn of(reply: &Reply) -> Self {
+impl CompleteAnswer {
+    fn from_reply(reply: &Reply) -> Self {
         let mut all = Self::default();
         for step in &reply.steps {
             match step {
@@ -125,16 +125,16 @@ impl Gathered {
 
     fn stop(&self) -> StopReason {
         let calls = self.parts.iter().any(|part| matches!(part, Part::Call(_)));
-        let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
-        self.stop.clone().unwrap_or(natural)
+        let default_reason = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        self.stop.clone().unwrap_or(default_reason)
     }
 }
 
-/// The bytes and pauses of a whole response, its head included.
-pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+/// Encodes a whole response, including its head, into bytes and pauses.
+pub(super) fn compile(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     match reply.steps.first() {
-        Some(Step::Close) => return vec![Out::Close],
-        Some(Step::Reset) => return vec![Out::Reset],
+        Some(Step::Close) => return vec![Action::Close],
+        Some(Step::Reset) => return vec![Action::Reset],
         Some(Step::Error(failure)) => return refusal(reply, failure, context),
         _ => {}
     }
@@ -154,36 +154,36 @@ fn headers(reply: &Reply, context: &Context, content_type: &str) -> Vec<(String,
     headers
 }
 
-fn refusal(reply: &Reply, failure: &Failure, context: &Context) -> Vec<Out> {
+fn refusal(reply: &Reply, failure: &Failure, context: &Context) -> Vec<Action> {
     let (content_type, body) = failure.response(context.wire, &context.request_id());
     let mut headers = headers(reply, context, content_type);
     headers.extend(failure.headers(context.wire));
-    vec![with_length(failure.shown_status(), headers, body.as_bytes())]
+    vec![with_length(failure.sent_status(), headers, body.as_bytes())]
 }
 
-fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> Out {
+fn with_length(status: u16, mut headers: Vec<(String, String)>, body: &[u8]) -> Action {
     headers.push(("content-length".to_owned(), body.len().to_string()));
     let mut bytes = http::head(status, &headers);
     bytes.extend_from_slice(body);
-    Out::Bytes(bytes)
+    Action::Bytes(bytes)
 }
 
-/// A response that is one piece of JSON.
-pub(super) fn json(status: u16, body: &Value) -> Vec<Out> {
+/// Encodes a response with a JSON body.
+pub(super) fn json(status: u16, body: &Value) -> Vec<Action> {
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     vec![with_length(status, headers, body.to_string().as_bytes())]
 }
 
 fn tokens(reply: &Reply) -> Tokens {
-    let told = reply.steps.iter().rev().find_map(|step| match step {
+    let usage = reply.steps.iter().rev().find_map(|step| match step {
         Step::Usage(tokens) => Some(*tokens),
         _ => None,
     });
-    told.unwrap_or(Tokens { input: 10, output: 5, ..Tokens::default() })
+    usage.unwrap_or(Tokens { input: 10, output: 5, ..Tokens::default() })
 }
 
-fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
-    let all = Gathered::of(reply);
+fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
+    let all = CompleteAnswer::from_reply(reply);
     let tokens = (!quirks.has(Quirk::NoUsage)).then(|| tokens(reply));
     let body = match context.wire {
         Wire::Anthropic => anthropic::whole(&all, tokens, quirks, context),
@@ -193,30 +193,30 @@ fn whole(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
     };
     let headers = headers(reply, context, "application/json");
     let stalls = reply.steps.iter().filter_map(|step| match step {
-        Step::Stall(stall) => Some(Out::Stall(stall.clone())),
+        Step::Stall(stall) => Some(Action::Stall(stall.clone())),
         _ => None,
     });
-    let mut out: Vec<Out> = stalls.collect();
+    let mut out: Vec<Action> = stalls.collect();
     let response = with_length(200, headers, body.to_string().as_bytes());
     match (reply.steps.last(), response) {
-        (Some(Step::Drop | Step::Truncate), Out::Bytes(mut bytes)) => {
+        (Some(Step::Drop | Step::Truncate), Action::Bytes(mut bytes)) => {
             bytes.truncate(bytes.len() - body.to_string().len() / 2);
-            out.extend([Out::Bytes(bytes), Out::Close]);
+            out.extend([Action::Bytes(bytes), Action::Close]);
         }
-        (Some(Step::Reset), _) => out.push(Out::Reset),
+        (Some(Step::Reset), _) => out.push(Action::Reset),
         (_, response) => out.push(response),
     }
     out
 }
 
-/// Puts events into chunks, and chunks into writes.
+/// Splits events into HTTP chunks and groups the chunks into writes.
 struct Writer {
-    out: Vec<Out>,
+    out: Vec<Action>,
     buffer: Vec<u8>,
     piece: Option<NonZeroUsize>,
-    each: bool,
-    /// How many pieces may still be sent.
-    left: Option<usize>,
+    write_each: bool,
+    /// How many more pieces may be sent before the connection closes.
+    pieces_left: Option<usize>,
     broken: bool,
 }
 
@@ -227,27 +227,27 @@ impl Writer {
             for piece in event.chunks(size) {
                 self.piece(piece);
             }
-            if self.each || self.buffer.len() >= WRITE {
+            if self.write_each || self.buffer.len() >= WRITE_SIZE {
                 self.flush();
             }
         }
     }
 
     fn piece(&mut self, piece: &[u8]) {
-        match &mut self.left {
+        match &mut self.pieces_left {
             None => http::chunk(piece, &mut self.buffer),
             Some(0) => self.break_off(),
-            Some(left) => {
-                *left -= 1;
+            Some(pieces_left) => {
+                *pieces_left -= 1;
                 http::chunk(piece, &mut self.buffer);
             }
         }
     }
 
-    /// Nothing comes any more.
+    /// Closes the connection and ignores everything after it.
     fn break_off(&mut self) {
         if !self.broken {
-            self.then(Out::Close);
+            self.then(Action::Close);
             self.broken = true;
         }
     }
@@ -255,35 +255,35 @@ impl Writer {
     fn flush(&mut self) {
         let bytes = std::mem::take(&mut self.buffer);
         if !bytes.is_empty() && !self.broken {
-            self.out.push(Out::Bytes(bytes));
+            self.out.push(Action::Bytes(bytes));
         }
     }
 
-    fn then(&mut self, out: Out) {
+    fn then(&mut self, out: Action) {
         self.flush();
         if !self.broken {
             self.out.push(out);
         }
     }
 
-    /// The end of a complete answer.
-    fn complete(mut self, quirks: &Quirks) -> Vec<Out> {
+    /// Ends a complete answer.
+    fn complete(mut self, quirks: &Quirks) -> Vec<Action> {
         if quirks.has(Quirk::NeverEnds) {
-            self.then(Out::Stall(Stall::Forever));
+            self.then(Action::Stall(Stall::Forever));
             return self.out;
         }
         self.end()
     }
 
-    /// The end of the body as HTTP wants it.
-    fn end(mut self) -> Vec<Out> {
+    /// Ends the chunked body.
+    fn end(mut self) -> Vec<Action> {
         self.buffer.extend_from_slice(b"0\r\n\r\n");
         self.flush();
         self.out
     }
 }
 
-fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
+fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Action> {
     let mut headers = headers(reply, context, "text/event-stream; charset=utf-8");
     headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     headers.push(("transfer-encoding".to_owned(), "chunked".to_owned()));
@@ -291,8 +291,8 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         out: Vec::new(),
         buffer: http::head(200, &headers),
         piece: quirks.bytes(),
-        each: quirks.has(Quirk::WriteEach),
-        left: quirks.drop_at(),
+        write_each: quirks.has(Quirk::WriteEach),
+        pieces_left: quirks.drop_at(),
         broken: false,
     };
     let mut sse = Sse::new(quirks.clone(), context.wire == Wire::Gemini);
@@ -303,28 +303,28 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
         Wire::OpenaiResponses => Box::new(responses::Responses::new(context.clone(), tokens)),
         Wire::Gemini => Box::new(gemini::Gemini::new(context.clone(), tokens)),
     };
-    // A reply that is nothing but bytes is those bytes.
-    let bare = matches!(reply.steps.first(), Some(Step::Bytes(_)));
-    if !bare {
+    // A reply that starts with raw bytes gets no wire events around them.
+    let raw_bytes = matches!(reply.steps.first(), Some(Step::Bytes(_)));
+    if !raw_bytes {
         encoder.begin(&mut sse);
     }
     let mut calls: Vec<Call> = Vec::new();
-    let mut called = false;
+    let mut has_calls = false;
     for step in &reply.steps {
         if let Step::Tool(call) = step {
             calls.push(call.clone());
             continue;
         }
-        called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+        has_calls |= flush_calls(&mut *encoder, &mut sse, &mut calls);
         match step {
             Step::Text { pieces, chunk, times } => {
                 for piece in std::iter::repeat_n(pieces, *times).flatten() {
-                    cut(piece, *chunk).for_each(|piece| encoder.text(&mut sse, piece));
+                    split_chars(piece, *chunk).for_each(|piece| encoder.text(&mut sse, piece));
                 }
             }
             Step::Thinking { thinking, signature, chunk } => {
-                cut(thinking, *chunk).for_each(|piece| encoder.thinking(&mut sse, piece));
-                encoder.thought(&mut sse, signature.as_deref());
+                split_chars(thinking, *chunk).for_each(|piece| encoder.thinking(&mut sse, piece));
+                encoder.end_thinking(&mut sse, signature.as_deref());
             }
             Step::Search(search) => encoder.search(&mut sse, search),
             Step::Activity => encoder.activity(&mut sse),
@@ -337,16 +337,16 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
             }
             Step::Stall(stall) => {
                 writer.events(sse.take());
-                writer.then(Out::Stall(stall.clone()));
+                writer.then(Action::Stall(stall.clone()));
             }
             Step::Drop | Step::Close => {
                 writer.events(sse.take());
-                writer.then(Out::Close);
+                writer.then(Action::Close);
                 return writer.out;
             }
             Step::Reset => {
                 writer.events(sse.take());
-                writer.then(Out::Reset);
+                writer.then(Action::Reset);
                 return writer.out;
             }
             Step::Truncate => {
@@ -358,28 +358,28 @@ fn streamed(reply: &Reply, quirks: &Quirks, context: &Context) -> Vec<Out> {
                 writer.events(sse.take());
                 return writer.complete(quirks);
             }
-            // Told where the wire tells it; tools are told above.
+            // The encoder sends usage where the wire has it; tool calls were collected above.
             Step::Usage(_) | Step::Tool(_) => {}
         }
         writer.events(sse.take());
     }
-    called |= flush_calls(&mut *encoder, &mut sse, &mut calls);
-    if !bare {
-        let natural = if called { StopReason::ToolUse } else { StopReason::EndTurn };
-        encoder.stop(&mut sse, &natural);
+    has_calls |= flush_calls(&mut *encoder, &mut sse, &mut calls);
+    if !raw_bytes {
+        let default_reason = if has_calls { StopReason::ToolUse } else { StopReason::EndTurn };
+        encoder.stop(&mut sse, &default_reason);
     }
     writer.events(sse.take());
     writer.complete(quirks)
 }
 
-/// Tells the calls that have come together; says whether the service knows of any.
+/// Encodes the collected calls. Returns whether they are structured calls, not text.
 fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) -> bool {
     let calls = std::mem::take(calls);
     let Some(first) = calls.first() else { return false };
     match sse.quirks().text_calls() {
         Some(form) => {
-            let text = text_calls::written(form, &calls);
-            cut(&text, first.chunk).for_each(|piece| encoder.text(sse, piece));
+            let text = text_calls::render(form, &calls);
+            split_chars(&text, first.chunk).for_each(|piece| encoder.text(sse, piece));
             false
         }
         None => {
@@ -389,8 +389,8 @@ fn flush_calls(encoder: &mut dyn Encoder, sse: &mut Sse, calls: &mut Vec<Call>) 
     }
 }
 
-/// Text in pieces of that many characters; whole without a size, nothing if it is empty.
-fn cut(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
+/// Splits text into pieces of that many characters; without a size, returns it whole.
+fn split_chars(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! How a service says that it failed.
+//! Error responses of a service.
 
 use robota_core::error::ErrorKind;
 use serde::{Deserialize, Serialize};
@@ -6,60 +6,60 @@ use serde_json::{Value, json};
 
 use super::Wire;
 
-/// A failure. Before anything else in an answer it is an HTTP status; later it is told inside
-/// the stream.
+/// A failure. As the first step of a reply it is an HTTP error; later it is an error event in the
+/// stream.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Failure {
-    /// In the service's words.
+    /// The service's error message.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The HTTP status; else it follows from `kind`, else it is 500.
+    /// The HTTP status; derived from `kind` if absent, otherwise 500.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// As scripts say it: stands for a status.
+    /// The error kind of scripts, from which the status is derived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ErrorKind>,
-    /// The service's own code; else the usual one of the status.
+    /// The service's error code; if absent, the usual one for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The `retry-after` header, word for word: seconds or a date.
+    /// The value of the `retry-after` header: seconds or a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<String>,
-    /// How long to wait, the way the wire says it most exactly: `retry-after-ms`, or Gemini's
+    /// The delay in milliseconds, in the wire's most exact form: `retry-after-ms`, or Gemini's
     /// `RetryInfo`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// The `x-should-retry` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// How it looks.
-    #[serde(skip_serializing_if = "Looks::is_native")]
-    pub looks: Looks,
+    /// The form of the error response.
+    #[serde(rename = "looks", skip_serializing_if = "FailureFormat::is_native")]
+    pub format: FailureFormat,
 }
 
-/// How a failure looks.
+/// The form of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Looks {
-    /// As the wire's vendor writes it.
+pub enum FailureFormat {
+    /// The form of the wire's vendor.
     #[default]
     Native,
-    /// As OpenAI writes it, whatever the wire: local servers do that.
+    /// The OpenAI form on every wire, as local servers send it.
     Openai,
-    /// A page for people, from a proxy.
+    /// An HTML page, as a proxy sends it.
     Html,
-    /// A line of text.
+    /// One line of plain text.
     Plain,
-    /// Nothing.
+    /// An empty body.
     Empty,
-    /// As the vendor writes it, with status 200.
+    /// The form of the vendor, with status 200.
     Ok,
-    /// Inside a list of one (Gemini).
+    /// The form of the vendor, inside a list with one element (Gemini).
     List,
 }
 
-impl Looks {
+impl FailureFormat {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_native(&self) -> bool {
         *self == Self::Native
@@ -67,33 +67,33 @@ impl Looks {
 }
 
 impl Failure {
-    /// That status, in those words.
+    /// Creates a failure with that status and message.
     pub fn status(status: u16, message: impl Into<String>) -> Self {
         Self { status: Some(status), message: message.into(), ..Self::default() }
     }
 
-    /// The same with the service's own code.
+    /// Sets the service's error code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// The same with a `retry-after` header.
+    /// Sets the `retry-after` header.
     #[must_use]
     pub fn retry_after(mut self, value: impl Into<String>) -> Self {
         self.retry_after = Some(value.into());
         self
     }
 
-    /// The same, looking like that.
+    /// Sets the form of the error response.
     #[must_use]
-    pub fn looks(mut self, looks: Looks) -> Self {
-        self.looks = looks;
+    pub fn format(mut self, format: FailureFormat) -> Self {
+        self.format = format;
         self
     }
 
-    /// The status it stands for.
+    /// Returns the status that the failure stands for.
     #[must_use]
     pub fn http_status(&self) -> u16 {
         self.status.unwrap_or(match self.kind {
@@ -113,9 +113,9 @@ impl Failure {
         })
     }
 
-    /// The status line it has: some failures hide behind a good one.
-    pub(super) fn shown_status(&self) -> u16 {
-        if self.looks == Looks::Ok { 200 } else { self.http_status() }
+    /// Returns the status that is sent: with [`FailureFormat::Ok`] it is 200.
+    pub(super) fn sent_status(&self) -> u16 {
+        if self.format == FailureFormat::Ok { 200 } else { self.http_status() }
     }
 
     pub(super) fn headers(&self, wire: Wire) -> Vec<(String, String)> {
@@ -133,17 +133,19 @@ impl Failure {
         headers
     }
 
-    /// Content type and body of the response.
+    /// Returns the content type and body of the response.
     pub(super) fn response(&self, wire: Wire, request_id: &str) -> (&'static str, String) {
         const JSON: &str = "application/json";
         let status = self.http_status();
-        match self.looks {
-            Looks::Native | Looks::Ok => (JSON, self.body(wire, request_id).to_string()),
-            Looks::Openai => (JSON, self.body(Wire::OpenaiChat, request_id).to_string()),
-            Looks::List => (JSON, json!([self.body(wire, request_id)]).to_string()),
-            Looks::Plain => ("text/plain", self.message.clone()),
-            Looks::Empty => ("text/plain", String::new()),
-            Looks::Html => (
+        match self.format {
+            FailureFormat::Native | FailureFormat::Ok => {
+                (JSON, self.body(wire, request_id).to_string())
+            }
+            FailureFormat::Openai => (JSON, self.body(Wire::OpenaiChat, request_id).to_string()),
+            FailureFormat::List => (JSON, json!([self.body(wire, request_id)]).to_string()),
+            FailureFormat::Plain => ("text/plain", self.message.clone()),
+            FailureFormat::Empty => ("text/plain", String::new()),
+            FailureFormat::Html => (
                 "text/html; charset=utf-8",
                 format!(
                     "<!DOCTYPE html>\n<html><head><title>{status} {message}</title></head>\n\
@@ -154,7 +156,7 @@ impl Failure {
         }
     }
 
-    /// The error as the wire writes it, in a response or in a stream.
+    /// Encodes the error as the wire does, for a response or a stream event.
     pub(super) fn body(&self, wire: Wire, request_id: &str) -> Value {
         let status = self.http_status();
         let code = self.code.clone().unwrap_or_else(|| usual_code(wire, status).to_owned());
@@ -166,7 +168,7 @@ impl Failure {
                 "request_id": request_id,
             }),
             Wire::OpenaiChat | Wire::OpenaiResponses => json!({
-                "error": {"message": message, "type": kind_of_openai(status), "param": null, "code": code},
+                "error": {"message": message, "type": openai_error_type(status), "param": null, "code": code},
             }),
             Wire::Gemini => {
                 let mut error = json!({"code": status, "message": message, "status": code});
@@ -186,7 +188,7 @@ impl Failure {
     }
 }
 
-/// What the vendor calls a failure with that status.
+/// Returns the vendor's usual code for that status.
 pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
     match wire {
         Wire::Anthropic => match status {
@@ -226,7 +228,7 @@ pub(super) fn usual_code(wire: Wire, status: u16) -> &'static str {
     }
 }
 
-fn kind_of_openai(status: u16) -> &'static str {
+fn openai_error_type(status: u16) -> &'static str {
     match status {
         401 | 403 => "authentication_error",
         429 => "rate_limit_error",

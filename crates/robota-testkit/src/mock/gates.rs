@@ -1,10 +1,10 @@
-//! Named places where a reply waits for the test.
+//! Named points at which a reply waits for the test.
 
 use std::collections::BTreeSet;
 
 use tokio::sync::watch;
 
-/// Both sets only grow, so nobody can come too late.
+/// Both sets only grow, so a waiter cannot miss a change.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     open: watch::Sender<BTreeSet<String>>,
@@ -16,7 +16,7 @@ impl Gates {
         self.open.send_if_modified(|gates| gates.insert(gate.to_owned()));
     }
 
-    /// Says that a reply is here, and waits until the gate is open.
+    /// Reports that a reply has reached the gate, and waits until the gate is open.
     pub(super) async fn pass(&self, gate: &str) {
         self.reached.send_if_modified(|gates| gates.insert(gate.to_owned()));
         until(&self.open, gate).await;
@@ -28,6 +28,6 @@ impl Gates {
 }
 
 async fn until(gates: &watch::Sender<BTreeSet<String>>, gate: &str) {
-    // It fails only when the sender is gone, and this borrows it.
+    // Fails only if the sender was dropped, and this borrows it.
     let _ = gates.subscribe().wait_for(|gates| gates.contains(gate)).await;
 }

@@ -1,14 +1,15 @@
-//! As much HTTP/1.1 as a model's client speaks. By hand, because what is tested lies below HTTP:
-//! where a chunk ends, when a socket closes, what was never sent.
+//! The part of HTTP/1.1 that model clients use. It is written by hand because the tests control
+//! what HTTP libraries hide: chunk boundaries, the moment a socket closes, and incomplete
+//! responses.
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _};
 
-/// The longest head of a request.
+/// The largest head of a request, in bytes.
 const MAX_HEAD: usize = 256 * 1024;
-/// The longest body of a request.
+/// The largest body of a request, in bytes.
 const MAX_BODY: usize = 256 * 1024 * 1024;
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -27,15 +28,15 @@ impl Request {
     }
 }
 
-/// Reads the next request; none when the client is done, or speaks something else.
+/// Reads the next request; returns `None` if the client is done, or sends something else.
 pub(super) async fn read<R>(reader: &mut R) -> Option<Request>
 where
     R: AsyncBufRead + AsyncRead + Unpin,
 {
     let mut size = 0;
     let first = line(reader, &mut size).await?;
-    let mut words = first.split(' ');
-    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut fields = first.split(' ');
+    let (method, target) = (fields.next()?.to_owned(), fields.next()?.to_owned());
     let mut headers = Vec::new();
     loop {
         let line = line(reader, &mut size).await?;
@@ -97,7 +98,7 @@ async fn line<R: AsyncBufRead + Unpin>(reader: &mut R, size: &mut usize) -> Opti
     String::from_utf8(line).ok()
 }
 
-/// The head of a response, up to and with the empty line.
+/// Encodes the head of a response, including the empty line.
 pub(super) fn head(status: u16, headers: &[(String, String)]) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     for (name, value) in headers {
@@ -107,7 +108,7 @@ pub(super) fn head(status: u16, headers: &[(String, String)]) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Bytes as one chunk of a body.
+/// Encodes bytes as one chunk of a body.
 pub(super) fn chunk(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
     out.extend_from_slice(bytes);

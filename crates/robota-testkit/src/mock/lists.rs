@@ -1,15 +1,15 @@
-//! What is asked of a service besides answers: models, counts, whether it is up.
+//! Responses apart from answers: model lists, token counts, health checks.
 
 use serde_json::{Value, json};
 
-use super::received::Received;
+use super::received::ReceivedRequest;
 use super::wire::{Route, Wire};
 
-/// The context window and longest answer that the lists claim, where they claim any.
+/// The context window and the longest answer that the model lists report.
 const LIMITS: (u64, u64) = (200_000, 64_000);
 
-/// Whether a request carries that key, in any of the places that keys are sent in.
-pub(super) fn has_key(received: &Received, key: &str) -> bool {
+/// Returns whether a request carries that key, in any form in which keys are sent.
+pub(super) fn has_key(received: &ReceivedRequest, key: &str) -> bool {
     let bearer = received.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let headers = ["x-api-key", "x-goog-api-key", "api-key"];
     let query = received.query.split('&').filter_map(|pair| pair.strip_prefix("key="));
@@ -18,11 +18,11 @@ pub(super) fn has_key(received: &Received, key: &str) -> bool {
         .filter_map(|name| received.header(name))
         .chain(bearer)
         .chain(query)
-        .any(|given| given == key)
+        .any(|sent_key| sent_key == key)
 }
 
-/// The wire a request is meant for, as far as it shows.
-pub(super) fn wire_of(received: &Received) -> Wire {
+/// Returns the wire that a request is meant for, as far as it can be recognised.
+pub(super) fn wire_of(received: &ReceivedRequest) -> Wire {
     match &received.route {
         Route::Call { wire, .. } | Route::Count(wire) | Route::Models(wire) => *wire,
         Route::Model(wire, _) => *wire,

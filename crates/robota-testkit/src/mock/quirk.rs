@@ -1,41 +1,41 @@
-//! What real servers do differently, one word each.
+//! Deviations of real servers from their wire's specification.
 
 use std::num::NonZeroUsize;
 
 use serde::{Deserialize, Serialize};
 
-/// One oddity of a server. A wire that has no place for it leaves it out.
+/// One deviation of a server. A wire to which it does not apply ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quirk {
-    // How bytes are framed.
-    /// The body comes in pieces of that many bytes; one splits every character.
+    // Framing of bytes.
+    /// The body is sent in pieces of that many bytes; one byte splits every multi-byte character.
     Bytes(NonZeroUsize),
-    /// The connection is closed after that many pieces of the body: events, or what `bytes` makes
-    /// of them.
+    /// The connection is closed after that many pieces of the body: events, or the pieces of
+    /// `bytes`.
     DropAt(usize),
-    /// Each event is written to the socket alone, where else neighbours share a write.
+    /// Each event is written to the socket separately; otherwise adjacent events share a write.
     WriteEach,
-    /// Lines end with `\r\n`. Gemini's always do.
+    /// Lines end with `\r\n`. On the Gemini wire they always do.
     Crlf,
-    /// The body begins with a byte order mark.
+    /// The body starts with a byte order mark.
     Bom,
     /// A comment before each event.
     Comments,
     /// No space after `data:`.
     NoSpace,
-    /// Names of events are left out.
+    /// Event names are omitted.
     NoEventNames,
     /// Each event's JSON is padded with that many spaces.
     Padding(usize),
     /// Characters beyond ASCII are written as `\u` escapes.
     Ascii,
-    /// U+E000 in a text goes out as the escape of half a surrogate pair.
+    /// U+E000 in a text is sent as the escape of a lone surrogate.
     LoneSurrogate,
-    /// Events and fields that nobody knows are mixed in.
+    /// Unknown events and fields are mixed in.
     UnknownEvents,
 
-    // How tool calls are told.
+    // Form of tool calls.
     /// Calls have no id.
     NoIds,
     /// All calls of an answer have the same id.
@@ -44,32 +44,32 @@ pub enum Quirk {
     NoIndex,
     /// Id and name are repeated in every piece of a call (Chat).
     RepeatHead,
-    /// Arguments come as an object, not as text (Chat), or whole in the block's start
+    /// Arguments are an object instead of text (Chat), or are whole in the start of the block
     /// (Anthropic).
     ObjectArguments,
-    /// All calls come in one delta, whole (Chat).
+    /// All calls are sent whole in one delta (Chat).
     OneDelta,
-    /// Calls come in one event each (Gemini).
+    /// Each call is sent in a separate event (Gemini).
     CallPerEvent,
-    /// A block begins without `input` (Anthropic).
+    /// A block starts without `input` (Anthropic).
     NoInput,
-    /// Blocks end only when all have begun (Anthropic).
+    /// Blocks end only after all have started (Anthropic).
     Overlap,
-    /// Calls are written as text, the way local models do without a parser.
+    /// Calls are written as text, as local models do when the server has no parser.
     TextCalls(TextCalls),
 
-    // What else is told.
-    /// `content` is null where it has nothing to say (Chat); `content` is missing (Gemini).
+    // Other fields.
+    /// `content` is null when it is empty (Chat); `content` is missing (Gemini).
     NullContent,
-    /// Usage is never told.
+    /// Usage is never sent.
     NoUsage,
-    /// Usage is on the chunk that finishes the answer (Chat).
+    /// Usage is in the chunk with the finish reason (Chat).
     UsageOnFinish,
-    /// The finish is told twice (Chat).
+    /// The finish reason is sent twice (Chat).
     FinishTwice,
-    /// `[DONE]` is missing after the finish (Chat).
+    /// `[DONE]` is missing after the finish reason (Chat).
     NoDone,
-    /// The answer is complete, and the body never ends: the connection just stays.
+    /// The answer is complete, but the body never ends and the connection stays open.
     NeverEnds,
     /// Reasoning is in `reasoning` instead of `reasoning_content` (Chat).
     ReasoningField,
@@ -112,7 +112,7 @@ impl TextCalls {
     ];
 }
 
-/// The oddities of one answer.
+/// The deviations of one answer.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quirks(Vec<Quirk>);
 

@@ -1,49 +1,49 @@
-//! What the mock received, and what became of it.
+//! The requests that the mock server received, and how their responses ended.
 
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::wire::{Route, Wire};
 
-/// One request.
+/// One request that the mock server received.
 #[derive(Debug)]
-pub struct Received {
-    /// Its place among all requests, from zero.
+pub struct ReceivedRequest {
+    /// The index among all requests, from zero.
     pub number: usize,
-    /// Its place among the model calls, from one.
+    /// The number among the model calls, from one; `None` for other requests.
     pub nth_call: Option<usize>,
-    /// The connection it came on, from zero: two with the same number shared one.
+    /// The index of the connection, from zero: requests with the same index shared a connection.
     pub connection: usize,
-    /// The method.
+    /// The HTTP method.
     pub method: String,
-    /// The path.
+    /// The path without the query.
     pub path: String,
-    /// What follows the `?`.
+    /// The query without the `?`.
     pub query: String,
-    /// What it is for.
+    /// What the request is for.
     pub route: Route,
-    /// The headers, names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, byte for byte.
+    /// The raw body.
     pub body: Vec<u8>,
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null if it is not JSON.
     pub json: Value,
-    pub(super) ended: watch::Sender<Option<Ended>>,
+    pub(super) ended: watch::Sender<Option<ResponseEnd>>,
 }
 
 /// How a response ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// It was sent as the scenario has it, its end included.
-    Whole,
-    /// The mock broke it off, as the scenario has it.
-    BrokenOff,
-    /// The client went away.
-    HungUp,
+pub enum ResponseEnd {
+    /// The whole response was sent, including its end.
+    Complete,
+    /// The mock server aborted the response, as the scenario requires.
+    Aborted,
+    /// The client disconnected.
+    Disconnected,
 }
 
-impl Received {
-    /// A header's value.
+impl ReceivedRequest {
+    /// Returns the value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -52,7 +52,7 @@ impl Received {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The wire of a model call.
+    /// Returns the wire of a model call.
     #[must_use]
     pub fn wire(&self) -> Option<Wire> {
         match self.route {
@@ -61,7 +61,7 @@ impl Received {
         }
     }
 
-    /// The model that is called.
+    /// Returns the requested model.
     #[must_use]
     pub fn model(&self) -> &str {
         match &self.route {
@@ -70,7 +70,7 @@ impl Received {
         }
     }
 
-    /// Whether a stream is wanted.
+    /// Returns whether the request asks for a stream.
     #[must_use]
     pub fn wants_stream(&self) -> bool {
         match self.route {
@@ -79,7 +79,7 @@ impl Received {
         }
     }
 
-    /// The system prompt.
+    /// Returns the system prompt.
     #[must_use]
     pub fn system(&self) -> String {
         let json = &self.json;
@@ -99,7 +99,7 @@ impl Received {
         }
     }
 
-    /// The names of the tools that are offered.
+    /// Returns the names of the offered tools.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
         let tools = items(&self.json["tools"]);
@@ -115,7 +115,7 @@ impl Received {
         }
     }
 
-    /// The text of the last message, which is a user's or a tool's.
+    /// Returns the text of the last message, which is a user's or a tool's.
     #[must_use]
     pub fn last_text(&self) -> String {
         let json = &self.json;
@@ -138,8 +138,9 @@ impl Received {
         }
     }
 
-    /// How many messages the conversation has: all that tools said to one answer is one, and so
-    /// is all of one answer. Where a wire joins what a user says to results, that is one too.
+    /// Returns the number of messages in the conversation. All results for one answer count as one
+    /// message, and so does one whole answer. Where a wire joins user text and results in one
+    /// message, that counts as one too.
     #[must_use]
     pub fn messages(&self) -> usize {
         let json = &self.json;
@@ -163,13 +164,13 @@ impl Received {
         }
     }
 
-    /// Waits until the response has ended, and says how.
-    pub async fn ended(&self) -> Ended {
+    /// Waits until the response has ended, and returns how.
+    pub async fn ended(&self) -> ResponseEnd {
         let mut ended = self.ended.subscribe();
         match ended.wait_for(Option::is_some).await {
-            Ok(ended) => ended.unwrap_or(Ended::BrokenOff),
-            // The sender is borrowed, so this cannot be.
-            Err(_) => Ended::BrokenOff,
+            Ok(ended) => ended.unwrap_or(ResponseEnd::Aborted),
+            // Cannot happen: `self` owns the sender.
+            Err(_) => ResponseEnd::Aborted,
         }
     }
 }
@@ -182,7 +183,7 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// All words in content of any wire: texts, texts of parts, and what tools said.
+/// Collects all text in content of any wire: text, text of parts, and tool results.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

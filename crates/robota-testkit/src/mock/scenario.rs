@@ -1,7 +1,7 @@
-//! What the mock says, as data. Every script of the scripted provider is a scenario; a scenario
-//! can say more, because it has a wire to say it on.
+//! The behaviour of the mock server, as data. Every script of the scripted provider is also a
+//! scenario; a scenario can express more, because the mock server controls the wire.
 
-mod shape;
+mod format;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,28 +16,28 @@ use serde_json::{Map, Value};
 
 use super::{Failure, Quirk, Wire};
 
-/// A list of answers. Those with a condition are given whenever it holds; of the others each
-/// call takes the next.
+/// A list of answers. An answer with a condition is used whenever the condition holds. Of the
+/// others, each call uses the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Scenario {
-    /// The answers.
+    /// The answers, in order.
     pub answers: Vec<Reply>,
-    /// After the last answer comes the first; else one more call is an error.
+    /// Whether to start again after the last answer; otherwise a further call is an error.
     #[serde(rename = "loop", skip_serializing_if = "std::ops::Not::not")]
     pub looped: bool,
-    /// Stream text, thinking and arguments in pieces of that many characters.
+    /// Stream text, reasoning and arguments in pieces of that many characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk: Option<NonZeroUsize>,
-    /// Oddities of every answer.
+    /// Deviations that apply to every answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<Quirk>,
-    /// The models it lists.
+    /// The models in the model lists.
     pub models: Vec<String>,
-    /// The only key it accepts; without one it accepts all.
+    /// The only key that is accepted; if absent, all requests are accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What counting tokens comes to.
+    /// The result of token count requests.
     pub tokens: u64,
 }
 
@@ -55,36 +55,36 @@ impl Default for Scenario {
     }
 }
 
-/// A scenario that cannot be read.
+/// The error of reading a scenario.
 #[derive(Debug)]
 pub struct ScenarioError(String);
 
 impl std::fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the scenario cannot be read: {}", self.0)
+        write!(f, "the scenario is invalid: {}", self.0)
     }
 }
 
 impl std::error::Error for ScenarioError {}
 
 impl Scenario {
-    /// One answer.
+    /// Creates a scenario with one answer.
     pub fn reply(reply: impl Into<Reply>) -> Self {
         Self { answers: vec![reply.into()], ..Self::default() }
     }
 
-    /// Reads a scenario from YAML, of which JSON is a part.
+    /// Reads a scenario from YAML or JSON.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the text is not a valid scenario.
     pub fn from_yaml(text: &str) -> Result<Self, ScenarioError> {
         serde_saphyr::from_str(text).map_err(|error| ScenarioError(error.to_string()))
     }
 
-    /// Reads a scenario's file.
+    /// Reads a scenario from a file.
     ///
     /// # Errors
-    /// When the file cannot be read or is no scenario.
+    /// When the file cannot be read or is not a valid scenario.
     pub fn load(path: &Path) -> Result<Self, ScenarioError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ScenarioError(format!("{}: {error}", path.display())))?;
@@ -92,21 +92,21 @@ impl Scenario {
             .map_err(|ScenarioError(why)| ScenarioError(format!("{}: {why}", path.display())))
     }
 
-    /// One more answer.
+    /// Appends an answer.
     #[must_use]
     pub fn then(mut self, reply: impl Into<Reply>) -> Self {
         self.answers.push(reply.into());
         self
     }
 
-    /// After the last answer comes the first.
+    /// Starts again after the last answer.
     #[must_use]
     pub fn looped(mut self) -> Self {
         self.looped = true;
         self
     }
 
-    /// Oddities of every answer.
+    /// Adds deviations to every answer.
     #[must_use]
     pub fn quirks(mut self, quirks: impl IntoIterator<Item = Quirk>) -> Self {
         self.quirks.extend(quirks);
@@ -139,37 +139,37 @@ impl From<scripted::Script> for Scenario {
     }
 }
 
-/// What is said to one call.
+/// The reply to one call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// When it is said; without a condition it waits for its turn.
+    /// The condition for using it; without one, the replies are used in order.
     pub when: When,
-    /// What the request must look like, or the call is refused.
+    /// What the request must contain, otherwise the call fails.
     pub expect: Expect,
-    /// Oddities.
+    /// Deviations of this reply.
     pub quirks: Vec<Quirk>,
-    /// More headers of the response.
+    /// Additional headers of the response.
     pub headers: BTreeMap<String, String>,
-    /// Silence before the headers.
+    /// How long to wait before sending the headers.
     pub hold: Option<Stall>,
-    /// What happens, in order.
+    /// The steps of the reply, in order.
     pub steps: Vec<Step>,
 }
 
-/// Which calls get a reply.
+/// The condition for a reply. All given fields must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct When {
-    /// The n-th model call, from one.
+    /// The n-th model call, counted from one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nth: Option<usize>,
     /// The last user or tool text contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
-    /// The model's name is this.
+    /// The request names this model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// It comes on this wire.
+    /// The request uses this wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
@@ -180,7 +180,7 @@ impl When {
     }
 }
 
-/// What a request must look like, as scripts say it.
+/// What a request must contain, in the form of scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
@@ -190,7 +190,7 @@ pub struct Expect {
     /// The system prompt contains this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
-    /// These tools are offered, perhaps among others.
+    /// These tools are offered, possibly among others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// No tools are offered.
@@ -201,86 +201,86 @@ pub struct Expect {
     pub messages: Option<usize>,
 }
 
-/// One thing that happens in a reply.
+/// One step of a reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "shape::StepIn", into = "shape::StepIn")]
+#[serde(try_from = "format::StepIn", into = "format::StepIn")]
 pub enum Step {
-    /// Words.
+    /// Text of the answer.
     Text {
-        /// The pieces they come in.
+        /// The pieces that are streamed.
         pieces: Vec<String>,
-        /// Cut each further, to this many characters.
+        /// Splits each piece further, into this many characters.
         chunk: Option<NonZeroUsize>,
-        /// Say it all this many times.
+        /// Repeats everything this many times.
         times: usize,
     },
-    /// Reasoning.
+    /// Reasoning of the model.
     Thinking {
-        /// What is thought.
+        /// The text of the reasoning.
         thinking: String,
-        /// The proof that it is unaltered.
+        /// The signature that proves that it is unaltered.
         signature: Option<String>,
-        /// Cut it to this many characters.
+        /// Splits it into pieces of this many characters.
         chunk: Option<NonZeroUsize>,
     },
     /// A tool call.
     Tool(Call),
-    /// The service searched the web itself.
+    /// A web search that the service ran itself.
     Search(Search),
-    /// What the call costs.
+    /// The token usage of the call.
     Usage(Tokens),
-    /// Bytes that say nothing.
+    /// Bytes without content, which only show that the connection is alive.
     Activity,
-    /// Silence.
+    /// A pause.
     Stall(Stall),
-    /// The call fails.
+    /// The call fails here.
     Error(Failure),
-    /// The connection is closed here, in the middle of the body.
+    /// The connection closes here, in the middle of the body.
     Drop,
-    /// The connection is reset here; before anything else, without any headers.
+    /// The connection is reset here; as the first step, without any headers.
     Reset,
-    /// The response ends here as HTTP wants it, without a terminal record.
+    /// The response ends here correctly for HTTP, but without a terminal event.
     Truncate,
-    /// The connection is closed without an answer.
+    /// The connection closes without a response.
     Close,
-    /// An event of its own: this JSON.
+    /// An event with this JSON.
     Event(Value),
-    /// These very bytes.
+    /// These bytes, verbatim.
     Bytes(String),
-    /// The answer ends.
+    /// The answer ends for this reason.
     Stop(StopReason),
 }
 
 /// A tool call of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments.
+    /// The arguments of the call.
     pub input: ToolInput,
-    /// The service's id; else one in the form of the wire, of its own in each answer.
+    /// The service's call id; if absent, a unique one in the form of the wire.
     pub id: Option<String>,
-    /// Send the arguments in pieces of this many characters.
+    /// Streams the arguments in pieces of this many characters.
     pub chunk: Option<NonZeroUsize>,
 }
 
-/// A search that the service ran.
+/// A web search that the service ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// What for.
+    /// The search query.
     pub query: String,
-    /// What it found.
+    /// The address of the result.
     pub url: String,
-    /// Its title.
+    /// The title of the result.
     pub title: String,
 }
 
-/// How long a silence lasts.
+/// How long a pause lasts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stall {
-    /// For ever.
+    /// Indefinitely.
     Forever,
     /// Until this gate is released.
     Gate(String),
@@ -288,103 +288,103 @@ pub enum Stall {
     Ms(u64),
 }
 
-/// What a call costs, counted as the core counts.
+/// The token usage of a call, counted as the core does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tokens {
-    /// All that was sent, cached or not.
+    /// All input tokens, cached or not.
     pub input: u64,
-    /// All that was generated, reasoning included.
+    /// All generated tokens, including reasoning.
     pub output: u64,
-    /// Part of the input.
+    /// The part of the input that was read from the cache.
     pub cache_read: u64,
-    /// Part of the input.
+    /// The part of the input that was written to the cache.
     pub cache_write: u64,
-    /// Part of the output.
+    /// The part of the output that is reasoning.
     pub reasoning: u64,
 }
 
 impl Reply {
-    /// A reply that says nothing.
+    /// Creates an empty reply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more step.
+    /// Appends a step.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// Text, in one piece.
+    /// Appends text in one piece.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.pieces([text])
     }
 
-    /// Text, in these pieces.
+    /// Appends text in these pieces.
     #[must_use]
     pub fn pieces<T: Into<String>>(self, pieces: impl IntoIterator<Item = T>) -> Self {
         let pieces = pieces.into_iter().map(Into::into).collect();
         self.step(Step::Text { pieces, chunk: None, times: 1 })
     }
 
-    /// Reasoning.
+    /// Appends reasoning.
     #[must_use]
     pub fn thinking(self, thinking: impl Into<String>, signature: Option<&str>) -> Self {
         let (thinking, signature) = (thinking.into(), signature.map(str::to_owned));
         self.step(Step::Thinking { thinking, signature, chunk: None })
     }
 
-    /// A tool call.
+    /// Appends a tool call.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         let input = ToolInput::Json(input);
         self.step(Step::Tool(Call { name: name.into(), input, id: None, chunk: None }))
     }
 
-    /// What it costs.
+    /// Sets the token usage.
     #[must_use]
     pub fn usage(self, tokens: Tokens) -> Self {
         self.step(Step::Usage(tokens))
     }
 
-    /// Nothing more comes until that gate is released.
+    /// Pauses until that gate is released.
     #[must_use]
     pub fn gate(self, gate: impl Into<String>) -> Self {
         self.step(Step::Stall(Stall::Gate(gate.into())))
     }
 
-    /// The call fails here.
+    /// Fails here.
     #[must_use]
     pub fn error(self, failure: Failure) -> Self {
         self.step(Step::Error(failure))
     }
 
-    /// The answer ends here, for this reason.
+    /// Ends the answer for this reason.
     #[must_use]
     pub fn stop(self, reason: StopReason) -> Self {
         self.step(Step::Stop(reason))
     }
 
-    /// Oddities.
+    /// Adds deviations.
     #[must_use]
     pub fn quirks(mut self, quirks: impl IntoIterator<Item = Quirk>) -> Self {
         self.quirks.extend(quirks);
         self
     }
 
-    /// When it is said.
+    /// Sets the condition.
     #[must_use]
     pub fn when(mut self, when: When) -> Self {
         self.when = when;
         self
     }
 
-    /// Everything that streams comes in pieces of that many characters, where no step says
-    /// otherwise.
+    /// Streams everything in pieces of that many characters, except for steps that set their own
+    /// size.
     #[must_use]
     pub fn chunked(mut self, size: NonZeroUsize) -> Self {
         for step in &mut self.steps {
@@ -472,7 +472,7 @@ fn ms(time: Duration) -> u64 {
 }
 
 impl Call {
-    /// The arguments as text, as models write them.
+    /// Returns the arguments as text, as models write them.
     pub(super) fn arguments(&self) -> String {
         match &self.input {
             ToolInput::Json(value) => value.to_string(),
@@ -480,7 +480,7 @@ impl Call {
         }
     }
 
-    /// The arguments as an object, where they are one.
+    /// Returns the arguments as an object; empty if they are not JSON.
     pub(super) fn object(&self) -> Value {
         self.input.json().cloned().unwrap_or_else(|| Value::Object(Map::new()))
     }

@@ -1,4 +1,4 @@
-//! One connection: read a request, find its answer, say it, again.
+//! Serves one connection: reads a request, selects its response, sends it, and repeats.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,40 +9,40 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
 
-use super::encode::{self, Out};
-use super::received::{Ended, Received};
+use super::encode::{self, Action};
+use super::received::{ReceivedRequest, ResponseEnd};
 use super::scenario::Stall;
-use super::state::{Said, State};
+use super::state::{PlannedResponse, State};
 use super::wire::Route;
 use super::{Failure, http, lists};
 
 pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usize) {
-    // Else the kernel holds small writes back, and a gate would hold more than it should.
+    // Otherwise the kernel delays small writes, and bytes before a gate could arrive after it.
     let _ = socket.set_nodelay(true);
     let (reader, mut writer) = socket.into_split();
     let mut reader = BufReader::new(reader);
     while let Some(request) = http::read(&mut reader).await {
         let closes = request.closes();
-        let received = note(&state, request, number);
-        let said = respond(&state, &received);
-        match say(&state, &said, &mut reader, &mut writer).await {
-            Outcome::Whole => {
-                received.ended.send_replace(Some(Ended::Whole));
+        let received = record(&state, request, number);
+        let planned = plan_response(&state, &received);
+        match send_response(&state, &planned, &mut reader, &mut writer).await {
+            Outcome::Complete => {
+                received.ended.send_replace(Some(ResponseEnd::Complete));
                 if closes {
                     break;
                 }
             }
-            Outcome::HungUp => {
-                received.ended.send_replace(Some(Ended::HungUp));
+            Outcome::Disconnected => {
+                received.ended.send_replace(Some(ResponseEnd::Disconnected));
                 return;
             }
             Outcome::Close => {
-                received.ended.send_replace(Some(Ended::BrokenOff));
+                received.ended.send_replace(Some(ResponseEnd::Aborted));
                 break;
             }
             Outcome::Reset => {
                 reset(reader, writer);
-                received.ended.send_replace(Some(Ended::BrokenOff));
+                received.ended.send_replace(Some(ResponseEnd::Aborted));
                 return;
             }
         }
@@ -50,19 +50,19 @@ pub(super) async fn connection(state: Arc<State>, socket: TcpStream, number: usi
     let _ = writer.shutdown().await;
 }
 
-/// Closes so that the peer's next read fails instead of ending.
+/// Closes the socket so that the peer's next read fails instead of returning the end.
 fn reset(reader: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf) {
     if let Ok(socket) = reader.into_inner().reunite(writer) {
         let _ = socket.set_zero_linger();
     }
 }
 
-/// Writes down what came, in the order in which it came.
-fn note(state: &State, request: http::Request, connection: usize) -> Arc<Received> {
+/// Records a request in order of arrival.
+fn record(state: &State, request: http::Request, connection: usize) -> Arc<ReceivedRequest> {
     let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let (path, query) = (path.to_owned(), query.to_owned());
     let route = Route::of(&request.method, &path, request.header("anthropic-version").is_some());
-    let mut received = Received {
+    let mut received = ReceivedRequest {
         number: 0,
         nth_call: None,
         connection,
@@ -75,81 +75,81 @@ fn note(state: &State, request: http::Request, connection: usize) -> Arc<Receive
         body: request.body,
         ended: watch::channel(None).0,
     };
-    // The place is taken and written in one step; the watchers hear of it after.
-    state.note(|number, calls| {
+    // The number is assigned and recorded in one step; watchers are notified afterwards.
+    state.record_request(|number, calls| {
         received.number = number;
         received.nth_call = received.wire().map(|_| calls + 1);
         Arc::new(received)
     })
 }
 
-fn respond(state: &State, received: &Received) -> Said {
-    let now = |outs| (None, Arc::new(outs));
+fn plan_response(state: &State, received: &ReceivedRequest) -> PlannedResponse {
+    let immediately = |actions| (None, Arc::new(actions));
     if let Some(key) = &state.key
         && !lists::has_key(received, key)
     {
         let wire = lists::wire_of(received);
         let failure = Failure::status(401, "invalid x-api-key");
-        return now(encode::json(401, &failure.body(wire, "req_401")));
+        return immediately(encode::json(401, &failure.body(wire, "req_401")));
     }
     match &received.route {
         Route::Call { wire, .. } => state.answer(received, *wire),
-        Route::Count(wire) => now(encode::json(200, &lists::count(*wire, state.tokens))),
-        Route::Models(wire) => now(encode::json(200, &lists::models(*wire, &state.models))),
+        Route::Count(wire) => immediately(encode::json(200, &lists::count(*wire, state.tokens))),
+        Route::Models(wire) => immediately(encode::json(200, &lists::models(*wire, &state.models))),
         Route::Model(wire, name) if state.models.contains(name) => {
-            now(encode::json(200, &lists::model(*wire, name)))
+            immediately(encode::json(200, &lists::model(*wire, name)))
         }
-        Route::OllamaTags => now(encode::json(200, &lists::ollama(&state.models))),
-        Route::OllamaVersion => now(encode::json(200, &lists::ollama_version())),
-        Route::Health => now(encode::json(200, &lists::health())),
+        Route::OllamaTags => immediately(encode::json(200, &lists::ollama(&state.models))),
+        Route::OllamaVersion => immediately(encode::json(200, &lists::ollama_version())),
+        Route::Health => immediately(encode::json(200, &lists::health())),
         Route::Model(..) | Route::Unknown => {
-            let failure = Failure::status(404, format!("there is no {}", received.path));
+            let failure = Failure::status(404, format!("unknown path {}", received.path));
             let wire = lists::wire_of(received);
-            now(encode::json(404, &failure.body(wire, "req_404")))
+            immediately(encode::json(404, &failure.body(wire, "req_404")))
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Outcome {
-    Whole,
+    Complete,
     Close,
     Reset,
-    HungUp,
+    Disconnected,
 }
 
-async fn say(
+async fn send_response(
     state: &State,
-    (hold, outs): &Said,
+    (hold, actions): &PlannedResponse,
     reader: &mut BufReader<OwnedReadHalf>,
     writer: &mut OwnedWriteHalf,
 ) -> Outcome {
     if let Some(stall) = hold
-        && !stalled(state, stall, reader).await
+        && !pause(state, stall, reader).await
     {
-        return Outcome::HungUp;
+        return Outcome::Disconnected;
     }
-    for out in outs.iter() {
+    for out in actions.iter() {
         match out {
-            Out::Bytes(bytes) => {
+            Action::Bytes(bytes) => {
                 if writer.write_all(bytes).await.is_err() {
-                    return Outcome::HungUp;
+                    return Outcome::Disconnected;
                 }
             }
-            Out::Stall(stall) => {
-                if !stalled(state, stall, reader).await {
-                    return Outcome::HungUp;
+            Action::Stall(stall) => {
+                if !pause(state, stall, reader).await {
+                    return Outcome::Disconnected;
                 }
             }
-            Out::Close => return Outcome::Close,
-            Out::Reset => return Outcome::Reset,
+            Action::Close => return Outcome::Close,
+            Action::Reset => return Outcome::Reset,
         }
     }
-    Outcome::Whole
+    Outcome::Complete
 }
 
-/// Waits; false when the client went away meanwhile.
-async fn stalled(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadHalf>) -> bool {
+/// Waits. Returns false if the client disconnected meanwhile.
+async fn pause(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadHalf>) -> bool {
     let wait = async {
         match stall {
             Stall::Forever => std::future::pending().await,
@@ -162,7 +162,7 @@ async fn stalled(state: &State, stall: &Stall, reader: &mut BufReader<OwnedReadH
         biased;
         read = reader.fill_buf() => match read {
             Ok([]) | Err(_) => false,
-            // The next request is there already; its sender is not gone.
+            // The next request has arrived already, so the client is still connected.
             Ok(_) => {
                 wait.await;
                 true

@@ -1,4 +1,4 @@
-//! What all connections of a mock share.
+//! The state that all connections of a mock server share.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 use super::Failure;
-use super::encode::{self, Context, Out};
+use super::encode::{self, Action, Context};
 use super::gates::Gates;
 use super::quirk::{Quirk, Quirks};
-use super::received::Received;
+use super::received::ReceivedRequest;
 use super::scenario::{Expect, Reply, Scenario, Stall, When};
 use super::wire::Wire;
 use crate::lock;
 
-/// What a connection does for one request: wait, then say this.
-pub(super) type Said = (Option<Stall>, Arc<Vec<Out>>);
+/// The response to one request: an optional pause, then these actions.
+pub(super) type PlannedResponse = (Option<Stall>, Arc<Vec<Action>>);
 
 pub(super) struct State {
-    live: Mutex<Live>,
-    noting: Mutex<()>,
-    pub(super) received: watch::Sender<Vec<Arc<Received>>>,
+    playback: Mutex<Playback>,
+    record_lock: Mutex<()>,
+    pub(super) received: watch::Sender<Vec<Arc<ReceivedRequest>>>,
     pub(super) gates: Gates,
     pub(super) connections: AtomicUsize,
     pub(super) models: Vec<String>,
@@ -29,14 +29,14 @@ pub(super) struct State {
     pub(super) tokens: u64,
 }
 
-/// The part of a scenario that moves on.
-struct Live {
+/// The part of a scenario that changes as it is played.
+struct Playback {
     answers: Vec<Arc<Reply>>,
     quirks: Vec<Quirk>,
     looped: bool,
     next: usize,
-    /// Answers as bytes: a call that gets the same answer gets the same bytes.
-    encoded: HashMap<Context, Arc<Vec<Out>>>,
+    /// Cached encodings: a call that gets the same answer gets the same bytes.
+    encoded: HashMap<Context, Arc<Vec<Action>>>,
 }
 
 impl State {
@@ -46,14 +46,14 @@ impl State {
             None => scenario.answers,
         };
         Self {
-            live: Mutex::new(Live {
+            playback: Mutex::new(Playback {
                 answers: answers.into_iter().map(Arc::new).collect(),
                 quirks: scenario.quirks,
                 looped: scenario.looped,
                 next: 0,
                 encoded: HashMap::new(),
             }),
-            noting: Mutex::new(()),
+            record_lock: Mutex::new(()),
             received: watch::channel(Vec::new()).0,
             gates: Gates::default(),
             connections: AtomicUsize::new(0),
@@ -63,11 +63,13 @@ impl State {
         }
     }
 
-    /// Writes a request down at its place: `make` gets the number of requests and of model
-    /// calls so far.
-    pub(super) fn note(&self, make: impl FnOnce(usize, usize) -> Arc<Received>) -> Arc<Received> {
-        // One at a time: the number a request gets is the place it has.
-        let _one = lock(&self.noting);
+    /// Records a request: `make` receives the number of requests and of model calls so far.
+    pub(super) fn record_request(
+        &self,
+        make: impl FnOnce(usize, usize) -> Arc<ReceivedRequest>,
+    ) -> Arc<ReceivedRequest> {
+        // Under a lock, so that the number of a request is its index in the list.
+        let _one = lock(&self.record_lock);
         let (all, calls) = {
             let all = self.received.borrow();
             (all.len(), all.iter().filter(|earlier| earlier.nth_call.is_some()).count())
@@ -78,51 +80,54 @@ impl State {
     }
 
     pub(super) fn push(&self, reply: Reply) {
-        lock(&self.live).answers.push(Arc::new(reply));
+        lock(&self.playback).answers.push(Arc::new(reply));
     }
 
     pub(super) fn unplayed(&self) -> usize {
-        let live = lock(&self.live);
-        let plain = live.answers.iter().filter(|reply| reply.when.is_always()).count();
-        plain.saturating_sub(live.next)
+        let playback = lock(&self.playback);
+        let plain = playback.answers.iter().filter(|reply| reply.when.is_always()).count();
+        plain.saturating_sub(playback.next)
     }
 
-    /// The answer to a model call.
-    pub(super) fn answer(&self, received: &Received, wire: Wire) -> Said {
-        let mut live = lock(&self.live);
+    /// Returns the response to a model call.
+    pub(super) fn answer(&self, received: &ReceivedRequest, wire: Wire) -> PlannedResponse {
+        let mut playback = lock(&self.playback);
         let stream = received.wants_stream();
         let usage_wanted =
             received.json["stream_options"]["include_usage"].as_bool().unwrap_or(false);
         let model = received.model().to_owned();
-        let picked = live.pick(received, wire);
-        let serial = picked.as_ref().map_or(live.answers.len(), |(at, _)| *at);
+        let picked = playback.pick(received, wire);
+        let serial = picked.as_ref().map_or(playback.answers.len(), |(at, _)| *at);
         let context = Context { wire, model, serial, stream, usage_wanted };
-        let refuse = |why| {
+        let reject = |why| {
             let reply = Failure::status(400, why).into();
             (None, Arc::new(encode::compile(&reply, &Quirks::default(), &context)))
         };
         let Some((_, reply)) = picked else {
-            return refuse(format!("the scenario is over: it has {} answers", live.answers.len()));
+            return reject(format!(
+                "the scenario has no more answers: it has {}",
+                playback.answers.len()
+            ));
         };
-        if let Some(what) = unexpected(&reply.expect, received) {
-            return refuse(format!("the scenario expects another request: {what}"));
+        if let Some(what) = mismatch(&reply.expect, received) {
+            return reject(format!("the request does not match the scenario: {what}"));
         }
         let hold = reply.hold.clone();
-        if let Some(outs) = live.encoded.get(&context) {
-            return (hold, outs.clone());
+        if let Some(actions) = playback.encoded.get(&context) {
+            return (hold, actions.clone());
         }
-        let quirks = Quirks::new(live.quirks.iter().chain(&reply.quirks).copied());
-        let outs = Arc::new(encode::compile(&reply, &quirks, &context));
-        live.encoded.insert(context, outs.clone());
-        (hold, outs)
+        let quirks = Quirks::new(playback.quirks.iter().chain(&reply.quirks).copied());
+        let actions = Arc::new(encode::compile(&reply, &quirks, &context));
+        playback.encoded.insert(context, actions.clone());
+        (hold, actions)
     }
 }
 
-impl Live {
-    /// The first answer whose condition holds, else the next without one.
-    fn pick(&mut self, received: &Received, wire: Wire) -> Option<(usize, Arc<Reply>)> {
+impl Playback {
+    /// Selects the first answer whose condition holds, otherwise the next one without a condition.
+    fn pick(&mut self, received: &ReceivedRequest, wire: Wire) -> Option<(usize, Arc<Reply>)> {
         let fits = |(_, reply): &(usize, &Arc<Reply>)| {
-            !reply.when.is_always() && holds(&reply.when, received, wire)
+            !reply.when.is_always() && matches_when(&reply.when, received, wire)
         };
         if let Some((at, reply)) = self.answers.iter().enumerate().find(fits) {
             return Some((at, reply.clone()));
@@ -130,22 +135,22 @@ impl Live {
         let plain: Vec<(usize, &Arc<Reply>)> =
             self.answers.iter().enumerate().filter(|(_, reply)| reply.when.is_always()).collect();
         let at = if self.looped && !plain.is_empty() { self.next % plain.len() } else { self.next };
-        let found = plain.get(at).map(|(at, reply)| (*at, (*reply).clone()));
-        if found.is_some() {
+        let matched = plain.get(at).map(|(at, reply)| (*at, (*reply).clone()));
+        if matched.is_some() {
             self.next += 1;
         }
-        found
+        matched
     }
 }
 
-fn holds(when: &When, received: &Received, wire: Wire) -> bool {
+fn matches_when(when: &When, received: &ReceivedRequest, wire: Wire) -> bool {
     when.nth.is_none_or(|nth| received.nth_call == Some(nth))
         && when.wire.is_none_or(|wanted| wanted == wire)
         && when.model.as_deref().is_none_or(|model| received.model() == model)
         && when.last.as_deref().is_none_or(|text| received.last_text().contains(text))
 }
 
-fn unexpected(expect: &Expect, received: &Received) -> Option<String> {
+fn mismatch(expect: &Expect, received: &ReceivedRequest) -> Option<String> {
     if let Some(text) = &expect.last
         && !received.last_text().contains(text)
     {

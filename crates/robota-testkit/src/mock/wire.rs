@@ -1,16 +1,16 @@
-//! The four wires, and which of their addresses means what.
+//! The four wires and their routes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a model's service is spoken to.
+/// The API shape of a model service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wire {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, and all that copy it.
+    /// OpenAI Chat Completions and compatible services.
     OpenaiChat,
     /// OpenAI Responses.
     OpenaiResponses,
@@ -19,11 +19,11 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Every wire.
+    /// All wires.
     pub const ALL: [Self; 4] =
         [Self::Anthropic, Self::OpenaiChat, Self::OpenaiResponses, Self::Gemini];
 
-    /// Its name in scenarios and tables.
+    /// Returns the name in scenarios and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Wire {
         }
     }
 
-    /// The base address as its vendor's users write it.
+    /// Returns the base URL in the form that users of the vendor write.
     #[must_use]
     pub fn base_url(self, origin: &str) -> String {
         match self {
@@ -53,34 +53,34 @@ impl fmt::Display for Wire {
 /// What a request is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// A model is called.
+    /// A model call.
     Call {
-        /// On this wire.
+        /// The wire of the call.
         wire: Wire,
-        /// The model of the address, where the wire has it there.
+        /// The model in the path, if the wire has it there.
         model: Option<String>,
-        /// Whether the address asks for a stream; else the body may.
+        /// Whether the path asks for a stream; `None` if the body decides.
         stream: Option<bool>,
     },
-    /// Tokens are counted.
+    /// A token count.
     Count(Wire),
-    /// The list of models, in the shape of that wire.
+    /// The list of models, in the form of that wire.
     Models(Wire),
-    /// One model, in the shape of that wire.
+    /// One model, in the form of that wire.
     Model(Wire, String),
     /// Ollama's list of models.
     OllamaTags,
     /// Ollama's version.
     OllamaVersion,
-    /// llama.cpp's and others' word that they are up.
+    /// The health check of llama.cpp and other servers.
     Health,
-    /// Nothing the mock knows.
+    /// A path that the mock server does not know.
     Unknown,
 }
 
 impl Route {
-    /// What that request is for. The list of models has one address on three wires; the header
-    /// that only one of them sends tells them apart.
+    /// Returns what a request is for. Three wires share the path of the model list; the header that
+    /// only Anthropic clients send decides between them.
     #[must_use]
     pub fn of(method: &str, path: &str, anthropic: bool) -> Self {
         let call = |wire| Self::Call { wire, model: None, stream: None };

@@ -1,5 +1,5 @@
-//! A TCP proxy before a PostgreSQL server that cuts connections around commits, counts round
-//! trips, and falls silent.
+//! A TCP proxy in front of a PostgreSQL server that cuts connections around commits, counts round
+//! trips, and stops forwarding.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::lock;
 /// The name of a server's socket in its folder.
 const SOCKET: &str = ".s.PGSQL.5432";
 
-/// Where a connection is cut.
+/// When a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cut {
-    /// Before the server gets the commit: nothing is committed.
+pub enum CutPoint {
+    /// Before the server receives the commit: nothing is committed.
     BeforeCommit,
-    /// After the server committed, before the client gets the answer.
+    /// After the server has committed, before the client receives the answer.
     AfterCommit,
 }
 
-/// Which commits are cut: from one number up to and including another.
+/// Which commits are cut: a range of commit numbers, both ends included.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     from: u64,
     to: u64,
-    cut: Cut,
+    cut: CutPoint,
 }
 
 #[derive(Default)]
@@ -39,29 +39,29 @@ struct Faults {
     commits: AtomicU64,
     round_trips: AtomicU64,
     connections: AtomicU64,
-    /// Connections made before this one are silent for ever.
+    /// Connections with a lower number forward nothing any more.
     silent: AtomicU64,
     refuses: AtomicBool,
     refused: AtomicU64,
-    /// Cancelled to close the connections there are.
+    /// Cancelled to close the open connections.
     open: Mutex<CancellationToken>,
 }
 
-/// A proxy that fails when a test asks it to. It ends with the runtime it was made in.
+/// A proxy that fails on request. It ends with the runtime in which it was created.
 pub struct Proxy {
     faults: Arc<Faults>,
 }
 
 impl Proxy {
-    /// A proxy before the server of an address of
-    /// [`PostgresServer::database`](super::PostgresServer::database), and the address that leads
-    /// through it.
+    /// Starts a proxy in front of the server of an address from
+    /// [`PostgresServer::database`](super::PostgresServer::database). Returns the proxy and the
+    /// address that leads through it.
     ///
     /// # Errors
-    /// When the address is another one, or no port is free.
+    /// When the address has another form, or no port is free.
     pub fn new(address: &str) -> Result<(Self, String), String> {
         let parts = address.strip_prefix("host=").and_then(|rest| rest.split_once(' '));
-        let (folder, rest) = parts.ok_or_else(|| format!("`{address}` names no folder"))?;
+        let (folder, rest) = parts.ok_or_else(|| format!("`{address}` has no `host=FOLDER`"))?;
         let server = Path::new(folder).join(SOCKET);
         let listener =
             std::net::TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
@@ -73,52 +73,52 @@ impl Proxy {
         Ok((Self { faults }, format!("host=127.0.0.1 port={port} {rest}")))
     }
 
-    /// Cuts `count` connections, one for each commit from the `nth` one on, the next being one. A
-    /// write outside a transaction commits by itself and counts.
-    pub fn cut(&self, nth: u64, count: u64, cut: Cut) {
+    /// Cuts `count` connections, one for each commit from the `nth` one on, where the next commit
+    /// is number one. A write outside a transaction commits by itself and counts.
+    pub fn cut(&self, nth: u64, count: u64, cut: CutPoint) {
         let from = self.commits() + nth;
         let to = from + count.saturating_sub(1);
         self.faults.cuts.store(0, Ordering::SeqCst);
         *lock(&self.faults.plan) = Some(Plan { from, to, cut });
     }
 
-    /// How many connections were cut since [`Proxy::cut`].
+    /// Returns how many connections were cut since [`Proxy::cut`].
     #[must_use]
     pub fn cuts(&self) -> u64 {
         self.faults.cuts.load(Ordering::SeqCst)
     }
 
-    /// How many commits clients asked for.
+    /// Returns how many commits clients have requested.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.faults.commits.load(Ordering::SeqCst)
     }
 
-    /// How often a client waited for an answer. Requests that are sent together count once, and
-    /// making a connection not at all.
+    /// Returns how often a client waited for an answer. Requests that are sent together count once;
+    /// establishing a connection does not count.
     #[must_use]
     pub fn round_trips(&self) -> u64 {
         self.faults.round_trips.load(Ordering::SeqCst)
     }
 
-    /// How many connections were made.
+    /// Returns how many connections were made.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.faults.connections.load(Ordering::SeqCst)
     }
 
-    /// How many connections were refused.
+    /// Returns how many connections were refused.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.faults.refused.load(Ordering::SeqCst)
     }
 
-    /// Carries nothing any more on the connections there are, and closes none of them.
+    /// Stops forwarding on the open connections without closing them.
     pub fn silence(&self) {
         self.faults.silent.store(self.connections(), Ordering::SeqCst);
     }
 
-    /// Closes all connections and accepts no more, or accepts them again.
+    /// Closes all connections and refuses new ones, or accepts them again.
     pub fn refuse(&self, refuse: bool) {
         self.faults.refuses.store(refuse, Ordering::SeqCst);
         if refuse {
@@ -139,17 +139,17 @@ async fn accept(listener: TcpListener, server: PathBuf, faults: Arc<Faults>) {
         let open = lock(&faults.open).clone();
         tokio::spawn(open.run_until_cancelled_owned(async move {
             let _ = client.set_nodelay(true);
-            // A server that is not there closes the connection.
+            // If the server is not running, the connection is closed.
             if let Ok(server) = UnixStream::connect(&server).await {
-                carry(client, server, &faults).await;
+                forward(client, server, &faults).await;
             }
         }));
     }
 }
 
 impl Faults {
-    /// Counts a commit; how its connection is to be cut, if it is.
-    fn commit(&self) -> Option<Cut> {
+    /// Counts a commit. Returns how its connection must be cut, if it must.
+    fn commit(&self) -> Option<CutPoint> {
         let nth = self.commits.fetch_add(1, Ordering::SeqCst) + 1;
         let plan = (*lock(&self.plan)).filter(|plan| (plan.from..=plan.to).contains(&nth))?;
         self.cuts.fetch_add(1, Ordering::SeqCst);
@@ -157,7 +157,7 @@ impl Faults {
     }
 }
 
-/// Takes a whole message from the beginning of a buffer. Those of a client have no type at first.
+/// Takes a complete message from the start of a buffer. A client's first message has no type byte.
 fn message(buffer: &mut Vec<u8>, typed: bool) -> Option<Vec<u8>> {
     let at = usize::from(typed);
     let length = buffer.get(at..at + 4)?.try_into().map(u32::from_be_bytes).ok()?;
@@ -165,17 +165,17 @@ fn message(buffer: &mut Vec<u8>, typed: bool) -> Option<Vec<u8>> {
     (buffer.len() >= end).then(|| buffer.drain(..end).collect())
 }
 
-/// A text of a message that ends with a zero, and what follows.
+/// Splits off a zero-terminated text.
 fn text(bytes: &[u8]) -> (&str, &[u8]) {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     let text = std::str::from_utf8(&bytes[..end]).unwrap_or_default();
     (text, bytes.get(end + 1..).unwrap_or_default())
 }
 
-/// What a client asks for.
+/// Tracks the requests of a client.
 #[derive(Default)]
 struct Requests {
-    /// Which statements that were prepared write.
+    /// Whether each prepared statement writes.
     writes: HashMap<String, bool>,
     bound: bool,
     writing: bool,
@@ -183,14 +183,14 @@ struct Requests {
 }
 
 impl Requests {
-    /// Looks at a message. When it ends a request: whether the request commits something.
-    fn see(&mut self, message: &[u8]) -> Option<bool> {
+    /// Reads a message. If it ends a request, returns whether the request commits something.
+    fn read_message(&mut self, message: &[u8]) -> Option<bool> {
         let body = message.get(5..).unwrap_or_default();
         match message.first() {
             Some(b'P') => {
                 let (name, rest) = text(body);
                 let (sql, _) = text(rest);
-                // Not `FOR UPDATE`.
+                // Must not match `FOR UPDATE`.
                 let writes = ["INSERT INTO ", "UPDATE robota", "DELETE FROM "];
                 let writes = writes.iter().any(|word| sql.contains(word));
                 self.writes.insert(name.to_owned(), writes);
@@ -225,51 +225,51 @@ impl Requests {
     }
 }
 
-/// Carries what both say until one of them ends, or the connection is cut.
-async fn carry(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
+/// Forwards data in both directions until one side closes, or the connection is cut.
+async fn forward(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
     let number = faults.connections.fetch_add(1, Ordering::SeqCst);
-    let (mut asked, mut said) = (Vec::new(), Vec::new());
+    let (mut from_client, mut from_server) = (Vec::new(), Vec::new());
     let mut requests = Requests::default();
-    // What is held back until the request is whole, and how many requests have no answer yet.
-    let (mut held, mut pending, mut begun) = (Vec::new(), 0_u64, false);
+    // Messages that wait until their request is complete, and the number of unanswered requests.
+    let (mut buffered, mut pending, mut started) = (Vec::new(), 0_u64, false);
     loop {
         tokio::select! {
-            count = client.read_buf(&mut asked) => {
+            count = client.read_buf(&mut from_client) => {
                 let Ok(1..) = count else { return };
                 if number < faults.silent.load(Ordering::SeqCst) {
                     std::future::pending::<()>().await;
                 }
-                while let Some(message) = message(&mut asked, begun) {
-                    let ends = if begun { requests.see(&message) } else { Some(false) };
-                    held.extend(message);
+                while let Some(message) = message(&mut from_client, started) {
+                    let ends = if started { requests.read_message(&message) } else { Some(false) };
+                    buffered.extend(message);
                     let Some(commits) = ends else { continue };
-                    if begun && pending == 0 {
+                    if started && pending == 0 {
                         faults.round_trips.fetch_add(1, Ordering::SeqCst);
                     }
-                    begun = true;
+                    started = true;
                     pending += 1;
                     let cut = if commits { faults.commit() } else { None };
-                    if cut == Some(Cut::BeforeCommit)
-                        || server.write_all(&std::mem::take(&mut held)).await.is_err()
+                    if cut == Some(CutPoint::BeforeCommit)
+                        || server.write_all(&std::mem::take(&mut buffered)).await.is_err()
                     {
                         return;
                     }
-                    if cut == Some(Cut::AfterCommit) {
+                    if cut == Some(CutPoint::AfterCommit) {
                         while pending > 0 {
-                            let Ok(1..) = server.read_buf(&mut said).await else { return };
-                            pending -= answers(&mut said).1;
+                            let Ok(1..) = server.read_buf(&mut from_server).await else { return };
+                            pending -= take_answers(&mut from_server).1;
                         }
                         return;
                     }
                 }
-                if begun && held.first() == Some(&b'X') {
-                    // The client says goodbye.
+                if started && buffered.first() == Some(&b'X') {
+                    // The client terminates the connection.
                     return;
                 }
             }
-            count = server.read_buf(&mut said) => {
+            count = server.read_buf(&mut from_server) => {
                 let Ok(1..) = count else { return };
-                let (answers, ready) = answers(&mut said);
+                let (answers, ready) = take_answers(&mut from_server);
                 pending = pending.saturating_sub(ready);
                 if client.write_all(&answers).await.is_err() {
                     return;
@@ -279,10 +279,10 @@ async fn carry(mut client: TcpStream, mut server: UnixStream, faults: &Faults) {
     }
 }
 
-/// The whole messages of a server, and how many requests they answer.
-fn answers(said: &mut Vec<u8>) -> (Vec<u8>, u64) {
+/// Takes the complete messages of the server, and counts the requests that they answer.
+fn take_answers(from_server: &mut Vec<u8>) -> (Vec<u8>, u64) {
     let (mut whole, mut ready) = (Vec::new(), 0);
-    while let Some(message) = message(said, true) {
+    while let Some(message) = message(from_server, true) {
         ready += u64::from(message.first() == Some(&b'Z'));
         whole.extend(message);
     }

@@ -1,10 +1,10 @@
-//! What requests say, read the same way on every wire.
+//! Reads requests in the same way on every wire.
 
 use serde_json::Value;
 
-use crate::mock::{Received, Wire};
+use crate::mock::{ReceivedRequest, Wire};
 
-/// A call as it was sent back.
+/// A call as it was sent back to the service.
 #[derive(Debug, PartialEq)]
 pub(super) struct SentCall {
     pub(super) id: String,
@@ -12,17 +12,17 @@ pub(super) struct SentCall {
     pub(super) arguments: Value,
 }
 
-/// A result as it was sent.
+/// A result as it was sent to the service.
 #[derive(Debug, PartialEq)]
 pub(super) struct SentResult {
     pub(super) id: String,
     pub(super) text: String,
-    /// Whether it says that the tool failed, where the wire can say it.
+    /// Whether it reports that the tool failed, if the wire can report it.
     pub(super) failed: Option<bool>,
 }
 
-/// The conversation of a request.
-pub(super) fn messages(received: &Received) -> Vec<Value> {
+/// Returns the conversation of a request.
+pub(super) fn messages(received: &ReceivedRequest) -> Vec<Value> {
     let key = match received.wire().unwrap() {
         Wire::Anthropic | Wire::OpenaiChat => "messages",
         Wire::OpenaiResponses => "input",
@@ -39,8 +39,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// The calls of earlier answers.
-pub(super) fn calls(received: &Received) -> Vec<SentCall> {
+/// Returns the calls of earlier answers.
+pub(super) fn calls(received: &ReceivedRequest) -> Vec<SentCall> {
     let messages = messages(received);
     let parsed = |value: &Value| serde_json::from_str(value.as_str().unwrap_or("null")).unwrap();
     match received.wire().unwrap() {
@@ -83,14 +83,14 @@ pub(super) fn calls(received: &Received) -> Vec<SentCall> {
     }
 }
 
-/// The results of calls.
-pub(super) fn results(received: &Received) -> Vec<SentResult> {
+/// Returns the results of calls.
+pub(super) fn results(received: &ReceivedRequest) -> Vec<SentResult> {
     let messages = messages(received);
     match received.wire().unwrap() {
         Wire::Anthropic => blocks(&messages, "content", "tool_result")
             .map(|block| SentResult {
                 id: text(&block["tool_use_id"]),
-                text: words(&block["content"]),
+                text: all_text(&block["content"]),
                 failed: Some(block["is_error"] == true),
             })
             .collect(),
@@ -99,7 +99,7 @@ pub(super) fn results(received: &Received) -> Vec<SentResult> {
             .filter(|message| message["role"] == "tool")
             .map(|message| SentResult {
                 id: text(&message["tool_call_id"]),
-                text: words(&message["content"]),
+                text: all_text(&message["content"]),
                 failed: None,
             })
             .collect(),
@@ -108,7 +108,7 @@ pub(super) fn results(received: &Received) -> Vec<SentResult> {
             .filter(|item| item["type"] == "function_call_output")
             .map(|item| SentResult {
                 id: text(&item["call_id"]),
-                text: words(&item["output"]),
+                text: all_text(&item["output"]),
                 failed: None,
             })
             .collect(),
@@ -119,7 +119,7 @@ pub(super) fn results(received: &Received) -> Vec<SentResult> {
             .filter(|response| !response.is_null())
             .map(|response| SentResult {
                 id: text(&response["id"]),
-                text: words(&response["response"]),
+                text: all_text(&response["response"]),
                 failed: Some(response["response"].get("error").is_some()),
             })
             .collect(),
@@ -137,18 +137,18 @@ fn blocks<'a>(
         .filter(move |block| block["type"] == kind)
 }
 
-/// All words below a value, in order, without keys.
-pub(super) fn words(value: &Value) -> String {
+/// Concatenates all text below a value, in order, without keys.
+pub(super) fn all_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(words).collect(),
-        Value::Object(fields) if fields.contains_key("text") => words(&fields["text"]),
-        Value::Object(fields) => fields.values().map(words).collect(),
+        Value::Array(items) => items.iter().map(all_text).collect(),
+        Value::Object(fields) if fields.contains_key("text") => all_text(&fields["text"]),
+        Value::Object(fields) => fields.values().map(all_text).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }
 
-/// Whether any string below a value contains that one.
+/// Returns whether any string below a value contains that text.
 pub(super) fn contains(value: &Value, needle: &str) -> bool {
     match value {
         Value::String(text) => text.contains(needle),
@@ -158,7 +158,7 @@ pub(super) fn contains(value: &Value, needle: &str) -> bool {
     }
 }
 
-/// The same without marks for caches, which move from request to request.
+/// Removes cache markers, which move from request to request.
 pub(super) fn without_cache_marks(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_cache_marks).collect(),

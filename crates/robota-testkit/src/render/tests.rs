@@ -24,7 +24,7 @@ fn finished(call: &str, outcome: ToolOutcome) -> Event {
 }
 
 #[test]
-fn ids_are_numbered_as_they_appear_and_stay_the_same() {
+fn ids_are_numbered_in_order_of_appearance() {
     let sealed = vec![CallId::from("b"), CallId::from("c"), CallId::from("a")];
     assert_eq!(
         log(vec![
@@ -41,7 +41,7 @@ fn ids_are_numbered_as_they_appear_and_stay_the_same() {
 }
 
 #[test]
-fn long_texts_are_cut_and_hashes_named() {
+fn long_texts_are_shortened_and_hashes_named() {
     let long = "word ".repeat(100);
     assert_eq!(
         log(vec![
@@ -61,7 +61,7 @@ fn long_texts_are_cut_and_hashes_named() {
 }
 
 #[test]
-fn an_event_of_another_version_is_shown_as_it_is() {
+fn an_unknown_event_is_shown_unchanged() {
     let ts = FakeClock::START;
     let known = Arc::new(Envelope {
         seq: 1,
@@ -71,7 +71,7 @@ fn an_event_of_another_version_is_shown_as_it_is() {
         event: Renamed { name: "x".to_owned() }.into(),
         min_reader: None,
     });
-    // Written by a version that knows more: another name, other data, the checksum of both.
+    // Written by a newer version: another name, other data, and their checksum.
     let line = known
         .to_line()
         .replace("renamed", "painted")
@@ -82,7 +82,7 @@ fn an_event_of_another_version_is_shown_as_it_is() {
     assert_eq!(render(&[envelope]), "painted hue={\"r\":1}\n");
 }
 
-/// CRC-32 as in zip, bit by bit: a test needs no crate for it.
+/// CRC-32 as in zip, bit by bit, so that the test needs no extra crate.
 fn crc(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xEDB8_8320 * (crc & 1)))

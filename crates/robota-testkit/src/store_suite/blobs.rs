@@ -4,11 +4,11 @@ use robota_core::blob::BLOB_LIMIT;
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::BlobRef;
 
-use super::{begun, cursor, envelope, id, refused};
+use super::{create_session, cursor, envelope, id, rejected};
 
-/// Bytes come back by their hash.
-pub async fn sess_13_blobs_are_kept_by_their_hash(store: &dyn JournalStore) {
-    let writer = begun(store, &id("s"), 1).await;
+/// Blobs are stored and read by their hash.
+pub async fn sess_13_blobs_are_stored_by_their_hash(store: &dyn JournalStore) {
+    let writer = create_session(store, &id("s"), 1).await;
     let blobs = store.blobs(&id("s"));
     let big = vec![7; 3 * 1024 * 1024];
     for bytes in [&b""[..], b"some bytes", &[0, 255, 10], &big] {
@@ -21,16 +21,16 @@ pub async fn sess_13_blobs_are_kept_by_their_hash(store: &dyn JournalStore) {
     assert_eq!(blobs.get(&missing).await.expect("get"), None);
     let hostile = BlobRef { sha256: "../../../etc/passwd".to_owned(), bytes: 1 };
     assert_eq!(blobs.get(&hostile).await.expect("get"), None);
-    let error = refused(blobs.put(&vec![0; BLOB_LIMIT + 1]).await);
+    let error = rejected(blobs.put(&vec![0; BLOB_LIMIT + 1]).await);
     assert!(matches!(error, JournalError::TooLarge { .. }), "{error}");
     drop(writer);
 }
 
 /// A blob stays for as long as a session refers to it.
-pub async fn sess_13_blobs_go_with_the_last_who_refers_to_them(store: &dyn JournalStore) {
+pub async fn sess_13_blobs_are_deleted_with_their_last_reference(store: &dyn JournalStore) {
     let (one, two, fork) = (id("one"), id("two"), id("fork"));
-    drop(begun(store, &one, 2).await);
-    drop(begun(store, &two, 2).await);
+    drop(create_session(store, &one, 2).await);
+    drop(create_session(store, &two, 2).await);
     let put = async |session, bytes: &[u8]| store.blobs(session).put(bytes).await.expect("put");
     let (only, both) = (put(&one, b"only one").await, put(&one, b"both").await);
     put(&two, b"both").await;
@@ -38,16 +38,16 @@ pub async fn sess_13_blobs_go_with_the_last_who_refers_to_them(store: &dyn Journ
     let first = [envelope(2, 3, robota_core::event::Renamed { name: "x".to_owned() })];
     drop(store.fork(&two, cursor(1, 2), &fork, &first).await.expect("fork"));
 
-    let there = async |session, blob: &BlobRef| {
+    let exists = async |session, blob: &BlobRef| {
         store.blobs(session).get(blob).await.expect("get").is_some()
     };
     assert!(store.delete(&one).await.expect("delete"));
-    assert!(!there(&two, &only).await);
-    assert!(there(&two, &both).await);
+    assert!(!exists(&two, &only).await);
+    assert!(exists(&two, &both).await);
     assert!(store.delete(&two).await.expect("delete"));
-    assert!(there(&fork, &forked).await);
-    assert!(there(&fork, &both).await);
+    assert!(exists(&fork, &forked).await);
+    assert!(exists(&fork, &both).await);
     assert!(store.delete(&fork).await.expect("delete"));
-    assert!(!there(&fork, &forked).await);
-    assert!(!there(&fork, &both).await);
+    assert!(!exists(&fork, &forked).await);
+    assert!(!exists(&fork, &both).await);
 }

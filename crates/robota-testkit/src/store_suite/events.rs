@@ -1,4 +1,4 @@
-//! Events go in and come out.
+//! Appending and reading events.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use robota_core::event::{Durability, Envelope, Renamed};
 use robota_core::journal::{JournalError, JournalStore};
 
 use super::{
-    begun, created, cursor, envelope, event, events, id, refused, said, seqs, turn_finished,
+    create_session, created, cursor, envelope, event, events, id, input_event, rejected, seqs,
+    turn_finished,
 };
 
-/// Events come back as they were, from any place, in any number.
+/// Events are read back unchanged, from any position and with any limit.
 pub async fn kode_12_what_is_appended_is_read_back(store: &dyn JournalStore) {
     let session = id("agent:dev/session:main");
     let mut journal = store.create(&session).await.expect("create");
     journal.append(&events(1..=1), Durability::Synced).await.expect("append");
     journal.append(&events(2..=5), Durability::Written).await.expect("append");
-    journal.append(&[], Durability::Synced).await.expect("nothing can be appended");
+    journal.append(&[], Durability::Synced).await.expect("an empty append succeeds");
     drop(journal);
     let mut journal = store.open(&session).await.expect("open");
     let next = envelope(2, 6, Renamed { name: "later".to_owned() });
@@ -34,10 +35,10 @@ pub async fn kode_12_what_is_appended_is_read_back(store: &dyn JournalStore) {
     }
 }
 
-/// What does not follow is refused, and leaves nothing behind.
-pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalStore) {
+/// A batch that does not follow the last event is rejected and leaves nothing behind.
+pub async fn kode_12_batches_out_of_order_are_rejected(store: &dyn JournalStore) {
     let session = id("s");
-    let mut journal = begun(store, &session, 2).await;
+    let mut journal = create_session(store, &session, 2).await;
     let old = envelope(0, 3, Renamed { name: "of an older writer".to_owned() });
     for wrong in [
         vec![event(4)],
@@ -48,32 +49,32 @@ pub async fn kode_12_events_out_of_order_are_refused_whole(store: &dyn JournalSt
         vec![event(3), event(2)],
         vec![old],
     ] {
-        let error = refused(journal.append(&wrong, Durability::Synced).await);
+        let error = rejected(journal.append(&wrong, Durability::Synced).await);
         assert!(matches!(error, JournalError::OutOfOrder { .. }), "{error}");
         assert_eq!(seqs(store, &session).await, [1, 2]);
     }
-    journal.append(&events(3..=3), Durability::Synced).await.expect("the right one");
+    journal.append(&events(3..=3), Durability::Synced).await.expect("the next event");
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
 }
 
-/// Events that are stored are skipped when they are appended again, and refused when they differ.
+/// Stored events are skipped when they are appended again, and rejected when they differ.
 pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
     let session = id("s");
-    let mut journal = begun(store, &session, 3).await;
+    let mut journal = create_session(store, &session, 3).await;
     let durabilities = [Durability::Written, Durability::Synced];
     for durability in durabilities {
         for again in [1..=3, 2..=3, 3..=3, 1..=1, 2..=2] {
-            journal.append(&events(again), durability).await.expect("all of it is there");
+            journal.append(&events(again), durability).await.expect("all are stored");
         }
     }
     assert_eq!(seqs(store, &session).await, [1, 2, 3]);
-    // Followed by more.
-    journal.append(&events(2..=5), Durability::Written).await.expect("two are there");
-    journal.append(&events(5..=6), Durability::Synced).await.expect("one is there");
+    // Stored events followed by new ones.
+    journal.append(&events(2..=5), Durability::Written).await.expect("two are stored");
+    journal.append(&events(5..=6), Durability::Synced).await.expect("one is stored");
     assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
     let head = store.head(&session).await.expect("head");
     assert_eq!(head.last, cursor(1, 6));
-    // Something else with a number that is stored, alone or among others.
+    // A different event with a stored sequence number, alone or among others.
     let other = |epoch, seq| envelope(epoch, seq, Renamed { name: "another".to_owned() });
     let mut redated = (*event(6)).clone();
     redated.ts = super::at(7);
@@ -84,60 +85,60 @@ pub async fn kode_12_an_append_can_be_repeated(store: &dyn JournalStore) {
         (vec![envelope(2, 6, event(6).event.clone())], cursor(2, 6)),
         (vec![event(9)], cursor(1, 9)),
     ] {
-        let error = refused(journal.append(&wrong, Durability::Synced).await);
+        let error = rejected(journal.append(&wrong, Durability::Synced).await);
         let last = cursor(1, 6);
         assert_eq!(error, JournalError::OutOfOrder { session: session.clone(), found, last });
         assert_eq!(seqs(store, &session).await, [1, 2, 3, 4, 5, 6]);
     }
-    // In a fork, beyond the events that it has of its own.
+    // In a fork, also for events that it shares with its parent.
     drop(journal);
     let child = id("child");
     let mut fork = store.fork(&session, cursor(1, 4), &child, &[other(2, 5)]).await.expect("fork");
     let again = [event(3), event(4), other(2, 5), other(2, 6)];
-    fork.append(&again, Durability::Synced).await.expect("three are there");
-    let error = refused(fork.append(&events(5..=5), Durability::Synced).await);
+    fork.append(&again, Durability::Synced).await.expect("three are stored");
+    let error = rejected(fork.append(&events(5..=5), Durability::Synced).await);
     let (found, last) = (cursor(1, 5), cursor(2, 6));
     assert_eq!(error, JournalError::OutOfOrder { session: child.clone(), found, last });
     assert_eq!(seqs(store, &child).await, [1, 2, 3, 4, 5, 6]);
     drop(fork);
     let mut journal = store.open(&session).await.expect("open");
-    journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer may, too");
+    journal.append(&events(4..=7), Durability::Synced).await.expect("a new writer can repeat too");
     assert_eq!(seqs(store, &session).await.len(), 7);
 }
 
-/// The last number of all could never be followed.
-pub async fn kode_12_the_last_number_cannot_be_followed(store: &dyn JournalStore) {
+/// The largest sequence number is rejected, because no event could follow it.
+pub async fn kode_12_the_largest_sequence_number_is_rejected(store: &dyn JournalStore) {
     let mut journal = store.create(&id("s")).await.expect("create");
-    refused(journal.append(&[event(u64::MAX)], Durability::Synced).await);
-    refused(journal.append(&[event(0)], Durability::Synced).await);
-    journal.append(&events(41..=42), Durability::Synced).await.expect("any first number");
+    rejected(journal.append(&[event(u64::MAX)], Durability::Synced).await);
+    rejected(journal.append(&[event(0)], Durability::Synced).await);
+    journal.append(&events(41..=42), Durability::Synced).await.expect("any first sequence number");
     assert_eq!(seqs(store, &id("s")).await, [41, 42]);
 }
 
-/// Nothing but an event makes a session.
+/// A session exists only once it has an event.
 pub async fn kode_12_a_session_exists_from_its_first_event(store: &dyn JournalStore) {
     let session = id("s");
     let missing = JournalError::NotFound(session.clone());
     let listed = async || store.list(&Default::default()).await.expect("list").sessions.len();
     for _ in 0..2 {
-        assert_eq!(refused(store.open(&session).await), missing);
-        assert_eq!(refused(store.read(&session, 0, 9).await), missing);
-        assert_eq!(refused(store.pick(&session, &[1]).await), missing);
-        assert_eq!(refused(store.head(&session).await), missing);
-        assert_eq!(refused(store.bytes(&session).await), missing);
-        assert!(!store.delete(&session).await.expect("nothing to delete is no error"));
+        assert_eq!(rejected(store.open(&session).await), missing);
+        assert_eq!(rejected(store.read(&session, 0, 9).await), missing);
+        assert_eq!(rejected(store.read_events(&session, &[1]).await), missing);
+        assert_eq!(rejected(store.head(&session).await), missing);
+        assert_eq!(rejected(store.bytes(&session).await), missing);
+        assert!(!store.delete(&session).await.expect("deleting an absent session is no error"));
         assert_eq!(listed().await, 0);
-        // Begun, and given up.
+        // Created and dropped without an event.
         drop(store.create(&session).await.expect("create"));
     }
-    drop(begun(store, &session, 1).await);
-    assert_eq!(refused(store.create(&session).await), JournalError::Exists(session.clone()));
+    drop(create_session(store, &session, 1).await);
+    assert_eq!(rejected(store.create(&session).await), JournalError::Exists(session.clone()));
     assert_eq!(seqs(store, &session).await, [1]);
     assert_eq!(listed().await, 1);
 }
 
-/// Types nobody knows here are kept as they are.
-pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalStore) {
+/// Events of unknown types are kept unchanged.
+pub async fn kode_12_unknown_event_types_are_preserved(store: &dyn JournalStore) {
     let body = r#"{"seq":1,"epoch":1,"ts":"2026-01-01T00:00:00Z","type":"from_the_future","data":{"b":1.50,"a":[null]}"#;
     let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
     let event = Arc::new(Envelope::decode(line.as_bytes()).expect("an event"));
@@ -148,23 +149,23 @@ pub async fn kode_12_events_of_other_versions_are_carried(store: &dyn JournalSto
     assert_eq!(read.first().map(Envelope::to_line), Some(line));
 }
 
-/// Picked events come in the order they are asked for.
-pub async fn kode_12_picked_events_come_as_asked(store: &dyn JournalStore) {
+/// `read_events` returns the events in the requested order.
+pub async fn kode_12_picked_events_keep_the_requested_order(store: &dyn JournalStore) {
     let session = id("s");
-    drop(begun(store, &session, 300).await);
+    drop(create_session(store, &session, 300).await);
     for picks in [vec![], vec![300, 1, 150, 150, 2], (1..=300).rev().collect::<Vec<u64>>()] {
-        let picked = store.pick(&session, &picks).await.expect("pick");
+        let picked = store.read_events(&session, &picks).await.expect("read_events");
         let expected: Vec<_> = picks.iter().map(|seq| (*event(*seq)).clone()).collect();
         assert_eq!(picked, expected);
     }
     for missing in [0, 301, u64::MAX] {
-        let error = refused(store.pick(&session, &[1, missing]).await);
+        let error = rejected(store.read_events(&session, &[1, missing]).await);
         assert!(matches!(error, JournalError::NoSuchEvent { .. }), "{error}");
     }
 }
 
-/// A journal longer than any buffer is read piece by piece, and opened again.
-pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) {
+/// A journal longer than any buffer can be read page by page and opened again.
+pub async fn kode_12_a_long_journal_is_read_in_pages(store: &dyn JournalStore) {
     let session = id("s");
     let long = "x".repeat(3000);
     let mut journal = store.create(&session).await.expect("create");
@@ -188,20 +189,21 @@ pub async fn kode_12_a_long_journal_is_read_in_pieces(store: &dyn JournalStore) 
     drop(journal);
     let mut journal = store.open(&session).await.expect("open");
     journal.append(&events(3001..=3001), Durability::Synced).await.expect("append");
-    let picked = store.pick(&session, &[1, 1500, 2999, 3001]).await.expect("pick");
-    assert_eq!(picked.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
+    let events = store.read_events(&session, &[1, 1500, 2999, 3001]).await.expect("read_events");
+    assert_eq!(events.iter().map(|event| event.seq).collect::<Vec<_>>(), [1, 1500, 2999, 3001]);
     assert_eq!(store.head(&session).await.expect("head").last, cursor(1, 3001));
 }
 
-/// The last of many turns takes as much room as the first.
-pub async fn kode_12_a_journal_grows_by_what_is_said(store: &dyn JournalStore) {
+/// The last of many turns takes as much space as the first.
+pub async fn kode_12_journal_size_grows_linearly(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = store.create(&session).await.expect("create");
     let first = envelope(1, 1, created(&session, "/work", None));
     journal.append(&[first], Durability::Synced).await.expect("append");
     let (mut seq, mut sizes) = (1, Vec::new());
     for turn in 0..500 {
-        let batch = [envelope(1, seq + 1, said("hi")), envelope(1, seq + 2, turn_finished())];
+        let batch =
+            [envelope(1, seq + 1, input_event("hi")), envelope(1, seq + 2, turn_finished())];
         journal.append(&batch, Durability::Written).await.expect("append");
         seq += 2;
         if turn % 100 == 99 {
@@ -210,7 +212,7 @@ pub async fn kode_12_a_journal_grows_by_what_is_said(store: &dyn JournalStore) {
     }
     let grown: Vec<_> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let (least, most) = (grown.iter().min(), grown.iter().max());
-    // Numbers get longer and databases grow by pages.
+    // Sequence numbers get longer, and databases grow by pages.
     assert!(
         least.zip(most).is_some_and(|(least, most)| *most <= least * 3 / 2 + 16 * 1024),
         "bytes per 100 turns: {grown:?}"

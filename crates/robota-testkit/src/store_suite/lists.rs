@@ -1,4 +1,4 @@
-//! What is known without reading journals.
+//! Session heads, lists, deletion and retention.
 
 use jiff::SignedDuration;
 use robota_core::event::{Durability, Renamed, StateSnapshot};
@@ -8,7 +8,9 @@ use robota_core::journal::{
 };
 use serde_json::json;
 
-use super::{at, begun, created, cursor, envelope, id, refused, said, seqs, turn_finished};
+use super::{
+    at, create_session, created, cursor, envelope, id, input_event, rejected, seqs, turn_finished,
+};
 
 fn snapshot() -> StateSnapshot {
     let value = json!({
@@ -19,14 +21,14 @@ fn snapshot() -> StateSnapshot {
     serde_json::from_value(value).expect("a snapshot")
 }
 
-/// A head is the fold of all events, however it was come by.
-pub async fn sess_11_the_head_says_what_happened(store: &dyn JournalStore) {
+/// The head is the fold of all events after every append.
+pub async fn sess_11_the_head_is_the_fold_of_the_events(store: &dyn JournalStore) {
     let session = id("s");
     let mut journal = store.create(&session).await.expect("create");
     let mut expected: Option<SessionHead> = None;
     let steps = [
         (created(&session, "/work", None), Durability::Synced),
-        (said("  fix   the\ntests "), Durability::Synced),
+        (input_event("  fix   the\ntests "), Durability::Synced),
         (turn_finished(), Durability::Synced),
         (snapshot().into(), Durability::Written),
         (Renamed { name: "tests".to_owned() }.into(), Durability::Written),
@@ -62,8 +64,11 @@ async fn session_of(
         event.ts = at(when + seq);
         std::sync::Arc::new(event)
     };
-    let events =
-        [dated(1, created(session, cwd, None)), dated(2, said(text)), dated(3, turn_finished())];
+    let events = [
+        dated(1, created(session, cwd, None)),
+        dated(2, input_event(text)),
+        dated(3, turn_finished()),
+    ];
     journal.append(&events, Durability::Synced).await.expect("append");
 }
 
@@ -72,7 +77,7 @@ async fn listed(store: &dyn JournalStore, filter: &SessionFilter) -> Vec<String>
     page.sessions.iter().map(|head| head.session.to_string()).collect()
 }
 
-/// The newest first; what is listed is what the head says.
+/// Sessions are listed newest first, with the same heads as `head` returns.
 pub async fn sess_11_sessions_are_listed_newest_first(store: &dyn JournalStore) {
     assert!(listed(store, &SessionFilter::default()).await.is_empty());
     for (name, when) in [("b", 200), ("a", 100), ("d", 300), ("c", 300)] {
@@ -89,7 +94,7 @@ pub async fn sess_11_sessions_are_listed_newest_first(store: &dyn JournalStore) 
     assert_eq!(listed(store, &SessionFilter::default()).await, ["a", "c", "d", "b"]);
 }
 
-/// Filters hold together; pages follow on each other.
+/// Filters are combined, and pages follow each other.
 pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     for (name, cwd, text, when) in [
         ("org:x/agent:a/session:1", "/one", "Fix the Übung", 100),
@@ -117,8 +122,8 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
         ),
         (SessionFilter { limit: Some(0), ..none.clone() }, &[]),
     ] {
-        let found = listed(store, &filter).await;
-        let short: Vec<_> = found.iter().filter_map(|id| id.rsplit(':').next()).collect();
+        let ids = listed(store, &filter).await;
+        let short: Vec<_> = ids.iter().filter_map(|id| id.rsplit(':').next()).collect();
         assert_eq!(short, expected, "{filter:?}");
     }
     let mut filter = SessionFilter { limit: Some(3), ..none };
@@ -134,20 +139,20 @@ pub async fn sess_11_lists_are_filtered_and_paged(store: &dyn JournalStore) {
     assert_eq!((page.sessions.len(), page.next), (1, None));
 }
 
-/// A deleted session is gone, and nothing else.
-pub async fn sess_11_deleted_sessions_are_gone(store: &dyn JournalStore) {
-    drop(begun(store, &id("a"), 3).await);
-    drop(begun(store, &id("b"), 2).await);
+/// Deleting a session removes it and nothing else.
+pub async fn sess_11_deleted_sessions_are_removed(store: &dyn JournalStore) {
+    drop(create_session(store, &id("a"), 3).await);
+    drop(create_session(store, &id("b"), 2).await);
     assert!(store.delete(&id("a")).await.expect("delete"));
     assert!(!store.delete(&id("a")).await.expect("no error if absent"));
-    assert!(matches!(refused(store.open(&id("a")).await), JournalError::NotFound(_)));
+    assert!(matches!(rejected(store.open(&id("a")).await), JournalError::NotFound(_)));
     assert_eq!(listed(store, &SessionFilter::default()).await, ["b"]);
-    drop(begun(store, &id("a"), 1).await);
+    drop(create_session(store, &id("a"), 1).await);
     assert_eq!(seqs(store, &id("a")).await, [1]);
     assert_eq!(seqs(store, &id("b")).await, [1, 2]);
 }
 
-/// Retention deletes what it says it would delete, and never what is open.
+/// Retention deletes what a dry run reports, and never an open session.
 pub async fn sess_11_retention_deletes_what_the_policy_does_not_keep(store: &dyn JournalStore) {
     for (name, when) in [("a", 100), ("b", 200), ("c", 300), ("d", 400)] {
         session_of(store, &id(name), "/w", "hello", when).await;

@@ -1,4 +1,4 @@
-//! Tools that run until a test lets them go.
+//! Tools that run until a test releases them.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use tokio::sync::watch;
 
 use super::spec;
 
-/// A tool whose calls run until they are released. Clones are the same tool.
+/// A tool whose calls run until they are released. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct HeldTool {
     spec: ToolSpec,
-    heeds_cancellation: bool,
+    stops_on_cancel: bool,
     shared: Arc<Shared>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     started: watch::Sender<usize>,
-    told: watch::Sender<usize>,
+    cancelled: watch::Sender<usize>,
     released: watch::Sender<Option<String>>,
 }
 
-/// A tool that runs until it is released or told to stop.
+/// Creates a tool that runs until it is released or cancelled.
 #[must_use]
 pub fn blocking_tool(name: &str, class: Class) -> HeldTool {
-    HeldTool { spec: spec(name, class), heeds_cancellation: true, shared: Arc::default() }
+    HeldTool { spec: spec(name, class), stops_on_cancel: true, shared: Arc::default() }
 }
 
-/// A tool that runs until it is released and does not stop when told to.
+/// Creates a tool that runs until it is released and ignores cancellation.
 #[must_use]
 pub fn stubborn_tool(name: &str, class: Class) -> HeldTool {
-    HeldTool { heeds_cancellation: false, ..blocking_tool(name, class) }
+    HeldTool { stops_on_cancel: false, ..blocking_tool(name, class) }
 }
 
 impl HeldTool {
@@ -42,12 +42,12 @@ impl HeldTool {
         at_least(&self.shared.started, calls).await;
     }
 
-    /// Waits until that many calls were told to stop.
-    pub async fn told_to_stop(&self, calls: usize) {
-        at_least(&self.shared.told, calls).await;
+    /// Waits until that many calls were cancelled.
+    pub async fn cancelled(&self, calls: usize) {
+        at_least(&self.shared.cancelled, calls).await;
     }
 
-    /// Ends every call, those to come included, with this text.
+    /// Ends every call, including later ones, with this text.
     pub fn release(&self, text: impl Into<String>) {
         self.shared.released.send_replace(Some(text.into()));
     }
@@ -63,27 +63,27 @@ impl Tool for HeldTool {
         self.shared.started.send_modify(|calls| *calls += 1);
         let mut released = self.shared.released.subscribe();
         let released = async {
-            // Waiting fails only when the sender is gone, and `self` has it.
+            // Waiting fails only if the sender was dropped, and `self` owns it.
             let text = released.wait_for(Option::is_some).await.map(|text| text.clone());
             ToolOutcome::ok(text.ok().flatten().unwrap_or_default())
         };
-        let cancelled = async {
+        let stopped = async {
             context.scope.cancel.cancelled().await;
-            self.shared.told.send_modify(|calls| *calls += 1);
-            if !self.heeds_cancellation {
+            self.shared.cancelled.send_modify(|calls| *calls += 1);
+            if !self.stops_on_cancel {
                 std::future::pending::<()>().await;
             }
-            ToolOutcome::failed("cancelled", format!("{} was told to stop", self.spec.name))
+            ToolOutcome::failed("cancelled", format!("{} was cancelled", self.spec.name))
         };
         tokio::select! {
             biased;
             outcome = released => outcome,
-            outcome = cancelled => outcome,
+            outcome = stopped => outcome,
         }
     }
 }
 
-async fn at_least(counter: &watch::Sender<usize>, wanted: usize) {
-    // Waiting fails only when the sender is gone, and this borrows it.
-    let _ = counter.subscribe().wait_for(|count| *count >= wanted).await;
+async fn at_least(counter: &watch::Sender<usize>, minimum: usize) {
+    // Waiting fails only if the sender was dropped, and this borrows it.
+    let _ = counter.subscribe().wait_for(|count| *count >= minimum).await;
 }

@@ -10,7 +10,7 @@ async fn run(tool: &dyn Tool, input: Value) -> ToolOutcome {
 }
 
 #[tokio::test]
-async fn a_function_is_a_tool_and_keeps_its_arguments() {
+async fn a_function_tool_records_its_arguments() {
     let tool = fn_tool("echo", Class::Modify, |input| async move { input.to_string() });
     assert_eq!(tool.spec().class, Class::Modify);
     assert!(tool.check(&json!({"anything": [1]})).is_ok());
@@ -43,7 +43,7 @@ async fn a_panicking_tool_panics() {
 }
 
 #[tokio::test]
-async fn a_blocking_tool_ends_when_released_or_told_to_stop() {
+async fn a_blocking_tool_ends_when_released_or_cancelled() {
     let tool = blocking_tool("slow", Class::Inspect);
     assert!(tool.started(1).now_or_never().is_none());
     let mut call = run(&tool, json!({})).boxed();
@@ -60,14 +60,14 @@ async fn a_blocking_tool_ends_when_released_or_told_to_stop() {
 }
 
 #[tokio::test]
-async fn a_stubborn_tool_does_not_stop_when_told_to() {
+async fn a_stubborn_tool_ignores_cancellation() {
     let tool = stubborn_tool("mule", Class::Execute);
     let cancel = CancellationToken::new();
     let context = cancelled_by(cancel.clone());
     let mut call = tool.run(json!({}), context).boxed();
     cancel.cancel();
     assert!((&mut call).now_or_never().is_none());
-    tool.told_to_stop(1).await;
+    tool.cancelled(1).await;
     tool.release("done all the same");
     assert_eq!(call.await.text(), "done all the same");
 }

@@ -1,4 +1,4 @@
-//! HTTP with nothing between the test and the bytes.
+//! A raw HTTP client that shows tests the exact bytes.
 
 use std::net::SocketAddr;
 
@@ -18,12 +18,12 @@ pub(crate) fn request(method: &str, path: &str, headers: &str, body: &str) -> St
     )
 }
 
-/// Everything that comes back until the connection is closed.
+/// Sends a request and returns everything until the connection closes.
 pub(crate) async fn exchange(mock: &MockServer, request: &str) -> Vec<u8> {
     let mut socket = TcpStream::connect(address(mock)).await.unwrap();
     socket.write_all(request.as_bytes()).await.unwrap();
     let mut all = Vec::new();
-    // A reset is an end too.
+    // A reset also ends the response.
     let _ = socket.read_to_end(&mut all).await;
     all
 }
@@ -41,9 +41,9 @@ pub(crate) async fn get(mock: &MockServer, path: &str) -> Response {
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) head: String,
-    /// The chunks of a chunked body; else the body alone.
+    /// The chunks of a chunked body; otherwise the body as one element.
     pub(crate) chunks: Vec<Vec<u8>>,
-    /// Whether the body ended as HTTP wants it.
+    /// Whether the body ended correctly.
     pub(crate) whole: bool,
 }
 

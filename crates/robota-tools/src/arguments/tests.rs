@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde_json::json;
 
 use super::*;
@@ -13,7 +14,7 @@ struct Input {
 }
 
 #[test]
-fn a_schema_has_what_a_model_needs_and_no_more() {
+fn a_schema_has_no_keywords_that_models_do_not_need() {
     assert_eq!(
         schema_of::<Input>(),
         json!({
@@ -29,7 +30,7 @@ fn a_schema_has_what_a_model_needs_and_no_more() {
 }
 
 #[test]
-fn numbers_are_taken_as_models_write_them() {
+fn integers_are_accepted_as_models_write_them() {
     let count = |value: Value| parse::<Input>(json!({"title": "", "count": value}));
     let input = count(json!(3)).unwrap();
     assert_eq!((input.title.as_str(), input.count), ("", Some(3)));
@@ -37,7 +38,7 @@ fn numbers_are_taken_as_models_write_them() {
     assert_eq!(count(Value::Null).unwrap().count, None);
     assert_eq!(parse::<Input>(json!({"title": ""})).unwrap().count, None);
     for bad in [json!(-1), json!(2.5), json!(1e300), json!("3")] {
-        let Early(outcome) = count(bad.clone()).unwrap_err().into();
+        let EarlyOutcome(outcome) = count(bad.clone()).unwrap_err().into();
         assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"), "{bad}");
         assert!(outcome.text().starts_with("invalid arguments: "), "{}", outcome.text());
     }

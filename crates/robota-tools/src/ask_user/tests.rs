@@ -5,10 +5,11 @@ use serde_json::json;
 
 use super::*;
 
-struct Brief;
+/// Chooses the first option; does not answer the question `never`.
+struct FirstOption;
 
 #[async_trait::async_trait]
-impl Asker for Brief {
+impl QuestionHandler for FirstOption {
     async fn ask(&self, question: &UserQuestion) -> Option<String> {
         match question.question.as_str() {
             "never" => None,
@@ -17,24 +18,24 @@ impl Asker for Brief {
     }
 }
 
-fn place() -> Workplace {
-    Workplace::new("/", Supervisor::new(), Environment::new())
+fn workspace() -> ToolWorkspace {
+    ToolWorkspace::new("/", Supervisor::new(), Environment::new())
 }
 
 #[tokio::test]
-async fn without_a_user_it_says_so() {
+async fn without_a_user_the_tool_is_unavailable() {
     let input = json!({"questions": [{"question": "which?"}]});
-    let outcome = AskUser::new(&place()).run(input, ToolContext::detached()).await;
+    let outcome = AskUser::new(&workspace()).run(input, ToolContext::detached()).await;
     assert_eq!(outcome.error_code.as_deref(), Some("unavailable"));
 }
 
 #[tokio::test]
-async fn answers_come_in_order_until_the_user_has_enough() {
-    let tool = AskUser::new(&place().asker(Arc::new(Brief)));
+async fn the_questions_end_when_the_user_does_not_answer() {
+    let tool = AskUser::new(&workspace().question_handler(Arc::new(FirstOption)));
     let question = |text: &str| json!({"question": text, "options": ["yes", "no"]});
     let input = json!({"questions": [question("a"), question("never"), question("b")]});
     tool.check(&input).unwrap();
     let outcome = tool.run(input, ToolContext::detached()).await;
-    assert_eq!(outcome.text(), "a: yes\nnever: [the user does not answer]\n");
+    assert_eq!(outcome.text(), "a: yes\nnever: [the user did not answer]\n");
     assert_eq!(outcome.metadata["answers"], json!(["yes"]));
 }

@@ -13,12 +13,12 @@ use super::*;
 
 fn tool() -> Bash {
     let env = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
-    Bash::new(&Workplace::new("/", Supervisor::new(), env))
+    Bash::new(&ToolWorkspace::new("/", Supervisor::new(), env))
 }
 
-fn place(dir: &std::path::Path) -> Workplace {
+fn workspace(dir: &std::path::Path) -> ToolWorkspace {
     let env = Environment::new().with("PATH", "/usr/local/bin:/usr/bin:/bin");
-    Workplace::new(dir.canonicalize().unwrap(), Supervisor::new(), env)
+    ToolWorkspace::new(dir.canonicalize().unwrap(), Supervisor::new(), env)
 }
 
 async fn run(input: Value) -> ToolOutcome {
@@ -42,7 +42,7 @@ async fn tool_05_bash_works_without_a_session() {
 }
 
 #[tokio::test]
-async fn exit_codes_are_told_and_are_not_failures() {
+async fn exit_codes_are_reported_and_are_not_failures() {
     let outcome = bash("printf partial; exit 3").await;
     assert_eq!((outcome.ok, outcome.text()), (true, "partial\n[exit code 3]\n".to_owned()));
     assert_eq!(outcome.metadata["exit_code"], 3);
@@ -53,15 +53,15 @@ async fn exit_codes_are_told_and_are_not_failures() {
 }
 
 #[tokio::test]
-async fn time_limits_are_honoured_and_told() {
+async fn a_timeout_ends_the_command_and_is_reported() {
     let outcome = run(json!({"command": "sleep 3600", "timeout": 1})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("timeout"));
-    assert_eq!(outcome.text(), "[no output]\n[ended after 1 ms: it took too long]\n");
+    assert_eq!(outcome.text(), "[no output]\n[ended after the timeout of 1 ms]\n");
     assert_eq!(outcome.ran, Ran::Yes);
 }
 
 #[tokio::test]
-async fn long_output_keeps_both_ends() {
+async fn long_output_keeps_its_start_and_end() {
     let outcome = bash("echo first; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last").await;
     let text = outcome.text();
     assert!(text.starts_with("first\nxxx") && text.ends_with("xxx\nlast\n"));
@@ -72,7 +72,7 @@ async fn long_output_keeps_both_ends() {
 }
 
 #[tokio::test]
-async fn interrupted_before_and_while_running() {
+async fn a_command_can_be_interrupted_before_and_while_it_runs() {
     let context = ToolContext::detached();
     context.scope.cancel.cancel();
     let outcome = tool().run(json!({"command": "echo ran"}), context).await;
@@ -93,22 +93,23 @@ async fn interrupted_before_and_while_running() {
 }
 
 #[tokio::test]
-async fn what_cannot_run_says_so() {
+async fn a_failed_start_is_reported() {
     let outcome = bash("  \n").await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
-    let lost = Bash::new(&Workplace::new("/no/such/dir", Supervisor::new(), Environment::new()));
-    let outcome = lost.run(json!({"command": "true"}), ToolContext::detached()).await;
+    let missing =
+        Bash::new(&ToolWorkspace::new("/no/such/dir", Supervisor::new(), Environment::new()));
+    let outcome = missing.run(json!({"command": "true"}), ToolContext::detached()).await;
     assert_eq!((outcome.ran, outcome.error_code.as_deref()), (Ran::No, Some("cannot_run")));
     assert!(outcome.text().contains("/no/such/dir"), "{}", outcome.text());
 }
 
 #[tokio::test]
-async fn the_working_directory_lasts_when_it_is_followed() {
+async fn with_follow_cd_the_working_directory_persists() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
-    let place = place(dir.path()).follow_cd();
-    let root = place.shell_cwd();
-    let bash = Bash::new(&place);
+    let workspace = workspace(dir.path()).follow_cd();
+    let root = workspace.shell_cwd();
+    let bash = Bash::new(&workspace);
     let run = async |command: &str| {
         let outcome = bash.run(json!({"command": command}), ToolContext::detached()).await;
         (outcome.text(), outcome.metadata["cwd"].as_str().unwrap().to_owned())
@@ -117,68 +118,72 @@ async fn the_working_directory_lasts_when_it_is_followed() {
     assert_eq!(text, format!("one\n[working directory: {}/a]\n", root.display()));
     assert_eq!(cwd, format!("{}/a", root.display()));
     assert_eq!(run("pwd").await.0, format!("{}/a\n", root.display()));
-    // Also when the command fails, in a subshell not.
+    // It also persists after a failed command, but not from a subshell.
     let (text, _) = run("(cd b); cd b; exit 7").await;
     assert!(text.contains("[exit code 7]") && text.contains("/a/b]"), "{text}");
-    assert_eq!(place.shell_cwd(), root.join("a/b"));
-    // Not out of the workplace.
+    assert_eq!(workspace.shell_cwd(), root.join("a/b"));
+    // A directory outside the workspace is not kept.
     let (text, cwd) = run("cd /; pwd").await;
     assert!(text.starts_with("/\n[outside the workspace"), "{text}");
     assert_eq!(cwd, format!("{}/a/b", root.display()));
-    // What looks like an argument is one.
+    // The wrapper script passes no arguments to the command line.
     assert_eq!(run("cd ..; echo \"$#\" \"$@\"").await.0.lines().next(), Some("0"));
 }
 
-/// Two calls of one answer: the second was judged before the first went elsewhere.
+/// Two calls of one answer: the gate judged the second before the first changed the directory.
 #[tokio::test]
 async fn a_command_starts_in_the_directory_it_was_judged_in() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(dir.path().join("a")).unwrap();
-    let place = place(dir.path()).follow_cd();
-    let root = place.shell_cwd();
-    let bash = Bash::new(&place);
+    let workspace = workspace(dir.path()).follow_cd();
+    let root = workspace.shell_cwd();
+    let bash = Bash::new(&workspace);
     let context = |call: &str| ToolContext { call: call.into(), ..ToolContext::detached() };
     let (first, second) = (context("first"), context("second"));
-    assert_eq!(place.judged_cwd(&first.call), root);
-    assert_eq!(place.judged_cwd(&second.call), root);
+    assert_eq!(workspace.cwd_for_gate(&first.call), root);
+    assert_eq!(workspace.cwd_for_gate(&second.call), root);
     bash.run(json!({"command": "cd a"}), first).await;
     let outcome = bash.run(json!({"command": "pwd"}), second).await.text();
     assert!(outcome.starts_with(&format!("{}\n[ran in ", root.display())), "{outcome}");
-    assert_eq!(place.judged_cwd(&"third".into()), root.join("a"));
+    assert_eq!(workspace.cwd_for_gate(&"third".into()), root.join("a"));
     let outcome = bash.run(json!({"command": "pwd"}), context("third")).await.text();
     assert_eq!(outcome, format!("{}/a\n", root.display()));
 }
 
 #[tokio::test]
-async fn without_following_each_call_starts_where_it_did() {
+async fn without_follow_cd_each_call_starts_in_the_same_directory() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("a")).unwrap();
-    let place = place(dir.path());
-    let bash = Bash::new(&place);
+    let workspace = workspace(dir.path());
+    let bash = Bash::new(&workspace);
     for _ in 0..2 {
         let outcome = bash.run(json!({"command": "cd a; pwd"}), ToolContext::detached()).await;
-        assert_eq!(outcome.text(), format!("{}/a\n", place.shell_cwd().display()));
+        assert_eq!(outcome.text(), format!("{}/a\n", workspace.shell_cwd().display()));
     }
 }
 
 #[tokio::test]
-async fn what_is_not_shown_can_be_read() {
+async fn output_that_is_not_shown_is_stored() {
     let dir = tempfile::tempdir().unwrap();
-    let place = place(dir.path()).follow_cd();
-    let kept = Shelf::default();
+    let workspace = workspace(dir.path()).follow_cd();
+    let store = TestStore::default();
     let context = || ToolContext {
         scope: CallContext {
             redactor: Redactor::new([Secret::new("geheimnis-1234")]),
             ..CallContext::detached()
         },
-        output: Some(Arc::new(kept.clone())),
+        output: Some(Arc::new(store.clone())),
         ..ToolContext::detached()
     };
-    let bash = Bash::new(&place);
+    let bash = Bash::new(&workspace);
     let outcome = bash.run(json!({"command": "seq 9"}), context()).await;
-    assert_eq!((outcome.text().lines().count(), kept.take()), (9, None), "all of it is told");
+    assert_eq!(
+        (outcome.text().lines().count(), store.take()),
+        (9, None),
+        "the whole output is shown"
+    );
 
-    // The secret lies across the end of what is told of the beginning.
+    // The secret is split by the end of the shown start.
     let start = "a".repeat(196);
     let command = format!(
         "cd .; printf '{start}geheimnis-1234'; seq 1000; printf 'geheimnis'; printf -- '-1234'"
@@ -186,31 +191,31 @@ async fn what_is_not_shown_can_be_read() {
     let outcome = bash.run(json!({"command": command}), context()).await;
     let numbers: String = (1..=1000).map(|number| format!("{number}\n")).collect();
     let whole = format!("{start}[REDACTED]{numbers}[REDACTED]");
-    assert_eq!(kept.take().unwrap(), whole, "as it was, without the mark that follows");
+    assert_eq!(store.take().unwrap(), whole, "the whole output without the marker");
     let text = outcome.text();
     let (head, rest) = text.split_once("\n[... ").unwrap();
     let (note, tail) = rest.split_once(" ...]\n").unwrap();
     assert_eq!(head, &whole[..200]);
     assert!(whole.ends_with(tail) && tail.len() > 100, "{tail}");
     let cut = whole.len() - 200 - tail.len();
-    let says = "bytes are left out. To read them, call ReadOutput with";
+    let advice = "bytes are left out. To read them, call ReadOutput with";
     let call = r#"{"output": "shelf", "offset": 200}"#;
-    assert_eq!(note, format!("{cut} of {} {says} {call}", whole.len()));
+    assert_eq!(note, format!("{cut} of {} {advice} {call}", whole.len()));
     assert_eq!(outcome.metadata["output_bytes"], whole.len());
     assert_eq!(outcome.metadata["spilled"], "here");
 }
 
-/// Keeps the output of the last call; 400 bytes are told.
+/// Stores the output of the last call; 400 bytes are shown.
 #[derive(Clone, Default)]
-struct Shelf(Arc<Mutex<Option<Vec<u8>>>>);
+struct TestStore(Arc<Mutex<Option<Vec<u8>>>>);
 
-impl Shelf {
+impl TestStore {
     fn take(&self) -> Option<String> {
         self.0.lock().unwrap().take().map(|bytes| String::from_utf8(bytes).unwrap())
     }
 }
 
-impl OutputStore for Shelf {
+impl OutputStore for TestStore {
     fn limit(&self) -> usize {
         400
     }
@@ -222,7 +227,7 @@ impl OutputStore for Shelf {
 }
 
 #[async_trait::async_trait]
-impl OutputWriter for Shelf {
+impl OutputWriter for TestStore {
     async fn write(&mut self, text: &[u8]) -> Result<(), ErrorData> {
         self.0.lock().unwrap().as_mut().unwrap().extend_from_slice(text);
         Ok(())
@@ -235,7 +240,7 @@ impl OutputWriter for Shelf {
 }
 
 #[tokio::test]
-async fn output_is_shown_while_it_comes() {
+async fn output_is_streamed_while_the_command_runs() {
     let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
     let into = shown.clone();
     let context = ToolContext {

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn place(dir: &tempfile::TempDir) -> Workplace {
+fn workspace(dir: &tempfile::TempDir) -> ToolWorkspace {
     let env = Environment::new().with("PATH", "/usr/bin:/bin");
-    Workplace::new(dir.path().canonicalize().unwrap(), Supervisor::new(), env)
+    ToolWorkspace::new(dir.path().canonicalize().unwrap(), Supervisor::new(), env)
 }
 
 async fn run(tools: &[Arc<dyn Tool>], name: &str, input: Value) -> ToolOutcome {
@@ -22,10 +22,10 @@ fn code(outcome: &ToolOutcome) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn tool_01_the_fs_bundle_stays_in_its_folder() {
+async fn tool_01_the_fs_bundle_denies_files_outside_its_folder() {
     let dir = tempfile::tempdir().unwrap();
     let rules = BundleRules { block: vec!["secret/**".to_owned()], ..BundleRules::default() };
-    let tools = fs(&place(&dir), &rules).unwrap();
+    let tools = fs(&workspace(&dir), &rules).unwrap();
     let write = |path: &str| json!({"file_path": path, "content": "x"});
     assert!(run(&tools, "Write", write("a.txt")).await.ok);
     assert!(run(&tools, "Read", json!({"file_path": "a.txt"})).await.ok);
@@ -59,14 +59,14 @@ async fn tool_03_the_bash_bundle_blocks_allows_and_asks() {
         approver: None,
     };
     let bash = |command: &str| json!({"command": command});
-    let tools = super::bash(&place(&dir), &rules).unwrap();
+    let tools = super::bash(&workspace(&dir), &rules).unwrap();
     assert!(run(&tools, "Bash", bash("touch a")).await.ok);
-    assert!(run(&tools, "Bash", bash("ls")).await.ok, "it only looks");
+    assert!(run(&tools, "Bash", bash("ls")).await.ok, "the command is read-only");
     assert_eq!(code(&run(&tools, "Bash", bash("touch b; mkdir c")).await), Some("denied"));
     assert_eq!(code(&run(&tools, "Bash", bash("touch b; rm a")).await), Some("denied"));
     let rules = BundleRules { approver: Some(Arc::new(Yes)), ..rules };
-    let tools = super::bash(&place(&dir), &rules).unwrap();
+    let tools = super::bash(&workspace(&dir), &rules).unwrap();
     assert!(run(&tools, "Bash", bash("mkdir c")).await.ok);
-    assert_eq!(code(&run(&tools, "Bash", bash("rm a")).await), Some("denied"), "never");
+    assert_eq!(code(&run(&tools, "Bash", bash("rm a")).await), Some("denied"), "blocked");
     assert!(dir.path().join("a").exists() && dir.path().join("c").exists());
 }

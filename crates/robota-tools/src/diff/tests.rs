@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_change_is_shown_with_its_surroundings() {
+fn a_change_is_shown_with_context_lines() {
     let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
     assert_eq!(
@@ -12,7 +12,7 @@ fn a_change_is_shown_with_its_surroundings() {
 }
 
 #[test]
-fn the_end_of_a_file_and_its_endings_are_clear() {
+fn a_missing_last_newline_is_shown_and_crlf_is_ignored() {
     let shown = unified(b"a\r\nb", b"a\r\nc\r\n", "f");
     assert!(shown.contains("\n a\n-b\n\\ No newline at end of file\n+c\n"), "{shown}");
     assert!(!shown.contains('\r'));
@@ -23,6 +23,6 @@ fn the_end_of_a_file_and_its_endings_are_clear() {
 fn a_long_diff_is_cut() {
     let new = "new\n".repeat(1_000);
     let shown = unified(b"", new.as_bytes(), "f");
-    assert_eq!(shown.lines().count(), MOST_LINES + 1);
+    assert_eq!(shown.lines().count(), MAX_LINES + 1);
     assert!(shown.ends_with("[... 603 more lines of this diff ...]\n"), "{shown}");
 }

@@ -4,20 +4,20 @@ use serde_json::json;
 use super::*;
 use crate::read::Read;
 
-struct Place {
+struct Fixture {
     dir: tempfile::TempDir,
     read: Read,
     edit: Edit,
 }
 
-impl Place {
+impl Fixture {
     fn new(content: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let work = Workplace::new(dir.path(), Supervisor::new(), Environment::new());
-        let (read, edit) = (Read::new(&work), Edit::new(&work));
-        let place = Self { dir, read, edit };
-        place.write(content);
-        place
+        let workspace = ToolWorkspace::new(dir.path(), Supervisor::new(), Environment::new());
+        let (read, edit) = (Read::new(&workspace), Edit::new(&workspace));
+        let fixture = Self { dir, read, edit };
+        fixture.write(content);
+        fixture
     }
 
     fn write(&self, content: &str) {
@@ -42,11 +42,11 @@ impl Place {
 
 #[tokio::test]
 async fn tool_02_an_edit_reports_its_start_line_and_diff() {
-    let place = Place::new("one\ntwo\n");
-    place.read().await;
-    let outcome = place.edit("two", "2").await;
+    let fixture = Fixture::new("one\ntwo\n");
+    fixture.read().await;
+    let outcome = fixture.edit("two", "2").await;
     assert!(outcome.ok, "{}", outcome.text());
-    assert_eq!(place.content(), "one\n2\n");
+    assert_eq!(fixture.content(), "one\n2\n");
     assert_eq!(outcome.metadata["start_line"], 2);
     assert_eq!(
         outcome.text(),
@@ -55,61 +55,61 @@ async fn tool_02_an_edit_reports_its_start_line_and_diff() {
 }
 
 #[tokio::test]
-async fn what_was_not_read_is_not_edited() {
-    let place = Place::new("one\n");
-    let outcome = place.edit("one", "two").await;
+async fn a_file_that_was_not_read_is_not_edited() {
+    let fixture = Fixture::new("one\n");
+    let outcome = fixture.edit("one", "two").await;
     assert_eq!(outcome.error_code.as_deref(), Some("not_read"));
     assert!(outcome.text().contains("Read it"), "{}", outcome.text());
-    assert_eq!(place.content(), "one\n");
+    assert_eq!(fixture.content(), "one\n");
 }
 
 #[tokio::test]
-async fn what_changed_is_read_again_first_and_own_edits_are_known() {
-    let place = Place::new("one\n");
-    place.read().await;
-    assert!(place.edit("one", "two").await.ok);
-    assert!(place.edit("two", "three").await.ok, "the own edit counts as read");
-    place.write("four\n");
-    let outcome = place.edit("four", "five").await;
+async fn a_changed_file_must_be_read_again_except_after_own_edits() {
+    let fixture = Fixture::new("one\n");
+    fixture.read().await;
+    assert!(fixture.edit("one", "two").await.ok);
+    assert!(fixture.edit("two", "three").await.ok, "a file that the tool edited counts as read");
+    fixture.write("four\n");
+    let outcome = fixture.edit("four", "five").await;
     assert_eq!(outcome.error_code.as_deref(), Some("changed_since_read"));
-    assert_eq!(place.content(), "four\n");
-    place.read().await;
-    assert!(place.edit("four", "five").await.ok);
-    assert_eq!(place.content(), "five\n");
+    assert_eq!(fixture.content(), "four\n");
+    fixture.read().await;
+    assert!(fixture.edit("four", "five").await.ok);
+    assert_eq!(fixture.content(), "five\n");
 }
 
 #[tokio::test]
 async fn replace_all_and_a_missing_file() {
-    let place = Place::new("a a a\n");
-    place.read().await;
+    let fixture = Fixture::new("a a a\n");
+    fixture.read().await;
     let input = json!({
         "file_path": "f.txt", "old_string": "a", "new_string": "b", "replace_all": true,
     });
-    let outcome = place.edit.run(input, ToolContext::detached()).await;
-    assert_eq!(place.content(), "b b b\n");
+    let outcome = fixture.edit.run(input, ToolContext::detached()).await;
+    assert_eq!(fixture.content(), "b b b\n");
     assert!(outcome.text().starts_with("Edited f.txt (line 1, 3 places)\n"));
 
     let input = json!({"file_path": "none", "old_string": "a", "new_string": "b"});
-    let outcome = place.edit.run(input, ToolContext::detached()).await;
+    let outcome = fixture.edit.run(input, ToolContext::detached()).await;
     assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
 }
 
 #[tokio::test]
-async fn edits_at_once_lose_nothing() {
+async fn concurrent_edits_lose_nothing() {
     let lines: Vec<_> = (0..20).map(|n| format!("<{n}>\n")).collect();
-    let place = Place::new(&lines.concat());
-    place.read().await;
+    let fixture = Fixture::new(&lines.concat());
+    fixture.read().await;
     let edits = (0..20).map(|n| (format!("<{n}>"), format!("[{n}]"))).collect::<Vec<_>>();
-    let all = edits.iter().map(|(old, new)| place.edit(old, new));
+    let all = edits.iter().map(|(old, new)| fixture.edit(old, new));
     let mut running = Vec::new();
-    // Polled together, each runs on a thread of its own.
+    // They are polled together; each edit runs on its own thread.
     for edit in all {
         running.push(Box::pin(edit));
     }
     for outcome in join_all(running).await {
         assert!(outcome.ok, "{}", outcome.text());
     }
-    assert_eq!(place.content(), lines.concat().replace('<', "[").replace('>', "]"));
+    assert_eq!(fixture.content(), lines.concat().replace('<', "[").replace('>', "]"));
 }
 
 async fn join_all<F: Future<Output = ToolOutcome> + Unpin>(mut all: Vec<F>) -> Vec<ToolOutcome> {

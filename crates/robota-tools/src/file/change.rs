@@ -1,43 +1,44 @@
-//! Changes of files: planned without touching anything, then made, all or none of them.
+//! Changes of files: they are planned first, without touching a file, and then made together, all or
+//! none.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::atomic::{NotSwapped, Prepared, lock_folders};
+use super::atomic_swap::{PreparedFile, SwapError, lock_folders};
 use super::encoding::Encoding;
 use super::nearest::nearest;
 use super::open::open_file;
-use super::replace::{Replacement, Unreplaced, replace};
+use super::replace::{ReplaceError, Replacement, replace};
 use super::stamp::FileStamp;
-use super::{BOM, MOST_EDITED};
+use super::{BOM, MAX_EDIT_BYTES};
 use crate::error::FileError;
 
-/// A change that is not made yet.
+/// A change that was not made yet.
 #[derive(Debug)]
-pub struct Planned {
-    /// The file as it was named.
+pub struct PlannedChange {
+    /// The path as it was given.
     pub path: PathBuf,
-    /// The file that is written: links in the given path are followed.
+    /// The file that is written: the path with all links followed.
     pub target: PathBuf,
-    /// What is there; absent if nothing is.
+    /// The current content; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
-    /// What is to be there.
+    /// The new content.
     pub after: Vec<u8>,
     metadata: Option<Metadata>,
 }
 
-/// One replacement of a planned edit.
+/// Where a planned edit replaces text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The line of the first replaced text, counted from 1, when its turn came.
+pub struct EditLocation {
+    /// The line of the first replaced text, counted from 1, after the edits before it.
     pub start_line: u64,
-    /// How many texts were replaced.
+    /// The number of replaced occurrences.
     pub count: u64,
 }
 
-impl Planned {
-    /// The permission bits of what is there.
+impl PlannedChange {
+    /// Returns the permission bits of the current file.
     #[must_use]
     pub fn mode(&self) -> Option<u32> {
         #[cfg(unix)]
@@ -52,17 +53,17 @@ impl Planned {
     }
 }
 
-/// Plans replacements in a file, one after the other. With `seen`, it is refused if the content
-/// is not the one that was seen.
+/// Plans replacements in a file, one after the other. If `seen` is given, it must match the current
+/// content.
 ///
 /// # Errors
-/// If it is no text file, was changed, or a text is not there once.
+/// If it is not a text file, was changed, or a text does not occur exactly once.
 pub fn plan_edit(
     path: &Path,
     replacements: &[Replacement<'_>],
     seen: Option<&FileStamp>,
-) -> Result<(Planned, Vec<Place>), FileError> {
-    // Through links: the file they lead to is replaced, not the link.
+) -> Result<(PlannedChange, Vec<EditLocation>), FileError> {
+    // Links are followed: the target of a link is changed, not the link.
     let target = path.canonicalize().map_err(FileError::io("find", path))?;
     let (file, metadata) = open_file(&target)?;
     let before = content(file, &target, &metadata)?;
@@ -72,43 +73,54 @@ pub fn plan_edit(
     let binary = || FileError::Binary { path: path.to_owned() };
     let encoding = Encoding::of(&before).ok_or_else(binary)?;
     let mut text = encoding.decode(&before).ok_or_else(binary)?;
-    let mut places = Vec::with_capacity(replacements.len());
+    let mut locations = Vec::with_capacity(replacements.len());
     for replacement in replacements {
-        let replaced = replace(&text, *replacement).map_err(|why| match why {
-            Unreplaced::NothingToFind => FileError::NothingToFind,
-            Unreplaced::NoChange => FileError::NoChange,
-            Unreplaced::Absent => {
+        let replaced = replace(&text, *replacement).map_err(|error| match error {
+            ReplaceError::NothingToFind => FileError::NothingToFind,
+            ReplaceError::NoChange => FileError::NoChange,
+            ReplaceError::Absent => {
                 let nearest = nearest(&text, replacement.old);
                 FileError::Absent { path: path.to_owned(), nearest }
             }
-            Unreplaced::Ambiguous { count, lines } => {
+            ReplaceError::Ambiguous { count, lines } => {
                 FileError::Ambiguous { path: path.to_owned(), count, lines }
             }
         })?;
         text = replaced.content;
-        places.push(Place { start_line: replaced.start_line, count: replaced.count });
+        locations.push(EditLocation { start_line: replaced.start_line, count: replaced.count });
     }
     let after = encoded(path, encoding, &text)?;
-    let planned = Planned {
+    let planned = PlannedChange {
         path: path.to_owned(),
         target,
         before: Some(before),
         after,
         metadata: Some(metadata),
     };
-    Ok((planned, places))
+    Ok((planned, locations))
 }
 
-/// Plans new content for a file. One that is there keeps its line endings, its mark and its
-/// encoding. With `seen`, it is refused if the content is not the one that was seen.
+/// Plans new content for a file. An existing file keeps its line endings, its byte order mark and its
+/// encoding, and needs `seen`, which must match the current content.
 ///
 /// # Errors
-/// If something else is there, it was changed, or cannot hold the text.
-pub fn plan_write(path: &Path, text: &str, seen: Option<&FileStamp>) -> Result<Planned, FileError> {
+/// If the path is not a file, the file was not read or was changed, or its encoding cannot represent
+/// the text.
+pub fn plan_write(
+    path: &Path,
+    text: &str,
+    seen: Option<&FileStamp>,
+) -> Result<PlannedChange, FileError> {
     let Ok(target) = path.canonicalize() else {
         let target = new_target(path)?;
         let after = text.as_bytes().to_vec();
-        return Ok(Planned { path: path.to_owned(), target, before: None, after, metadata: None });
+        return Ok(PlannedChange {
+            path: path.to_owned(),
+            target,
+            before: None,
+            after,
+            metadata: None,
+        });
     };
     let (file, metadata) = open_file(&target)?;
     let before = content(file, &target, &metadata)?;
@@ -118,12 +130,12 @@ pub fn plan_write(path: &Path, text: &str, seen: Option<&FileStamp>) -> Result<P
     }
     let after = match Encoding::of(&before).and_then(|e| Some((e, e.decode(&before)?))) {
         Some((encoding, old)) if !before.is_empty() => {
-            encoded(path, encoding, as_before(text, &old).as_bytes())?
+            encoded(path, encoding, with_format_of(text, &old).as_bytes())?
         }
-        // What was not text has nothing to keep.
+        // A file that was empty or not text has no format to keep.
         _ => text.as_bytes().to_vec(),
     };
-    Ok(Planned {
+    Ok(PlannedChange {
         path: path.to_owned(),
         target,
         before: Some(before),
@@ -132,28 +144,28 @@ pub fn plan_write(path: &Path, text: &str, seen: Option<&FileStamp>) -> Result<P
     })
 }
 
-/// Makes changes: all of them, or none. Each file has its old or its new content at any time,
-/// also when we are killed; two changes of one file must not be among them.
+/// Makes changes, all of them or none. At any time each file has its old or its new content, also
+/// after a crash. `planned` must not contain two changes of one file.
 ///
 /// # Errors
-/// If somebody changed one of the files since it was planned, or one cannot be written.
-pub fn commit(planned: &[Planned]) -> Result<Vec<FileStamp>, FileError> {
+/// If one of the files was changed since it was planned, or one cannot be written.
+pub fn commit(planned: &[PlannedChange]) -> Result<Vec<FileStamp>, FileError> {
     for change in planned {
         if change.before.is_some() {
-            // A rename would replace a file we may not write; asking to write it tells.
+            // A rename would also replace a read-only file, so the permission is checked by opening.
             let write = FileError::io("write", &change.path);
             OpenOptions::new().write(true).open(&change.target).map_err(write)?;
         } else if let Some(dir) = change.target.parent() {
             std::fs::create_dir_all(dir)
-                .map_err(FileError::io("make the folder of", &change.path))?;
+                .map_err(FileError::io("create the folder of", &change.path))?;
         }
     }
-    // Held until nothing of ours but the files themselves is in the folders.
-    let _alone = lock_folders(planned.iter().map(|change| change.target.as_path()));
+    // Held until all temporary files are gone.
+    let _locks = lock_folders(planned.iter().map(|change| change.target.as_path()));
     let mut prepared = Vec::with_capacity(planned.len());
     for change in planned {
         let write = || FileError::io("write", &change.path);
-        let ready = Prepared::new(&change.target, &change.after, change.metadata.as_ref());
+        let ready = PreparedFile::new(&change.target, &change.after, change.metadata.as_ref());
         prepared.push(ready.map_err(write())?);
     }
     let mut swapped = Vec::with_capacity(planned.len());
@@ -161,10 +173,10 @@ pub fn commit(planned: &[Planned]) -> Result<Vec<FileStamp>, FileError> {
     for (change, ready) in planned.iter().zip(prepared) {
         match ready.swap(change.before.as_deref(), &change.after) {
             Ok(done) => swapped.push(done),
-            Err(NotSwapped::Changed) => {
+            Err(SwapError::Changed) => {
                 failed = Some(FileError::Changed { path: change.path.clone() });
             }
-            Err(NotSwapped::Io(source)) => {
+            Err(SwapError::Io(source)) => {
                 failed = Some(FileError::io("write", &change.path)(source));
             }
         }
@@ -173,20 +185,20 @@ pub fn commit(planned: &[Planned]) -> Result<Vec<FileStamp>, FileError> {
         }
     }
     if let Some(failed) = failed {
-        swapped.into_iter().rev().for_each(super::atomic::Swapped::undo);
+        swapped.into_iter().rev().for_each(super::atomic_swap::SwappedFile::undo);
         return Err(failed);
     }
-    let stamp = |(change, done): (&Planned, super::atomic::Swapped)| {
-        let metadata = done.settle().map_err(FileError::io("look at", &change.path))?;
+    let stamp = |(change, done): (&PlannedChange, super::atomic_swap::SwappedFile)| {
+        let metadata = done.sync().map_err(FileError::io("inspect", &change.path))?;
         Ok(FileStamp::of(&change.after, &metadata))
     };
     planned.iter().zip(swapped).map(stamp).collect()
 }
 
-/// Where a new file will be: links on the way are followed, its folder may be missing.
+/// Returns the path of a new file with links followed. Its folder may not exist yet.
 fn new_target(path: &Path) -> Result<PathBuf, FileError> {
     if path.symlink_metadata().is_ok() {
-        // A link that leads nowhere: to write through it makes the file there.
+        // A dangling link: writing through it creates the target.
         let target = path.read_link().map_err(FileError::io("follow", path))?;
         let target = path.parent().unwrap_or(path).join(target);
         return match target.symlink_metadata() {
@@ -200,8 +212,8 @@ fn new_target(path: &Path) -> Result<PathBuf, FileError> {
     Ok(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()).join(name))
 }
 
-/// The text with the mark and the line endings of what is there.
-fn as_before(text: &str, old: &[u8]) -> String {
+/// Returns the text with the byte order mark and the line endings of the old content.
+fn with_format_of(text: &str, old: &[u8]) -> String {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (body, mark) = match old.strip_prefix(BOM) {
         Some(body) => (body, "\u{feff}"),
@@ -224,14 +236,14 @@ fn encoded(path: &Path, encoding: Encoding, text: &[u8]) -> Result<Vec<u8>, File
 }
 
 fn content(file: File, path: &Path, metadata: &Metadata) -> Result<Vec<u8>, FileError> {
-    let too_large = |len| FileError::TooLarge { path: path.to_owned(), len, most: MOST_EDITED };
-    if metadata.len() > MOST_EDITED {
+    let too_large = |len| FileError::TooLarge { path: path.to_owned(), len, max: MAX_EDIT_BYTES };
+    if metadata.len() > MAX_EDIT_BYTES {
         return Err(too_large(metadata.len()));
     }
     let mut content = Vec::new();
-    // Not all files are as long as they say.
-    file.take(MOST_EDITED + 1).read_to_end(&mut content).map_err(FileError::io("read", path))?;
-    if content.len() as u64 > MOST_EDITED {
+    // The size in the metadata can be wrong, for example in /proc.
+    file.take(MAX_EDIT_BYTES + 1).read_to_end(&mut content).map_err(FileError::io("read", path))?;
+    if content.len() as u64 > MAX_EDIT_BYTES {
         return Err(too_large(content.len() as u64));
     }
     Ok(content)

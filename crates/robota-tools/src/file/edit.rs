@@ -1,4 +1,4 @@
-//! Editing one file, in one go.
+//! Edits one file: plans the change and makes it.
 
 use std::path::{Path, PathBuf};
 
@@ -8,46 +8,46 @@ use super::stamp::FileStamp;
 use crate::diff::unified;
 use crate::error::FileError;
 
-/// The largest file that is edited, and the largest whose content a stamp knows.
-pub const MOST_EDITED: u64 = 32 * 1024 * 1024;
+/// The largest file that is edited or hashed.
+pub const MAX_EDIT_BYTES: u64 = 32 * 1024 * 1024;
 
 /// An edit that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
-    /// The file that was written: links in the given path are followed.
+    /// The file that was written: the path with all links followed.
     pub path: PathBuf,
     /// The line of the first replaced text, counted from 1.
     pub start_line: u64,
-    /// How many texts were replaced.
+    /// The number of replaced occurrences.
     pub count: u64,
-    /// The change, for people.
+    /// The change as a unified diff.
     pub diff: String,
-    /// The content that is there now.
+    /// The stamp of the new content.
     pub stamp: FileStamp,
 }
 
-/// Replaces text in a file. The file has the old or the new content at any time; its mode, line
-/// endings, byte order mark, encoding and every byte outside the edit stay. With `seen`, it is
-/// refused if the content is not the one that was seen. `name` is what the diff calls the file.
+/// Replaces text in a file atomically. Its mode, line endings, byte order mark, encoding and all bytes
+/// outside the edit are kept. If `seen` is given, it must match the current content. `name` is the name
+/// of the file in the diff.
 ///
 /// # Errors
-/// If it is no text file, was changed, cannot be written, or the text is not there once.
+/// If it is not a text file, was changed, cannot be written, or the text does not occur exactly once.
 pub fn edit_file(
     path: &Path,
     name: &str,
     replacement: Replacement<'_>,
     seen: Option<&FileStamp>,
 ) -> Result<Edited, FileError> {
-    let (planned, places) = plan_edit(path, &[replacement], seen)?;
+    let (planned, locations) = plan_edit(path, &[replacement], seen)?;
     let stamps = commit(std::slice::from_ref(&planned))?;
-    let (Some(place), Some(stamp)) = (places.first(), stamps.first()) else {
+    let (Some(location), Some(stamp)) = (locations.first(), stamps.first()) else {
         return Err(FileError::NoChange);
     };
     let before = planned.before.as_deref().unwrap_or_default();
     Ok(Edited {
         diff: unified(before, &planned.after, name),
-        start_line: place.start_line,
-        count: place.count,
+        start_line: location.start_line,
+        count: location.count,
         stamp: *stamp,
         path: planned.target,
     })

@@ -1,24 +1,24 @@
-//! Which bytes stand for which text. Files are edited as UTF-8 and written back as they were.
+//! Text encodings. Files are edited as UTF-8 and written back in their own encoding.
 
 use encoding_rs::{Decoder, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 use super::{BOM, is_binary};
 
-/// How a text file is written.
+/// The encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8, perhaps with some bytes that are not.
+    /// UTF-8, possibly with some invalid bytes.
     Utf8,
-    /// UTF-16 with the low byte first, marked as such.
+    /// UTF-16, little-endian, with a byte order mark.
     Utf16Le,
-    /// UTF-16 with the high byte first, marked as such.
+    /// UTF-16, big-endian, with a byte order mark.
     Utf16Be,
-    /// One byte, one character, as Western Windows and (nearly) Latin-1 have it.
+    /// Windows-1252, one byte per character; nearly the same as Latin-1.
     Windows1252,
 }
 
 impl Encoding {
-    /// The encoding of a file that starts like this; `None` if it is not text.
+    /// Detects the encoding from the start of a file; `None` if it is not text.
     #[must_use]
     pub fn of(start: &[u8]) -> Option<Self> {
         match start {
@@ -26,12 +26,12 @@ impl Encoding {
             [0xFF, 0xFE, ..] => Some(Self::Utf16Le),
             [0xFE, 0xFF, ..] => Some(Self::Utf16Be),
             _ if is_binary(start) => None,
-            _ if single_bytes(start) => Some(Self::Windows1252),
+            _ if is_windows_1252(start) => Some(Self::Windows1252),
             _ => Some(Self::Utf8),
         }
     }
 
-    /// Its name, for people; `None` for what needs no mention.
+    /// Returns its name for messages; `None` for UTF-8, which is not mentioned.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         match self {
@@ -42,7 +42,7 @@ impl Encoding {
         }
     }
 
-    /// Reads a stream of it; `None` if its bytes are the text.
+    /// Returns a streaming decoder; `None` for UTF-8, which needs none.
     pub(super) fn decoder(self) -> Option<Decoder> {
         match self {
             Self::Utf8 => None,
@@ -52,7 +52,8 @@ impl Encoding {
         }
     }
 
-    /// The content as UTF-8, a mark included. `None` if it would not come back as it was.
+    /// Decodes the content to UTF-8, including the byte order mark. `None` if encoding the result
+    /// would not give the same bytes.
     pub(super) fn decode(self, content: &[u8]) -> Option<Vec<u8>> {
         let encoding = match self {
             Self::Utf8 => return Some(content.to_vec()),
@@ -65,7 +66,7 @@ impl Encoding {
         (!malformed && self.encode(&text).as_deref() == Some(content)).then_some(text)
     }
 
-    /// The text in this encoding; `None` if it has characters that this has not.
+    /// Encodes UTF-8 text; `None` if this encoding cannot represent it.
     pub(super) fn encode(self, text: &[u8]) -> Option<Vec<u8>> {
         let units = |to_bytes: fn(u16) -> [u8; 2]| {
             let text = std::str::from_utf8(text).ok()?;
@@ -83,22 +84,22 @@ impl Encoding {
     }
 }
 
-/// Whether there are bytes that UTF-8 does not have, and no character that only UTF-8 would
-/// write with several: a file that is mostly UTF-8 stays UTF-8.
-fn single_bytes(start: &[u8]) -> bool {
+/// Returns whether there are invalid UTF-8 bytes and no valid multi-byte character. A file with both is
+/// treated as damaged UTF-8.
+fn is_windows_1252(start: &[u8]) -> bool {
     if start.starts_with(BOM) {
         return false;
     }
-    let (mut wrong, mut several) = (false, false);
+    let (mut invalid, mut multi_byte) = (false, false);
     let mut chunks = start.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
-        several |= !chunk.valid().is_ascii();
-        // A character that the end of what we look at has cut is not wrong.
+        multi_byte |= !chunk.valid().is_ascii();
+        // A character that is cut by the end of `start` is not invalid.
         let cut = chunks.peek().is_none()
             && std::str::from_utf8(chunk.invalid()).is_err_and(|error| error.error_len().is_none());
-        wrong |= !chunk.invalid().is_empty() && !cut;
+        invalid |= !chunk.invalid().is_empty() && !cut;
     }
-    wrong && !several
+    invalid && !multi_byte
 }
 
 #[cfg(test)]

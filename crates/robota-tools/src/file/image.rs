@@ -1,4 +1,4 @@
-//! Pictures, for models that can see.
+//! Reads image files, for models that accept images.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -6,23 +6,23 @@ use std::path::Path;
 
 use crate::error::FileError;
 
-/// The largest picture that is shown: services refuse larger ones.
-pub const MOST_IMAGE: u64 = 5 * 1024 * 1024;
+/// The largest image that is shown: model services reject larger ones.
+pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 
-/// A picture.
+/// An image file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
-    /// Its type, such as `image/png`.
+pub struct ImageFile {
+    /// Its media type, such as `image/png`.
     pub media_type: &'static str,
-    /// The file.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-/// Reads a picture; `None` if it is none, with the file as if nothing had been read.
+/// Reads an image. Returns `None` if the file is not an image; its position is then 0 again.
 ///
 /// # Errors
-/// If it is too large or cannot be read.
-pub fn read_image(file: &mut File, path: &Path) -> Result<Option<Picture>, FileError> {
+/// If the image is too large or cannot be read.
+pub fn read_image(file: &mut File, path: &Path) -> Result<Option<ImageFile>, FileError> {
     let io = || FileError::io("read", path);
     let mut start = [0; 16];
     let mut filled = 0;
@@ -33,18 +33,18 @@ pub fn read_image(file: &mut File, path: &Path) -> Result<Option<Picture>, FileE
         }
     }
     file.rewind().map_err(io())?;
-    let Some(media_type) = media_type(&start[..filled]) else { return Ok(None) };
+    let Some(media_type) = detect_media_type(&start[..filled]) else { return Ok(None) };
     let len = file.metadata().map_err(io())?.len();
     let mut bytes = Vec::new();
-    file.take(MOST_IMAGE + 1).read_to_end(&mut bytes).map_err(io())?;
-    if bytes.len() as u64 > MOST_IMAGE {
-        return Err(FileError::LargePicture { path: path.to_owned(), len, most: MOST_IMAGE });
+    file.take(MAX_IMAGE_BYTES + 1).read_to_end(&mut bytes).map_err(io())?;
+    if bytes.len() as u64 > MAX_IMAGE_BYTES {
+        return Err(FileError::ImageTooLarge { path: path.to_owned(), len, max: MAX_IMAGE_BYTES });
     }
-    Ok(Some(Picture { media_type, bytes }))
+    Ok(Some(ImageFile { media_type, bytes }))
 }
 
-/// The types that models know, by how such files start.
-fn media_type(start: &[u8]) -> Option<&'static str> {
+/// Detects the image types that models accept by the first bytes of the file.
+fn detect_media_type(start: &[u8]) -> Option<&'static str> {
     match start {
         [0x89, b'P', b'N', b'G', 0x0D, 0x0A, 0x1A, 0x0A, ..] => Some("image/png"),
         [0xFF, 0xD8, 0xFF, ..] => Some("image/jpeg"),

@@ -1,37 +1,37 @@
-//! What comes closest to a text that is not there, so that whoever asked can see the
-//! difference instead of guessing.
+//! Finds the lines of a file that are most similar to a text that was not found, so that the model can
+//! see the difference.
 
 use std::collections::HashMap;
 use std::fmt;
 
-/// Lines compared at most, in the file and in the text that was looked for.
+/// The most lines that are compared, in the file and in the searched text.
 const LINES_SEARCHED: usize = 50_000;
 const LINES_COMPARED: usize = 40;
-/// Places looked at closely.
+/// The number of candidate positions that are compared in full.
 const CANDIDATES: usize = 8;
-/// Lines and characters shown.
+/// The most lines, and characters per line, of the message.
 const LINES_SHOWN: usize = 12;
 const CHARS_SHOWN: usize = 200;
-/// Less alike than this says nothing.
-const LEAST: f32 = 0.5;
+/// The minimum similarity of a candidate.
+const MIN_SIMILARITY: f32 = 0.5;
 
-/// The closest place.
+/// The most similar lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nearest {
-    /// Its first line, counted from 1.
+pub struct NearestMatch {
+    /// The number of the first line, counted from 1.
     pub line: u64,
-    /// Its lines.
+    /// The lines.
     pub lines: Vec<String>,
     /// Whether only white space differs.
     pub only_white_space: bool,
-    /// Whether the text that was looked for seems to have line numbers in it.
+    /// Whether the searched text seems to contain line numbers.
     pub numbered: bool,
 }
 
-impl fmt::Display for Nearest {
+impl fmt::Display for NearestMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.numbered {
-            f.write_str("It seems to have the line numbers of Read in it; leave them out. ")?;
+            f.write_str("It seems to contain the line numbers of Read; leave them out. ")?;
         }
         f.write_str("The closest lines")?;
         if self.only_white_space {
@@ -49,8 +49,8 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// The lines of `content` most like `wanted`; `None` if nothing is like it.
-pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
+/// Returns the lines of `content` that are most similar to `wanted`; `None` if none is similar.
+pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<NearestMatch> {
     let content = String::from_utf8_lossy(content);
     let lines: Vec<&str> = content.lines().take(LINES_SEARCHED).collect();
     let numbered = wanted.lines().all(|line| without_number(line).is_some());
@@ -60,7 +60,7 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
         .take(LINES_COMPARED)
         .collect();
 
-    // The longest line says most about where to look.
+    // The longest line is the most specific one.
     let (anchor, text) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
     let pairs = Pairs::of(text);
     let mut places: Vec<(f32, usize)> = lines
@@ -68,8 +68,8 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
         .enumerate()
         .filter_map(|(at, line)| {
             let start = at.checked_sub(anchor)?;
-            let alike = if comparable(text, line) { pairs.likeness(line) } else { 0.0 };
-            (alike >= LEAST).then_some((alike, start))
+            let similarity = if comparable(text, line) { pairs.similarity(line) } else { 0.0 };
+            (similarity >= MIN_SIMILARITY).then_some((similarity, start))
         })
         .collect();
     places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -79,7 +79,7 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
     let score = |start: usize| -> f32 {
         let here = lines.get(start..).unwrap_or_default();
         let sum: f32 =
-            wanted_pairs.iter().zip(here).map(|(pairs, line)| pairs.likeness(line)).sum();
+            wanted_pairs.iter().zip(here).map(|(pairs, line)| pairs.similarity(line)).sum();
         sum / wanted.len() as f32
     };
     let (_, start) = places
@@ -91,25 +91,25 @@ pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
         lines.iter().skip(start).take(wanted.len()).map(|line| (*line).to_owned()).collect();
     let only_white_space = found.len() == wanted.len()
         && found.iter().zip(&wanted).all(|(a, b)| a.split_whitespace().eq(b.split_whitespace()));
-    Some(Nearest { line: start as u64 + 1, lines: found, only_white_space, numbered })
+    Some(NearestMatch { line: start as u64 + 1, lines: found, only_white_space, numbered })
 }
 
-/// Lines of very different length share too little to be alike; telling so is cheap.
+/// A cheap check that comes first: lines of very different length cannot be similar.
 fn comparable(a: &str, b: &str) -> bool {
-    // Three times, for likeness; four times, for a byte is not a character.
+    // Factor 3 for the similarity, factor 4 because a character can have four bytes.
     let (a, b) = (a.trim().len(), b.trim().len());
     a.min(b).saturating_mul(12) >= a.max(b)
 }
 
-/// The line without a number and a tab before it, as Read shows lines.
+/// Removes the number and the tab that Read puts before a line; `None` if there are none.
 fn without_number(line: &str) -> Option<&str> {
     let (number, rest) = line.split_once('\t')?;
     let number = number.trim_start();
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
 }
 
-/// The pairs of neighbouring characters of a line, white space aside: lines that share many
-/// are alike, wherever something was put in or left out.
+/// The pairs of adjacent characters of a line, without white space. Lines that share many pairs are
+/// similar, also after insertions and deletions.
 struct Pairs {
     counts: HashMap<(char, char), u32>,
     total: u32,
@@ -126,8 +126,8 @@ impl Pairs {
         Self { counts, total }
     }
 
-    /// 1 for the same, 0 for nothing in common.
-    fn likeness(&self, line: &str) -> f32 {
+    /// Returns the similarity: 1 for the same pairs, 0 for no common pair.
+    fn similarity(&self, line: &str) -> f32 {
         let mut left = self.counts.clone();
         let (mut shared, mut total) = (0, 0);
         for pair in pairs(line) {
@@ -148,7 +148,7 @@ impl Pairs {
 
 fn pairs(line: &str) -> impl Iterator<Item = (char, char)> + '_ {
     let letters = || line.chars().filter(|c| !c.is_whitespace()).take(CHARS_SHOWN);
-    // A border on each side, so that single characters have pairs too.
+    // A newline on each side, so that a single character has pairs too.
     std::iter::once('\n').chain(letters()).zip(letters().chain(std::iter::once('\n')))
 }
 

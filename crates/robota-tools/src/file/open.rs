@@ -1,4 +1,4 @@
-//! Opening what is surely a file: to open a pipe would wait for its other end.
+//! Opens regular files only. Opening a pipe would block until its other end is opened.
 
 use std::fs::{File, Metadata};
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::error::FileError;
 pub(crate) fn open_file(path: &Path) -> Result<(File, Metadata), FileError> {
     must_be_file(path, &path.metadata().map_err(FileError::io("read", path))?)?;
     let file = File::open(path).map_err(FileError::io("read", path))?;
-    // Of the thing that was opened, should somebody have put another in its place.
+    // Checked again on the open file, because the path may have been replaced in the meantime.
     let metadata = file.metadata().map_err(FileError::io("read", path))?;
     must_be_file(path, &metadata)?;
     Ok((file, metadata))

@@ -1,50 +1,50 @@
-//! Replacing text in the bytes of a file.
+//! Replaces text in the bytes of a file.
 //!
-//! The search sees every line ending as `\n`, because that is how files are shown; the
-//! replacement is written with the line ending of the place it goes to. Every byte outside the
-//! replaced text stays what it was, also those that are not UTF-8.
+//! The search treats every line ending as `\n`, because Read shows files that way. The replacement is
+//! written with the line ending of the replaced text. All bytes outside the replaced text are kept,
+//! also those that are not UTF-8.
 
 use super::BOM;
 
-/// Lines named when a text is there several times.
+/// The most line numbers in the error for several occurrences.
 const LINES_NAMED: usize = 10;
 
-/// What to replace by what.
+/// A replacement of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement<'a> {
-    /// The text that is there.
+    /// The text to replace.
     pub old: &'a str,
-    /// The text to be there.
+    /// The text that replaces it.
     pub new: &'a str,
-    /// Every occurrence, instead of the only one.
+    /// Whether to replace every occurrence. Otherwise the text must occur exactly once.
     pub all: bool,
 }
 
-/// The new content.
+/// The result of a replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The new content.
     pub content: Vec<u8>,
     /// The line of the first replaced text, counted from 1.
     pub start_line: u64,
-    /// How many texts were replaced.
+    /// The number of replaced occurrences.
     pub count: u64,
 }
 
-/// Why nothing was replaced.
+/// Why text was not replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unreplaced {
-    /// There is nothing to look for.
+pub enum ReplaceError {
+    /// The text to replace is empty.
     NothingToFind,
-    /// Old and new are the same, line endings aside.
+    /// The old and the new text are the same, apart from line endings.
     NoChange,
-    /// The text is not there.
+    /// The text does not occur.
     Absent,
-    /// It is there more than once.
+    /// The text occurs more than once.
     Ambiguous {
-        /// How often, overlaps included.
+        /// The number of occurrences, including overlapping ones.
         count: u64,
-        /// On which lines, the first few.
+        /// The lines of the first few occurrences.
         lines: Vec<u64>,
     },
 }
@@ -52,19 +52,18 @@ pub enum Unreplaced {
 /// Replaces text.
 ///
 /// # Errors
-/// If the text is not there, or there more than once and not all are meant, or nothing would
-/// change.
-pub fn replace(content: &[u8], replacement: Replacement<'_>) -> Result<Replaced, Unreplaced> {
-    let old = seen(replacement.old);
-    let new = seen(replacement.new);
+/// If the text does not occur, occurs more than once without `all`, or nothing would change.
+pub fn replace(content: &[u8], replacement: Replacement<'_>) -> Result<Replaced, ReplaceError> {
+    let old = normalized(replacement.old);
+    let new = normalized(replacement.new);
     if old.is_empty() {
-        return Err(Unreplaced::NothingToFind);
+        return Err(ReplaceError::NothingToFind);
     }
     if old == new {
-        return Err(Unreplaced::NoChange);
+        return Err(ReplaceError::NoChange);
     }
     let mark = if content.starts_with(BOM) { BOM.len() } else { 0 };
-    let view = View::of(&content[mark..]);
+    let view = NormalizedView::of(&content[mark..]);
     let (first, count) = locate(&view.text, old.as_bytes(), replacement.all)?;
 
     let body = &content[mark..];
@@ -76,10 +75,10 @@ pub fn replace(content: &[u8], replacement: Replacement<'_>) -> Result<Replaced,
             continue;
         }
         free = at + old.len();
-        let (start, end) = (view.origin(at), view.origin(free));
+        let (start, end) = (view.original_position(at), view.original_position(free));
         out.extend_from_slice(&body[copied..start]);
         let ending = Ending::of(&body[start..end]).or(view.ending);
-        // With no line ending to follow, the text is taken as it was given.
+        // If the file has no line ending, the text is written as it was given.
         match ending {
             Some(ending) => ending.write(&new, &mut out),
             None => out.extend_from_slice(strip_mark(replacement.new).as_bytes()),
@@ -93,8 +92,8 @@ pub fn replace(content: &[u8], replacement: Replacement<'_>) -> Result<Replaced,
     Ok(Replaced { content: out, start_line, count: replaced })
 }
 
-/// The first occurrence, and how many there are.
-fn locate(text: &[u8], old: &[u8], all: bool) -> Result<(usize, u64), Unreplaced> {
+/// Returns the position of the first occurrence and the number of occurrences.
+fn locate(text: &[u8], old: &[u8], all: bool) -> Result<(usize, u64), ReplaceError> {
     let mut first = None;
     let (mut count, mut line, mut counted) = (0, 1, 0);
     let mut lines = Vec::new();
@@ -108,8 +107,8 @@ fn locate(text: &[u8], old: &[u8], all: bool) -> Result<(usize, u64), Unreplaced
         }
     }
     match first {
-        None => Err(Unreplaced::Absent),
-        Some(_) if count > 1 && !all => Err(Unreplaced::Ambiguous { count, lines }),
+        None => Err(ReplaceError::Absent),
+        Some(_) if count > 1 && !all => Err(ReplaceError::Ambiguous { count, lines }),
         Some(first) => Ok((first, count)),
     }
 }
@@ -118,8 +117,8 @@ fn newlines(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// Text as a reader of the file would see it: without mark, with `\n` only.
-fn seen(text: &str) -> String {
+/// Returns the text without byte order mark and with `\n` only, as Read shows it.
+fn normalized(text: &str) -> String {
     strip_mark(text).replace("\r\n", "\n")
 }
 
@@ -134,7 +133,7 @@ enum Ending {
 }
 
 impl Ending {
-    /// The more frequent ending; `None` if there is none.
+    /// Returns the more frequent line ending; `None` if there is none.
     fn of(bytes: &[u8]) -> Option<Self> {
         let all = newlines(bytes);
         let crlf = bytes.windows(2).filter(|pair| pair == b"\r\n").count() as u64;
@@ -153,39 +152,39 @@ impl Ending {
     }
 }
 
-/// Content with `\n` only, and the way back to where each byte came from.
-struct View {
+/// The content with `\n` only, and the mapping of positions back to the original content.
+struct NormalizedView {
     text: Vec<u8>,
-    /// For every `\r` left out: the position in `text` of the `\n` it stood before.
-    left_out: Vec<usize>,
+    /// For each removed `\r`: the position in `text` of the `\n` that follows it.
+    removed: Vec<usize>,
     ending: Option<Ending>,
 }
 
-impl View {
+impl NormalizedView {
     fn of(body: &[u8]) -> Self {
         let mut text = Vec::with_capacity(body.len());
-        let mut left_out = Vec::new();
+        let mut removed = Vec::new();
         for (at, byte) in body.iter().enumerate() {
             if *byte == b'\r' && body.get(at + 1) == Some(&b'\n') {
-                left_out.push(text.len());
+                removed.push(text.len());
             } else {
                 text.push(*byte);
             }
         }
-        Self { text, left_out, ending: Ending::of(body) }
+        Self { text, removed, ending: Ending::of(body) }
     }
 
-    /// Where in the body this position of the text lies; for a `\n`, where its `\r` lies.
-    fn origin(&self, at: usize) -> usize {
-        at + self.left_out.partition_point(|newline| *newline < at)
+    /// Returns the position in the original content; for a `\n`, the position of its `\r`.
+    fn original_position(&self, at: usize) -> usize {
+        at + self.removed.partition_point(|newline| *newline < at)
     }
 }
 
-/// All occurrences, overlapping ones too, in time proportional to the text (Knuth, Morris and
-/// Pratt): a search that starts over at every byte could be made to take hours.
+/// Finds all occurrences, including overlapping ones, in linear time (Knuth-Morris-Pratt). A naive
+/// search takes quadratic time, which could be hours for a chosen input.
 struct Matches<'a> {
     text: &'a [u8],
-    word: &'a [u8],
+    needle: &'a [u8],
     /// For each length of matched prefix: its longest proper prefix that is also its suffix.
     border: Vec<usize>,
     at: usize,
@@ -193,20 +192,20 @@ struct Matches<'a> {
 }
 
 impl<'a> Matches<'a> {
-    /// The word must not be empty.
-    fn new(text: &'a [u8], word: &'a [u8]) -> Self {
-        let mut border = vec![0; word.len() + 1];
+    /// `needle` must not be empty.
+    fn new(text: &'a [u8], needle: &'a [u8]) -> Self {
+        let mut border = vec![0; needle.len() + 1];
         let mut matched = 0;
-        for at in 1..word.len() {
-            while matched > 0 && word[at] != word[matched] {
+        for at in 1..needle.len() {
+            while matched > 0 && needle[at] != needle[matched] {
                 matched = border[matched];
             }
-            if word[at] == word[matched] {
+            if needle[at] == needle[matched] {
                 matched += 1;
             }
             border[at + 1] = matched;
         }
-        Self { text, word, border, at: 0, matched: 0 }
+        Self { text, needle, border, at: 0, matched: 0 }
     }
 }
 
@@ -216,15 +215,15 @@ impl Iterator for Matches<'_> {
     fn next(&mut self) -> Option<usize> {
         while let Some(byte) = self.text.get(self.at) {
             while self.matched > 0
-                && (self.matched == self.word.len() || self.word[self.matched] != *byte)
+                && (self.matched == self.needle.len() || self.needle[self.matched] != *byte)
             {
                 self.matched = self.border[self.matched];
             }
             self.at += 1;
-            if self.word[self.matched] == *byte {
+            if self.needle[self.matched] == *byte {
                 self.matched += 1;
             }
-            if self.matched == self.word.len() {
+            if self.matched == self.needle.len() {
                 return Some(self.at - self.matched);
             }
         }

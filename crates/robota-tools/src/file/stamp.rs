@@ -1,23 +1,23 @@
-//! Which content of a file somebody has seen.
+//! Stamps of file contents, to detect changes.
 
 use std::fs::Metadata;
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 
-/// Identifies the content of a file at one time.
+/// Identifies the content of a file at a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {
-    /// Its size in bytes.
+    /// The size in bytes.
     pub len: u64,
-    /// When it was last changed, where the system knows.
+    /// The modification time; `None` if the system does not provide it.
     pub modified: Option<SystemTime>,
-    /// SHA-256 of the content; absent for files too large to be read whole.
+    /// The SHA-256 of the content; `None` for files that are too large to be hashed.
     pub digest: Option<[u8; 32]>,
 }
 
 impl FileStamp {
-    /// The stamp of a file whose whole content is known.
+    /// Creates the stamp of a file from its whole content.
     #[must_use]
     pub fn of(content: &[u8], metadata: &Metadata) -> Self {
         Self {
@@ -27,8 +27,8 @@ impl FileStamp {
         }
     }
 
-    /// Whether both are of the same content. Where both hashes are known they alone decide: a
-    /// file that was only touched, or rewritten as it was, is the same.
+    /// Returns whether both stamps are of the same content. If both have hashes, only the hashes are
+    /// compared: a file that was rewritten with the same content is unchanged.
     #[must_use]
     pub fn same_content(&self, other: &Self) -> bool {
         match (&self.digest, &other.digest) {

@@ -1,4 +1,4 @@
-//! The search itself: ripgrep's walker, matcher and searcher, on all cores.
+//! The search: uses ripgrep's walker, matcher and searcher, on several threads.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,17 @@ use robota_core::tool::InvalidInput;
 use tokio_util::sync::CancellationToken;
 
 use super::Mode;
-use crate::grant::Grant;
+use crate::access_check::AccessCheck;
 use crate::walk::{Walk, modified, newest_first};
 
-/// Characters shown of one line.
-const LONGEST: usize = 500;
-/// What a regular expression may cost when it is compiled.
-const REGEX_SIZE: usize = 16 * 1024 * 1024;
-/// What one file may cost in memory: lines without end and searches across lines.
-const HEAP: usize = 64 * 1024 * 1024;
+/// The most characters of one line that are returned.
+const MAX_LINE_CHARS: usize = 500;
+/// The memory limit of a compiled regular expression.
+const MAX_REGEX_BYTES: usize = 16 * 1024 * 1024;
+/// The memory limit for one file. Very long lines and multi-line searches need much memory.
+const MAX_HEAP_BYTES: usize = 64 * 1024 * 1024;
 
-/// What to look for, and where.
+/// The parameters of a search.
 pub(super) struct Request {
     pub(super) root: PathBuf,
     pub(super) pattern: String,
@@ -37,18 +37,18 @@ pub(super) struct Request {
     pub(super) after: usize,
     pub(super) mode: Mode,
     pub(super) limit: usize,
-    pub(super) grant: Arc<dyn Grant>,
+    pub(super) access_check: Arc<dyn AccessCheck>,
     pub(super) cancel: CancellationToken,
 }
 
 /// A file with matches.
-pub(super) struct Found {
+pub(super) struct FileMatches {
     pub(super) path: PathBuf,
     pub(super) modified: Option<SystemTime>,
     pub(super) matches: u64,
-    /// What is shown of it, no more than could be.
+    /// The matching and context lines, at most as many as can be returned.
     pub(super) lines: Vec<Line>,
-    /// Lines that would be shown too.
+    /// The number of further lines that were not kept.
     pub(super) more: u64,
 }
 
@@ -56,12 +56,12 @@ pub(super) struct Found {
 pub(super) enum Line {
     Match(u64, String),
     Context(u64, String),
-    /// Lines are left out here.
+    /// Lines of the file are omitted here.
     Gap,
 }
 
-/// Every file with matches, newest first.
-pub(super) fn search(request: &Request) -> Result<Vec<Found>, InvalidInput> {
+/// Returns all files with matches, newest first.
+pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput> {
     let matcher = matcher(request)?;
     let walk = Walk {
         root: &request.root,
@@ -69,7 +69,7 @@ pub(super) fn search(request: &Request) -> Result<Vec<Found>, InvalidInput> {
         glob: request.glob.as_deref(),
         file_type: request.file_type.as_deref(),
     };
-    let all: Mutex<Vec<Found>> = Mutex::default();
+    let all: Mutex<Vec<FileMatches>> = Mutex::default();
     walk.build()?.run(|| {
         let (all, matcher) = (&all, matcher.clone());
         let mut searcher = searcher(request);
@@ -77,45 +77,47 @@ pub(super) fn search(request: &Request) -> Result<Vec<Found>, InvalidInput> {
             if request.cancel.is_cancelled() {
                 return WalkState::Quit;
             }
-            // What cannot be looked into has nothing to show.
+            // Folders that cannot be read are skipped.
             let Ok(entry) = entry else { return WalkState::Continue };
-            // Not into pipes and devices, and not through links; but what was named is meant.
+            // Pipes, devices and links are skipped, except for a link that the caller named.
             let file = entry.file_type().is_some_and(|kind| kind.is_file())
                 || (entry.depth() == 0 && entry.path().is_file());
-            if file && let Some(found) = look(request, &mut searcher, &matcher, entry.path()) {
-                all.lock().unwrap_or_else(PoisonError::into_inner).push(found);
+            if file
+                && let Some(matches) = search_file(request, &mut searcher, &matcher, entry.path())
+            {
+                all.lock().unwrap_or_else(PoisonError::into_inner).push(matches);
             }
             WalkState::Continue
         })
     });
     let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
-    newest_first(&mut all, |found| (found.modified, &found.path));
+    newest_first(&mut all, |file| (file.modified, &file.path));
     Ok(all)
 }
 
-fn look(
+fn search_file(
     request: &Request,
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     path: &Path,
-) -> Option<Found> {
-    let mut take = Take { request, path, allowed: None, found: None };
-    // A file that vanished or may not be read is as one without matches.
-    searcher.search_path(matcher, path, &mut take).ok()?;
-    take.found.filter(|found| found.matches > 0)
+) -> Option<FileMatches> {
+    let mut sink = FileSink { request, path, allowed: None, found: None };
+    // A file that was deleted or cannot be read is treated as a file without matches.
+    searcher.search_path(matcher, path, &mut sink).ok()?;
+    sink.found.filter(|found| found.matches > 0)
 }
 
 fn matcher(request: &Request) -> Result<RegexMatcher, InvalidInput> {
     let mut builder = RegexMatcherBuilder::new();
-    builder.case_insensitive(request.ignore_case).multi_line(true).size_limit(REGEX_SIZE);
+    builder.case_insensitive(request.ignore_case).multi_line(true).size_limit(MAX_REGEX_BYTES);
     if request.multiline {
         builder.dot_matches_new_line(true);
     } else {
-        // Also sees to it that `$` matches before `\r\n`.
+        // With this `$` matches before `\r\n` too.
         builder.crlf(true);
     }
     builder.build(&request.pattern).map_err(|error| {
-        InvalidInput(format!("`pattern` cannot be used: {error} (to search for it as it is, put \\ before special characters)"))
+        InvalidInput(format!("`pattern` is invalid: {error} (to search for the literal text, put \\ before special characters)"))
     })
 }
 
@@ -130,28 +132,29 @@ fn searcher(request: &Request) -> Searcher {
         } else {
             LineTerminator::crlf()
         })
-        .heap_limit(Some(HEAP))
+        .heap_limit(Some(MAX_HEAP_BYTES))
         .binary_detection(BinaryDetection::quit(0))
         .before_context(if content { request.before } else { 0 })
         .after_context(if content { request.after } else { 0 });
     builder.build()
 }
 
-/// Takes what the searcher finds in one file.
-struct Take<'a> {
+/// Receives what the searcher finds in one file.
+struct FileSink<'a> {
     request: &'a Request,
     path: &'a Path,
-    /// Whether the file may be shown; asked at the first match.
+    /// Whether the content of the file may be returned. Checked at the first match.
     allowed: Option<bool>,
-    found: Option<Found>,
+    found: Option<FileMatches>,
 }
 
-impl Take<'_> {
-    /// Where to put it; `None` if it may not be shown.
-    fn found(&mut self) -> Option<&mut Found> {
-        let allowed = *self.allowed.get_or_insert_with(|| self.request.grant.may_read(self.path));
+impl FileSink<'_> {
+    /// Returns the matches to add to; `None` if the content may not be returned.
+    fn matches(&mut self) -> Option<&mut FileMatches> {
+        let allowed =
+            *self.allowed.get_or_insert_with(|| self.request.access_check.may_read(self.path));
         allowed.then(|| {
-            self.found.get_or_insert_with(|| Found {
+            self.found.get_or_insert_with(|| FileMatches {
                 path: self.path.to_owned(),
                 modified: modified(self.path),
                 matches: 0,
@@ -162,21 +165,21 @@ impl Take<'_> {
     }
 }
 
-impl Sink for &mut Take<'_> {
+impl Sink for &mut FileSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         let (mode, limit) = (self.request.mode, self.request.limit);
-        let Some(all) = self.found() else { return Ok(false) };
-        all.matches += 1;
+        let Some(file) = self.matches() else { return Ok(false) };
+        file.matches += 1;
         match mode {
-            // One match tells it all.
+            // The first match is enough.
             Mode::FilesWithMatches => return Ok(false),
             Mode::Count => {}
             Mode::Content => {
                 let first = found.line_number().unwrap_or(0);
                 for (number, line) in (first..).zip(found.lines()) {
-                    all.push(limit, || Line::Match(number, text(line)));
+                    file.push(limit, || Line::Match(number, text(line)));
                 }
             }
         }
@@ -184,12 +187,12 @@ impl Sink for &mut Take<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
-        // Lines before a match come before anybody knows that there is one.
+        // Lines before a match are reported before the match itself, so the check may happen here.
         let limit = self.request.limit;
-        let Some(all) = self.found() else { return Ok(false) };
+        let Some(file) = self.matches() else { return Ok(false) };
         debug_assert!(*context.kind() != SinkContextKind::Other);
         let number = context.line_number().unwrap_or(0);
-        all.push(limit, || Line::Context(number, text(context.bytes())));
+        file.push(limit, || Line::Context(number, text(context.bytes())));
         Ok(true)
     }
 
@@ -209,7 +212,7 @@ impl Sink for &mut Take<'_> {
     }
 }
 
-impl Found {
+impl FileMatches {
     fn push(&mut self, limit: usize, line: impl FnOnce() -> Line) {
         if self.lines.len() < limit.saturating_mul(2) {
             self.lines.push(line());
@@ -222,9 +225,9 @@ impl Found {
 fn text(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    // Enough bytes for what is shown, so that a line without end costs nothing.
-    let text = String::from_utf8_lossy(&line[..line.len().min(LONGEST * 4)]);
-    match text.char_indices().nth(LONGEST) {
+    // Only as many bytes as the characters can need are decoded, so very long lines are cheap.
+    let text = String::from_utf8_lossy(&line[..line.len().min(MAX_LINE_CHARS * 4)]);
+    match text.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{} [... line cut, it has {} bytes]", &text[..at], line.len()),
         None => text.into_owned(),
     }

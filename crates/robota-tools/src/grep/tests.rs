@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Workplace) {
+fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, ToolWorkspace) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     for (age, (name, content)) in files.iter().enumerate() {
@@ -17,77 +17,80 @@ fn tree(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Workplace) {
             + std::time::Duration::from_secs(1_000_000 - age as u64);
         std::fs::File::open(&path).unwrap().set_modified(time).unwrap();
     }
-    (dir, Workplace::new(root, Supervisor::new(), Environment::new()))
+    (dir, ToolWorkspace::new(root, Supervisor::new(), Environment::new()))
 }
 
-async fn grep(place: &Workplace, input: Value) -> ToolOutcome {
-    let tool = Grep::new(place);
+async fn grep(workspace: &ToolWorkspace, input: Value) -> ToolOutcome {
+    let tool = Grep::new(workspace);
     tool.check(&input).unwrap();
     tool.run(input, ToolContext::detached()).await
 }
 
-async fn text(place: &Workplace, input: Value) -> String {
-    grep(place, input).await.text()
+async fn text(workspace: &ToolWorkspace, input: Value) -> String {
+    grep(workspace, input).await.text()
 }
 
 #[tokio::test]
-async fn files_content_and_counts() {
-    let (_dir, place) = tree(&[
+async fn the_three_output_modes_and_the_filters_work() {
+    let (_dir, workspace) = tree(&[
         ("new.rs", b"fn one() {}\nfn two() {}\n"),
         ("old.py", b"def one(): pass\r\n"),
         ("sub/no.txt", b"nothing\n"),
     ]);
-    assert_eq!(text(&place, json!({"pattern": "one"})).await, "new.rs\nold.py\n");
+    assert_eq!(text(&workspace, json!({"pattern": "one"})).await, "new.rs\nold.py\n");
     let input = json!({"pattern": "fn|def", "output_mode": "content"});
     assert_eq!(
-        text(&place, input).await,
+        text(&workspace, input).await,
         "new.rs:1:fn one() {}\nnew.rs:2:fn two() {}\n--\nold.py:1:def one(): pass\n"
     );
     let input = json!({"pattern": "fn|def", "output_mode": "count"});
-    assert_eq!(text(&place, input).await, "new.rs:2\nold.py:1\n");
-    assert_eq!(text(&place, json!({"pattern": "ONE"})).await, "[no match]\n");
-    assert_eq!(text(&place, json!({"pattern": "ONE", "-i": true, "type": "py"})).await, "old.py\n");
+    assert_eq!(text(&workspace, input).await, "new.rs:2\nold.py:1\n");
+    assert_eq!(text(&workspace, json!({"pattern": "ONE"})).await, "[no match]\n");
     assert_eq!(
-        text(&place, json!({"pattern": "n", "glob": "*.{txt,py}"})).await,
+        text(&workspace, json!({"pattern": "ONE", "-i": true, "type": "py"})).await,
+        "old.py\n"
+    );
+    assert_eq!(
+        text(&workspace, json!({"pattern": "n", "glob": "*.{txt,py}"})).await,
         "old.py\nsub/no.txt\n"
     );
-    assert_eq!(text(&place, json!({"pattern": "n", "glob": "sub/**"})).await, "sub/no.txt\n");
-    assert_eq!(text(&place, json!({"pattern": "one", "path": "old.py"})).await, "old.py\n");
+    assert_eq!(text(&workspace, json!({"pattern": "n", "glob": "sub/**"})).await, "sub/no.txt\n");
+    assert_eq!(text(&workspace, json!({"pattern": "one", "path": "old.py"})).await, "old.py\n");
 }
 
 #[tokio::test]
-async fn context_gaps_and_several_lines() {
+async fn context_lines_gaps_and_multiline_matches() {
     let lines: String = (1..=9).map(|n| format!("line {n}\n")).collect();
-    let (_dir, place) = tree(&[("f", lines.as_bytes())]);
+    let (_dir, workspace) = tree(&[("f", lines.as_bytes())]);
     let input = json!({"pattern": "[28]", "output_mode": "content", "-C": 1});
     assert_eq!(
-        text(&place, input).await,
+        text(&workspace, input).await,
         "f-1-line 1\nf:2:line 2\nf-3-line 3\n--\nf-7-line 7\nf:8:line 8\nf-9-line 9\n"
     );
     let input = json!({"pattern": "2", "output_mode": "content", "-A": 1});
-    assert_eq!(text(&place, input).await, "f:2:line 2\nf-3-line 3\n");
+    assert_eq!(text(&workspace, input).await, "f:2:line 2\nf-3-line 3\n");
     let input = json!({"pattern": "3.*5", "output_mode": "content", "multiline": true});
-    assert_eq!(text(&place, input).await, "f:3:line 3\nf:4:line 4\nf:5:line 5\n");
+    assert_eq!(text(&workspace, input).await, "f:3:line 3\nf:4:line 4\nf:5:line 5\n");
     let input = json!({"pattern": "3.*5"});
-    assert_eq!(text(&place, input).await, "[no match]\n");
+    assert_eq!(text(&workspace, input).await, "[no match]\n");
 }
 
 #[tokio::test]
-async fn what_is_cut_is_said() {
+async fn cut_results_are_reported() {
     let many: String = (0..100).map(|n| format!("x{n}\n")).collect();
     let long = format!("y{}\n", "z".repeat(100_000));
-    let (_dir, place) = tree(&[("a", many.as_bytes()), ("b", long.as_bytes())]);
+    let (_dir, workspace) = tree(&[("a", many.as_bytes()), ("b", long.as_bytes())]);
     let input = json!({"pattern": "x", "output_mode": "content", "head_limit": 3});
-    let outcome = grep(&place, input).await;
+    let outcome = grep(&workspace, input).await;
     assert_eq!(outcome.text(), "a:1:x0\na:2:x1\na:3:x2\n[97 more lines not shown]\n");
     assert_eq!(outcome.metadata["matches"], 100);
-    let line = text(&place, json!({"pattern": "y", "output_mode": "content"})).await;
+    let line = text(&workspace, json!({"pattern": "y", "output_mode": "content"})).await;
     assert!(line.len() < 600 && line.ends_with("[... line cut, it has 100001 bytes]\n"), "{line}");
 }
 
 #[tokio::test]
-async fn what_git_ignores_is_hidden_or_binary_is_left_out() {
-    let (_dir, place) = tree(&[
+async fn ignored_hidden_and_binary_files_are_skipped() {
+    let (_dir, workspace) = tree(&[
         (".gitignore", b"/out\n"),
         ("out/a", b"word\n"),
         (".env", b"word\n"),
@@ -96,25 +99,25 @@ async fn what_git_ignores_is_hidden_or_binary_is_left_out() {
         ("latin", b"word gr\xf6\xdfe\n"),
         ("text", b"word\n"),
     ]);
-    assert_eq!(text(&place, json!({"pattern": "word"})).await, "utf16\nlatin\ntext\n");
+    assert_eq!(text(&workspace, json!({"pattern": "word"})).await, "utf16\nlatin\ntext\n");
 }
 
 #[tokio::test]
-async fn a_pattern_that_is_none_is_explained() {
-    let (_dir, place) = tree(&[]);
-    let outcome = grep(&place, json!({"pattern": "a("})).await;
+async fn an_invalid_pattern_is_explained() {
+    let (_dir, workspace) = tree(&[]);
+    let outcome = grep(&workspace, json!({"pattern": "a("})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
     assert!(outcome.text().contains("unclosed group"), "{}", outcome.text());
-    // As large as a pattern may not be, and one that would take for ever elsewhere.
-    let outcome = grep(&place, json!({"pattern": "((a{1000}){1000}){1000}"})).await;
+    // A pattern that exceeds the size limit.
+    let outcome = grep(&workspace, json!({"pattern": "((a{1000}){1000}){1000}"})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
-    let outcome = grep(&place, json!({"pattern": "x", "type": "no-such-type"})).await;
+    let outcome = grep(&workspace, json!({"pattern": "x", "type": "no-such-type"})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
 }
 
 struct NoKeys;
 
-impl crate::Grant for NoKeys {
+impl crate::AccessCheck for NoKeys {
     fn may_read(&self, path: &Path) -> bool {
         path.extension().is_none_or(|extension| extension != "key")
     }
@@ -125,12 +128,12 @@ impl crate::Grant for NoKeys {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_is_not_shown() {
-    let (_dir, place) = tree(&[("a.key", b"word\nword\n"), ("b.txt", b"word\n")]);
-    let place = place.grant(Arc::new(NoKeys));
+async fn files_that_may_not_be_read_are_not_shown() {
+    let (_dir, workspace) = tree(&[("a.key", b"word\nword\n"), ("b.txt", b"word\n")]);
+    let workspace = workspace.access_check(Arc::new(NoKeys));
     for mode in ["files_with_matches", "content", "count"] {
         let input = json!({"pattern": "word", "output_mode": mode, "-C": 1});
-        let text = text(&place, input).await;
+        let text = text(&workspace, input).await;
         assert!(text.starts_with("b.txt") && !text.contains("key"), "{mode}: {text}");
     }
 }

@@ -4,21 +4,21 @@ use serde_json::json;
 use super::*;
 use crate::Read;
 
-async fn place(files: &[(&str, &str)]) -> (tempfile::TempDir, Workplace) {
+async fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, ToolWorkspace) {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    let place = Workplace::new(root, Supervisor::new(), Environment::new());
+    let workspace = ToolWorkspace::new(root, Supervisor::new(), Environment::new());
     for (name, content) in files {
         std::fs::write(dir.path().join(name), content).unwrap();
         let input = json!({"file_path": name});
-        assert!(Read::new(&place).run(input, ToolContext::detached()).await.ok);
+        assert!(Read::new(&workspace).run(input, ToolContext::detached()).await.ok);
     }
-    (dir, place)
+    (dir, workspace)
 }
 
-async fn edit(place: &Workplace, edits: Value) -> ToolOutcome {
+async fn edit(workspace: &ToolWorkspace, edits: Value) -> ToolOutcome {
     let input = json!({"edits": edits});
-    let tool = MultiEdit::new(place);
+    let tool = MultiEdit::new(workspace);
     tool.check(&input).unwrap();
     tool.run(input, ToolContext::detached()).await
 }
@@ -28,11 +28,11 @@ fn one(file: &str, old: &str, new: &str) -> Value {
 }
 
 #[tokio::test]
-async fn edits_of_several_files_in_order() {
-    let (dir, place) = place(&[("a", "one\ntwo\n"), ("b", "x x\n")]).await;
+async fn edits_of_several_files_are_made_in_order() {
+    let (dir, workspace) = workspace(&[("a", "one\ntwo\n"), ("b", "x x\n")]).await;
     let all = json!({"file_path": "b", "old_string": "x", "new_string": "y", "replace_all": true});
     let outcome =
-        edit(&place, json!([one("a", "one", "1"), all, one("./a", "1\ntwo", "1\n2")])).await;
+        edit(&workspace, json!([one("a", "one", "1"), all, one("./a", "1\ntwo", "1\n2")])).await;
     assert!(outcome.ok, "{}", outcome.text());
     assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"1\n2\n");
     assert_eq!(std::fs::read(dir.path().join("b")).unwrap(), b"y y\n");
@@ -41,17 +41,17 @@ async fn edits_of_several_files_in_order() {
 }
 
 #[tokio::test]
-async fn all_or_none() {
-    let (dir, place) = place(&[("a", "one\n"), ("b", "two\n")]).await;
-    let outcome = edit(&place, json!([one("a", "one", "1"), one("b", "absent", "2")])).await;
+async fn either_all_edits_are_made_or_none() {
+    let (dir, workspace) = workspace(&[("a", "one\n"), ("b", "two\n")]).await;
+    let outcome = edit(&workspace, json!([one("a", "one", "1"), one("b", "absent", "2")])).await;
     assert_eq!(outcome.error_code.as_deref(), Some("no_match"));
-    // A file that changed behind our back, the last one at that.
+    // The last file was changed by another program.
     std::fs::write(dir.path().join("b"), "other\n").unwrap();
-    let outcome = edit(&place, json!([one("a", "one", "1"), one("b", "other", "2")])).await;
+    let outcome = edit(&workspace, json!([one("a", "one", "1"), one("b", "other", "2")])).await;
     assert_eq!(outcome.error_code.as_deref(), Some("changed_since_read"));
-    let outcome = edit(&place, json!([one("a", "one", "1"), one("never", "x", "y")])).await;
+    let outcome = edit(&workspace, json!([one("a", "one", "1"), one("never", "x", "y")])).await;
     assert_eq!(outcome.error_code.as_deref(), Some("not_found"));
-    assert_eq!(edit(&place, json!([])).await.error_code.as_deref(), Some("invalid_input"));
+    assert_eq!(edit(&workspace, json!([])).await.error_code.as_deref(), Some("invalid_input"));
     assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"one\n");
-    assert_eq!(dir.path().read_dir().unwrap().count(), 2, "nothing stays behind");
+    assert_eq!(dir.path().read_dir().unwrap().count(), 2, "no temporary file is left");
 }

@@ -8,16 +8,16 @@ use serde_json::json;
 
 use super::*;
 
-fn workplace(dir: &Path) -> Workplace {
-    Workplace::new(dir, Supervisor::new(), Environment::new())
+fn workspace_in(dir: &Path) -> ToolWorkspace {
+    ToolWorkspace::new(dir, Supervisor::new(), Environment::new())
 }
 
 fn tool() -> (tempfile::TempDir, Read, Arc<crate::ReadLog>) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("f.txt"), "one\ntwo\nthree\n").unwrap();
-    let place = workplace(dir.path());
-    let read = Read::new(&place);
-    (dir, read, place.log)
+    let workspace = workspace_in(dir.path());
+    let read = Read::new(&workspace);
+    (dir, read, workspace.log)
 }
 
 async fn run(read: &Read, input: Value) -> ToolOutcome {
@@ -30,40 +30,41 @@ async fn tool_05_read_works_without_a_session() {
     let (dir, read, log) = tool();
     let outcome = run(&read, json!({"file_path": "f.txt", "offset": 2.0, "limit": 1})).await;
     assert!(outcome.ok);
-    assert_eq!(outcome.text(), "     2\ttwo\n[lines 2-2 of 3; go on with offset 3]\n");
+    assert_eq!(outcome.text(), "     2\ttwo\n[lines 2-2 of 3; continue with offset 3]\n");
     assert_eq!(outcome.metadata["lines"], 1);
     assert_eq!(outcome.metadata["total_lines"], 3);
     let absolute = dir.path().join("f.txt");
-    assert!(log.seen(&absolute).is_some());
+    assert!(log.last_seen(&absolute).is_some());
     let outcome = run(&read, json!({"file_path": absolute, "offset": null})).await;
     assert_eq!(outcome.text(), "     1\tone\n     2\ttwo\n     3\tthree\n");
 }
 
 #[tokio::test]
-async fn failures_are_outcomes_with_advice() {
+async fn failures_are_outcomes_with_hints() {
     let (dir, read, log) = tool();
     let outcome = run(&read, json!({"file_path": "none.txt"})).await;
     assert_eq!((outcome.ok, outcome.error_code.as_deref()), (false, Some("not_found")));
     assert!(outcome.text().contains("none.txt does not exist (check the path"));
     let outcome = run(&read, json!({"file_path": "f.txt", "offset": 10})).await;
     assert!(outcome.text().ends_with("has 3 lines; offset 10 is past its end"));
-    assert!(log.seen(&dir.path().join("f.txt")).is_none(), "nothing was shown");
+    assert!(log.last_seen(&dir.path().join("f.txt")).is_none(), "no line was returned");
     let outcome = run(&read, json!({"file_path": ""})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"));
 }
 
 #[test]
-fn wrong_arguments_are_named() {
+fn invalid_arguments_are_named() {
     let (_dir, read, _log) = tool();
     let error = read.check(&json!({"filePath": "f.txt"})).unwrap_err().to_string();
     assert!(error.contains("`file_path` is required"), "{error}");
     assert!(error.contains("known: file_path, offset, limit"), "{error}");
 }
 
-struct OneBlob;
+/// A blob store that keeps nothing.
+struct NoBlobs;
 
 #[async_trait::async_trait]
-impl Blobs for OneBlob {
+impl Blobs for NoBlobs {
     async fn put(&self, bytes: &[u8]) -> Result<BlobRef, JournalError> {
         Ok(BlobRef::of(bytes))
     }
@@ -74,31 +75,31 @@ impl Blobs for OneBlob {
 }
 
 #[tokio::test]
-async fn pictures_are_shown_where_there_is_a_place_for_them() {
+async fn images_are_shown_if_there_is_a_blob_store() {
     let dir = tempfile::tempdir().unwrap();
     let bytes = b"\x89PNG\r\n\x1a\n and more";
     std::fs::write(dir.path().join("p.txt"), bytes).unwrap();
     let input = json!({"file_path": "p.txt"});
-    let blind = Read::new(&workplace(dir.path()));
-    let outcome = run(&blind, input.clone()).await;
-    assert!(outcome.text().contains("[a picture: image/png, 17 bytes]"), "{}", outcome.text());
-    let seeing = Read::new(&workplace(dir.path()).blobs(Arc::new(OneBlob)));
-    let outcome = run(&seeing, input).await;
+    let without_store = Read::new(&workspace_in(dir.path()));
+    let outcome = run(&without_store, input.clone()).await;
+    assert!(outcome.text().contains("[image: image/png, 17 bytes]"), "{}", outcome.text());
+    let with_store = Read::new(&workspace_in(dir.path()).blobs(Arc::new(NoBlobs)));
+    let outcome = run(&with_store, input).await;
     let Some(ResultBlock::Image(image)) = outcome.content.last() else { panic!("{outcome:?}") };
     assert_eq!((image.media_type.as_str(), &image.blob), ("image/png", &BlobRef::of(bytes)));
     std::fs::write(dir.path().join("b"), b"\x7fELF\0\0").unwrap();
-    let outcome = run(&seeing, json!({"file_path": "b"})).await;
+    let outcome = run(&with_store, json!({"file_path": "b"})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("binary_file"));
     let large = [&bytes[..], &vec![0; 6 << 20]].concat();
     std::fs::write(dir.path().join("large.png"), large).unwrap();
-    let outcome = run(&seeing, json!({"file_path": "large.png"})).await;
+    let outcome = run(&with_store, json!({"file_path": "large.png"})).await;
     assert_eq!(outcome.error_code.as_deref(), Some("too_large"));
 }
 
 #[tokio::test]
-async fn other_encodings_are_read_and_named() {
+async fn other_encodings_are_decoded_and_named() {
     let dir = tempfile::tempdir().unwrap();
-    let read = Read::new(&workplace(dir.path()));
+    let read = Read::new(&workspace_in(dir.path()));
     std::fs::write(dir.path().join("f"), b"gr\xf6\xdfe\r\nzwei\r\n").unwrap();
     let text = run(&read, json!({"file_path": "f"})).await.text();
     assert_eq!(
@@ -114,7 +115,7 @@ async fn other_encodings_are_read_and_named() {
 
 struct NotSecret;
 
-impl crate::Grant for NotSecret {
+impl crate::AccessCheck for NotSecret {
     fn may_read(&self, path: &Path) -> bool {
         !path.ends_with("secret")
     }
@@ -126,11 +127,11 @@ impl crate::Grant for NotSecret {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_is_opened_is_what_is_judged() {
+async fn the_access_check_applies_to_the_opened_file() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("secret"), "s").unwrap();
     std::os::unix::fs::symlink("secret", dir.path().join("harmless")).unwrap();
-    let read = Read::new(&workplace(dir.path()).grant(Arc::new(NotSecret)));
+    let read = Read::new(&workspace_in(dir.path()).access_check(Arc::new(NotSecret)));
     for name in ["secret", "harmless", "./secret"] {
         let outcome = run(&read, json!({"file_path": name})).await;
         assert_eq!(outcome.error_code.as_deref(), Some("denied"), "{name}");

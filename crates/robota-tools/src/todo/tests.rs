@@ -4,9 +4,9 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test]
-async fn the_list_is_replaced_and_shown() {
-    let place = Workplace::new("/", Supervisor::new(), Environment::new());
-    let tool = TodoWrite::new(&place);
+async fn the_list_is_validated_replaced_and_shown() {
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+    let tool = TodoWrite::new(&workspace);
     let run = async |input: Value| {
         tool.check(&input).unwrap();
         tool.run(input, ToolContext::detached()).await
@@ -18,7 +18,7 @@ async fn the_list_is_replaced_and_shown() {
     assert_eq!(outcome.metadata["todos"], todos);
     let two = json!([item("a", "in_progress"), item("b", "in_progress")]);
     assert_eq!(run(json!({"todos": two})).await.error_code.as_deref(), Some("invalid_input"));
-    assert_eq!(place.todos().list().len(), 3, "a list that is wrong changes nothing");
+    assert_eq!(workspace.todos().list().len(), 3, "an invalid list changes nothing");
     assert_eq!(run(json!({"todos": []})).await.text(), "[the list is empty]\n");
     let error = tool.check(&json!({"todos": [item("a", "done")]})).unwrap_err().to_string();
     assert!(error.contains("\"in_progress\""), "{error}");

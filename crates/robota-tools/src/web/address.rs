@@ -1,8 +1,8 @@
-//! Which addresses are nobody else's business: this machine and the networks behind it.
+//! Finds out which IP addresses are private: those of this machine and of local networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is not one of the public internet.
+/// Returns whether an address is not on the public internet.
 #[must_use]
 pub fn is_private(address: IpAddr) -> bool {
     match address {
@@ -18,7 +18,8 @@ fn v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_multicast()
         || address.is_documentation()
-        // This network; carriers' own; protocol assignments; benchmarks; reserved.
+        // 0.0.0.0/8 (this network), 100.64.0.0/10 (carrier-grade NAT), 192.0.0.0/24 (protocol
+        // assignments), 198.18.0.0/15 (benchmarks), 240.0.0.0/4 (reserved).
         || a == 0
         || (a == 100 && (64..128).contains(&b))
         || (a == 192 && b == 0 && c == 0)
@@ -40,17 +41,17 @@ fn v6(address: Ipv6Addr) -> bool {
         || address.segments()[..2] == [0x2001, 0x0db8]
 }
 
-/// The IPv4 address that an IPv6 address stands for.
+/// Returns the IPv4 address that is embedded in an IPv6 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let part = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
     match address.segments() {
-        // Mapped, and the old compatible form (which `::` and `::1` are not).
+        // IPv4-mapped, and the old IPv4-compatible form (`::` and `::1` are not such addresses).
         [0, 0, 0, 0, 0, 0xffff, high, low] => Some(part(high, low)),
         [0, 0, 0, 0, 0, 0, high, low] if high != 0 => Some(part(high, low)),
-        // Translated by a gateway, and 6to4.
+        // NAT64, and 6to4.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some(part(high, low)),
         [0x64, 0xff9b, 1, _, _, _, high, low] => Some(part(high, low)),
         [0x2002, high, low, ..] => Some(part(high, low)),

@@ -1,4 +1,5 @@
-//! Fetching one URL: no redirect to another host, no private address, no more than asked for.
+//! Fetches one URL. Does not follow redirects to another host, does not connect to private addresses
+//! without permission, and limits the size of the body.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,48 +15,50 @@ use url::{Host, Url};
 use super::address::is_private;
 use super::proxy::Proxies;
 
-const AGENT: &str = concat!("robota/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("robota/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5";
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a name is looked up that a proxy will look up anyway.
-const LOOK_UP: Duration = Duration::from_secs(3);
-const WHOLE: Duration = Duration::from_secs(30);
-const MOST_REDIRECTS: usize = 10;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout of a DNS lookup that the proxy repeats.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+const MAX_REDIRECTS: usize = 10;
 
-/// A failure to fetch.
+/// Why a URL could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// The URL cannot be used.
+    /// The URL is not valid for fetching.
     #[error("`{url}` cannot be fetched: {why}")]
     BadUrl {
-        /// As it was given.
+        /// The URL as it was given.
         url: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It leads to this machine or the network behind it.
-    #[error("{host} is not on the public internet ({address}); no rule allows to fetch from it")]
+    /// The host has a private address, and no rule allows it.
+    #[error(
+        "{host} is not on the public internet ({address}), and no rule allows fetching from it"
+    )]
     Private {
         /// The host.
         host: String,
-        /// One of its addresses.
+        /// Its private address.
         address: IpAddr,
     },
-    /// It redirects for ever.
-    #[error("{url} redirects more than {MOST_REDIRECTS} times")]
+    /// There were too many redirects.
+    #[error("{url} redirects more than {MAX_REDIRECTS} times")]
     Redirects {
-        /// Where it began.
+        /// The first URL.
         url: String,
     },
-    /// The network failed.
+    /// The request failed.
     #[error("cannot fetch {url}: {message}")]
     Network {
-        /// What was fetched.
+        /// The URL of the request.
         url: String,
-        /// What was said.
+        /// The error message.
         message: String,
     },
-    /// There is no client.
+    /// The HTTP client could not be created.
     #[error("cannot use the network: {0}")]
     Client(String),
 }
@@ -81,7 +84,7 @@ impl Diagnose for WebError {
 }
 
 impl WebError {
-    /// A stable word for each failure.
+    /// Returns a stable code for each kind of error.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -94,26 +97,26 @@ impl WebError {
     }
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Fetched {
-    /// The status.
+    /// The HTTP status.
     pub status: u16,
-    /// Where it really came from.
+    /// The URL of the last request, after redirects.
     pub url: Url,
-    /// The redirects on the way, all to the same host.
+    /// The URLs before the redirects that were followed, all on the same host.
     pub hops: Vec<Url>,
-    /// Another host it redirects to; that is not followed.
+    /// The target of a redirect to another host, which was not followed.
     pub elsewhere: Option<Url>,
-    /// What it says it is.
+    /// The `Content-Type` header; empty if absent.
     pub content_type: String,
-    /// The body, or its start.
+    /// The body, up to the limit.
     pub body: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the body was longer than the limit.
     pub cut: bool,
 }
 
-/// Fetches. It keeps connections, so one is enough for all.
+/// An HTTP client that keeps connections open. Share one client for all requests.
 #[derive(Debug, Default)]
 pub struct WebClient {
     proxies: Proxies,
@@ -122,32 +125,32 @@ pub struct WebClient {
 }
 
 impl WebClient {
-    /// A client; it costs nothing yet.
+    /// Creates a client. The connections are set up with the first request.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same through these proxies.
+    /// Sets the proxies.
     #[must_use]
     pub fn proxies(mut self, proxies: Proxies) -> Self {
         self.proxies = proxies;
         self
     }
 
-    /// Fetches a URL, reading at most `most` bytes of the body. Private addresses are refused
-    /// after resolution, unless allowed. `headers` go to that host only.
+    /// Fetches a URL and reads at most `max_bytes` of the body. Private addresses are rejected after
+    /// the DNS lookup, unless `allow_private` is set. `headers` are sent only to that host.
     ///
     /// # Errors
-    /// When it cannot be fetched. A status that is no success is no error.
+    /// If the URL cannot be fetched. An HTTP error status is not an error.
     pub async fn get(
         &self,
         url: &str,
         headers: &HeaderMap,
-        most: usize,
+        max_bytes: usize,
         allow_private: bool,
     ) -> Result<Fetched, WebError> {
-        let mut url = usable(url)?;
+        let mut url = parse_url(url)?;
         let mut hops = Vec::new();
         loop {
             let mut response = self.send(&url, headers, allow_private).await?;
@@ -158,9 +161,9 @@ impl WebClient {
                 .filter(|_| status.is_redirection())
                 .and_then(|location| url.join(location.to_str().ok()?).ok());
             if let Some(next) = next {
-                let next = usable(next.as_str())?;
-                if same_place(&url, &next) {
-                    if hops.len() == MOST_REDIRECTS {
+                let next = parse_url(next.as_str())?;
+                if same_origin(&url, &next) {
+                    if hops.len() == MAX_REDIRECTS {
                         let url = hops.first().unwrap_or(&url).to_string();
                         return Err(WebError::Redirects { url });
                     }
@@ -182,7 +185,7 @@ impl WebClient {
             let content_type = content_type.unwrap_or_default().to_owned();
             let (mut body, mut cut) = (Vec::new(), false);
             while let Some(chunk) = response.chunk().await.map_err(|error| failed(&url, &error))? {
-                let room = most - body.len();
+                let room = max_bytes - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);
                 if chunk.len() > room {
                     cut = true;
@@ -211,19 +214,19 @@ impl WebClient {
         if let (Some(Host::Domain(host)), false) = (url.host(), allow_private)
             && !self.proxies.is_empty()
         {
-            self.not_behind_proxy(host).await?;
+            self.check_proxied_host(host).await?;
         }
         let client = self.client(allow_private)?;
         let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).headers(headers.clone());
         request.send().await.map_err(|error| failed(url, &error))
     }
 
-    /// What a proxy resolves we do not see. A name that is private as far as we know is refused
-    /// all the same; one that we cannot resolve is left to the proxy.
-    async fn not_behind_proxy(&self, host: &str) -> Result<(), WebError> {
-        let looked = tokio::time::timeout(LOOK_UP, tokio::net::lookup_host((host, 0))).await;
-        let found = looked.ok().and_then(Result::ok).into_iter().flatten();
-        let private = found.map(|found| found.ip()).find(|address| is_private(*address));
+    /// Rejects a host whose local DNS lookup returns a private address. The lookup of the proxy is
+    /// not visible here; a name that cannot be resolved locally is left to the proxy.
+    async fn check_proxied_host(&self, host: &str) -> Result<(), WebError> {
+        let lookup = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((host, 0))).await;
+        let addresses = lookup.ok().and_then(Result::ok).into_iter().flatten();
+        let private = addresses.map(|address| address.ip()).find(|address| is_private(*address));
         match private {
             Some(address) => Err(WebError::Private { host: host.to_owned(), address }),
             None => Ok(()),
@@ -237,11 +240,11 @@ impl WebClient {
         }
         ensure_tls();
         let mut builder = reqwest::Client::builder()
-            .user_agent(AGENT)
+            .user_agent(USER_AGENT)
             .redirect(Policy::none())
-            .connect_timeout(CONNECT)
-            .timeout(WHOLE)
-            // The environment is not ours to read: there are the proxies that we were given.
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(REQUEST_TIMEOUT)
+            // The client must not read the environment: only the given proxies are used.
             .no_proxy();
         for proxy in self.proxies.build().map_err(WebError::Client)? {
             builder = builder.proxy(proxy);
@@ -249,37 +252,37 @@ impl WebClient {
         if !allow_private {
             builder = builder.dns_resolver(PublicOnly { proxies: self.proxies.hosts() });
         }
-        let client = builder.build().map_err(|error| WebError::Client(chain(&error)))?;
+        let client = builder.build().map_err(|error| WebError::Client(root_cause(&error)))?;
         Ok(slot.get_or_init(|| client))
     }
 }
 
-/// Somebody must choose how connections are encrypted; the program usually has.
+/// Installs a TLS provider if the program has not chosen one.
 fn ensure_tls() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Failing means that somebody else just did.
+        // Fails only if another thread has installed one in the meantime.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
-fn usable(text: &str) -> Result<Url, WebError> {
-    let bad = |why: String| WebError::BadUrl { url: text.to_owned(), why };
-    let url = Url::parse(text).map_err(|error| bad(error.to_string()))?;
+fn parse_url(text: &str) -> Result<Url, WebError> {
+    let invalid = |why: String| WebError::BadUrl { url: text.to_owned(), why };
+    let url = Url::parse(text).map_err(|error| invalid(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad("only http and https are fetched".to_owned()));
+        return Err(invalid("only http and https URLs can be fetched".to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(bad("it has a name or a password in it".to_owned()));
+        return Err(invalid("it contains a user name or a password".to_owned()));
     }
     if url.host().is_none() {
-        return Err(bad("it names no host".to_owned()));
+        return Err(invalid("it has no host".to_owned()));
     }
     Ok(url)
 }
 
-/// Whether going from one to the other stays with whom the call was judged for: the same host
-/// and port, or the same host's encrypted side.
-fn same_place(from: &Url, to: &Url) -> bool {
+/// Returns whether a redirect stays on the host that the gate has judged: the same host and port, or
+/// the same host with https instead of http.
+fn same_origin(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"
         && from.port().is_none()
@@ -293,27 +296,27 @@ fn same_place(from: &Url, to: &Url) -> bool {
 fn failed(url: &Url, error: &reqwest::Error) -> WebError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(cause) = source {
-        // Such an error does not count what it carries among its causes.
-        let carried = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let found = match carried {
-            Some(carried) => carried.downcast_ref(),
+        // `source` of an `io::Error` skips the error that it wraps.
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let not_public = match wrapped {
+            Some(wrapped) => wrapped.downcast_ref(),
             None => cause.downcast_ref(),
         };
-        if let Some(NotPublic { host, address }) = found {
+        if let Some(NotPublic { host, address }) = not_public {
             return WebError::Private { host: host.clone(), address: *address };
         }
         source = cause.source();
     }
     let message = if error.is_timeout() {
-        format!("it took longer than {} s", WHOLE.as_secs())
+        format!("timed out after {} s", REQUEST_TIMEOUT.as_secs())
     } else {
-        chain(error)
+        root_cause(error)
     };
     WebError::Network { url: url.to_string(), message }
 }
 
-/// An error and its causes, without the URL that is said anyway.
-fn chain(error: &reqwest::Error) -> String {
+/// Returns the message of the innermost cause. The outer messages repeat the URL.
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
         cause = next;
@@ -321,10 +324,10 @@ fn chain(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// Resolves names, and fails for those that lead to a private address. What is connected to is
-/// what was looked at: there is no second look-up in between.
+/// A DNS resolver that fails for names with a private address. The client connects to exactly the
+/// addresses that were checked: there is no second lookup that could return others.
 struct PublicOnly {
-    /// But for these.
+    /// The host names of proxies, which may have private addresses.
     proxies: Vec<String>,
 }
 
@@ -336,7 +339,7 @@ struct NotPublic {
 
 impl fmt::Display for NotPublic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} leads to {}", self.host, self.address)
+        write!(f, "{} resolves to {}", self.host, self.address)
     }
 }
 
@@ -347,12 +350,12 @@ impl Resolve for PublicOnly {
         let host = name.as_str().to_owned();
         let trusted = self.proxies.contains(&host);
         Box::pin(async move {
-            let found: Vec<_> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let private = found.iter().find(|found| !trusted && is_private(found.ip()));
+            let addresses: Vec<_> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
+            let private = addresses.iter().find(|address| !trusted && is_private(address.ip()));
             if let Some(private) = private {
                 return Err(NotPublic { host, address: private.ip() }.into());
             }
-            Ok(Box::new(found.into_iter()) as Addrs)
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }

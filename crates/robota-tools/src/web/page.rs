@@ -1,21 +1,22 @@
-//! What came back, as text a model can read.
+//! Converts a response body to text for a model.
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// Deeper than this no page is meant to be read; the converter goes as deep as the page does.
-const DEEPEST: usize = 1_000;
-/// Room for that depth.
-const STACK: usize = 64 * 1024 * 1024;
+/// The deepest nesting that is converted to Markdown. The converter is recursive, so its stack grows
+/// with the nesting of the page.
+const MAX_DEPTH: usize = 1_000;
+/// The stack size that this depth needs.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// A body as text.
+/// A response body as text.
 pub(crate) enum Readable {
-    /// This.
+    /// The text.
     Text(String),
-    /// It is none.
+    /// The body is not text.
     Binary,
 }
 
-/// Reads a body by what it says it is.
+/// Converts a body by its content type.
 pub(crate) fn readable(content_type: &str, body: &[u8]) -> Readable {
     let mut parts = content_type.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -36,7 +37,8 @@ pub(crate) fn readable(content_type: &str, body: &[u8]) -> Readable {
     if !text {
         return Readable::Binary;
     }
-    let charset = charset.or_else(|| html.then(|| declared(body)).flatten()).unwrap_or(UTF_8);
+    let charset =
+        charset.or_else(|| html.then(|| declared_encoding(body)).flatten()).unwrap_or(UTF_8);
     let (text, _, _) = charset.decode(body);
     Readable::Text(if html { markdown(&text) } else { text.into_owned() })
 }
@@ -47,8 +49,8 @@ fn looks_like_html(body: &[u8]) -> bool {
         || start.windows(9).any(|window| window == b"<!doctype")
 }
 
-/// What a page says of its own encoding.
-fn declared(body: &[u8]) -> Option<&'static Encoding> {
+/// Returns the encoding that an HTML page declares.
+fn declared_encoding(body: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(2048)]).to_ascii_lowercase();
     let label = start.split("charset=").nth(1)?.trim_start_matches(['"', '\'']);
     let end = label.find(|c: char| !(c.is_alphanumeric() || "-_:".contains(c)));
@@ -56,44 +58,44 @@ fn declared(body: &[u8]) -> Option<&'static Encoding> {
 }
 
 fn markdown(html: &str) -> String {
-    if depth(html) > DEEPEST {
-        return stripped(html);
+    if depth(html) > MAX_DEPTH {
+        return without_tags(html);
     }
     let skipped = vec!["script", "style", "noscript", "svg", "iframe", "template", "head"];
     let html = html.to_owned();
-    let plain = html.clone();
-    let converted = std::thread::Builder::new().stack_size(STACK).spawn(move || {
+    let original = html.clone();
+    let converted = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
         htmd::HtmlToMarkdown::builder().skip_tags(skipped).build().convert(&html).ok()
     });
-    // A page that the converter cannot take is read as it is.
+    // If the converter fails, only the tags are removed.
     let converted = converted.ok().and_then(|thread| thread.join().ok()).flatten();
-    converted.unwrap_or_else(|| stripped(&plain))
+    converted.unwrap_or_else(|| without_tags(&original))
 }
 
-/// How deep tags are nested at most, if every tag that is not closed nests.
+/// Returns an upper bound of the nesting depth: every tag that is not closed counts as open.
 fn depth(html: &str) -> usize {
-    const NEVER_CLOSED: [&str; 20] = [
+    const OFTEN_UNCLOSED: [&str; 20] = [
         "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
         "source", "track", "wbr", "p", "li", "td", "tr", "dd", "option",
     ];
-    let (mut now, mut most) = (0_usize, 0);
+    let (mut depth, mut max) = (0_usize, 0);
     for tag in html.split('<').skip(1) {
         if tag.starts_with('/') {
-            now = now.saturating_sub(1);
+            depth = depth.saturating_sub(1);
         } else if tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let end = tag.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tag.len());
             let name = tag[..end].to_ascii_lowercase();
-            if !NEVER_CLOSED.contains(&name.as_str()) {
-                now += 1;
-                most = most.max(now);
+            if !OFTEN_UNCLOSED.contains(&name.as_str()) {
+                depth += 1;
+                max = max.max(depth);
             }
         }
     }
-    most
+    max
 }
 
-/// Without tags, whatever they are.
-fn stripped(html: &str) -> String {
+/// Removes all tags.
+fn without_tags(html: &str) -> String {
     let mut text = String::with_capacity(html.len() / 2);
     let mut parts = html.split('<');
     text.push_str(parts.next().unwrap_or_default());

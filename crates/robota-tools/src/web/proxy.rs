@@ -1,12 +1,12 @@
-//! Which proxy goes between, as an environment says.
+//! The proxy settings of an environment.
 
 use robota_exec::Environment;
 use url::Url;
 
-/// What is always reached directly: a proxy's own machine is not this one.
-const DIRECT: &str = "localhost,127.0.0.0/8,::1";
+/// Hosts that never use a proxy: for a proxy, `localhost` is its own machine.
+const ALWAYS_DIRECT: &str = "localhost,127.0.0.0/8,::1";
 
-/// Which proxy goes between.
+/// The proxies for HTTP and HTTPS requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<String>,
@@ -15,12 +15,12 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// As `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, or the same in lower case.
+    /// Reads `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, or the same in lower case.
     #[must_use]
     pub fn of(env: &Environment) -> Self {
         let first = |names: &[&str]| {
-            let set = names.iter().filter_map(|name| env.get(name)?.to_str());
-            set.map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
+            let values = names.iter().filter_map(|name| env.get(name)?.to_str());
+            values.map(str::trim).find(|value| !value.is_empty()).map(str::to_owned)
         };
         let all = ["ALL_PROXY", "all_proxy"];
         Self {
@@ -30,26 +30,27 @@ impl Proxies {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether no proxy is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.http.is_none() && self.https.is_none()
     }
 
-    /// The names of their hosts: they may lead to the network we are in, since they were given.
+    /// Returns the host names of the proxies. They may have private addresses, because the user
+    /// configured them.
     pub(super) fn hosts(&self) -> Vec<String> {
         let urls = self.http.iter().chain(&self.https).filter_map(|proxy| url(proxy));
         urls.filter_map(|url| url.host_str().map(str::to_owned)).collect()
     }
 
-    /// As the client wants them.
+    /// Converts them for the HTTP client.
     pub(super) fn build(&self) -> Result<Vec<reqwest::Proxy>, String> {
         let direct = match &self.direct {
-            Some(direct) => format!("{DIRECT},{direct}"),
-            None => DIRECT.to_owned(),
+            Some(direct) => format!("{ALWAYS_DIRECT},{direct}"),
+            None => ALWAYS_DIRECT.to_owned(),
         };
         let make = |proxy: &String, of: fn(Url) -> reqwest::Result<reqwest::Proxy>| {
-            // Its password must not be told.
+            // The message must not contain the URL, which may contain a password.
             let unusable = || "the proxy of the environment is not an http or https URL".to_owned();
             let made = of(url(proxy).ok_or_else(unusable)?).map_err(|_| unusable())?;
             Ok(made.no_proxy(reqwest::NoProxy::from_string(&direct)))
@@ -60,7 +61,7 @@ impl Proxies {
     }
 }
 
-/// `host:port` is as good as `http://host:port`.
+/// Parses a proxy URL. `host:port` means `http://host:port`.
 fn url(proxy: &str) -> Option<Url> {
     let parsed = if proxy.contains("://") {
         Url::parse(proxy)

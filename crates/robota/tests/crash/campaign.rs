@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use robota_core::journal::JournalStore;
-use robota_store::{Level, failpoint};
+use robota_store::{DurabilityLevel, failpoint};
 use robota_testkit::postgres::PostgresServer;
 use tokio::sync::OnceCell;
 
@@ -144,10 +144,10 @@ impl Campaign {
                 panic!("{}: no session gets to {point}", kind.name())
             };
             let nth = 1 + self.dice.below(times);
-            self.die(act, &[Death::At(format!("{point}:{nth}"))], Level::Barrier);
+            self.die(act, &[Death::At(format!("{point}:{nth}"))], DurabilityLevel::Barrier);
         }
         for (act, nth) in appends {
-            self.die(act, &[Death::At(format!("{every}:{nth}"))], Level::Barrier);
+            self.die(act, &[Death::At(format!("{every}:{nth}"))], DurabilityLevel::Barrier);
         }
         while self.column.random < kills {
             let act = self.dice.below(acts.len() as u64) as usize;
@@ -157,7 +157,8 @@ impl Campaign {
 
     /// A death at an instant that nobody chose.
     fn die_somewhere(&mut self, act: usize, lines: u64) {
-        let level = [Level::Strict, Level::Barrier, Level::Relaxed][self.dice.below(3) as usize];
+        let level = [DurabilityLevel::Strict, DurabilityLevel::Barrier, DurabilityLevel::Relaxed]
+            [self.dice.below(3) as usize];
         let somewhere = |dice: &mut Dice| Death::After {
             lines: dice.below(lines) as usize,
             turns: dice.below(1 << 18) as u32,
@@ -175,7 +176,7 @@ impl Campaign {
         self.die(act, &deaths, level);
     }
 
-    fn begin(&mut self, act: usize, level: Level) -> Trial {
+    fn begin(&mut self, act: usize, level: DurabilityLevel) -> Trial {
         self.trials += 1;
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix("crash-");
@@ -193,7 +194,7 @@ impl Campaign {
 
     /// An act without a death.
     fn rehearse(&mut self, act: usize) -> Rehearsal {
-        let trial = self.begin(act, Level::Barrier);
+        let trial = self.begin(act, DurabilityLevel::Barrier);
         let seen = live(&trial, 1, &Death::None);
         let checked = match &seen {
             Ok(_) => self.check(&trial, Loss::Nothing),
@@ -207,7 +208,7 @@ impl Campaign {
     }
 
     /// Lives that end so, one after the other; what they leave must hold.
-    fn die(&mut self, act: usize, deaths: &[Death], level: Level) {
+    fn die(&mut self, act: usize, deaths: &[Death], level: DurabilityLevel) {
         let trial = self.begin(act, level);
         let mut result = Ok(());
         for (life, death) in (1..).zip(deaths) {
@@ -240,7 +241,7 @@ impl Campaign {
 
     /// The server is killed after so many lines, and its client with it or not.
     fn server_dies(&mut self, server: &mut PostgresServer, after: usize, patient: bool) {
-        let trial = self.begin(WHOLE, Level::Barrier);
+        let trial = self.begin(WHOLE, DurabilityLevel::Barrier);
         let died = kill_server(server, &trial, after, patient);
         let checked = died.and_then(|()| self.check(&trial, Loss::AfterBarrier));
         self.column.server += 1;

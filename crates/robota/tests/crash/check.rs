@@ -10,7 +10,7 @@ use robota_core::ids::{CallId, SessionId};
 use robota_core::journal::{JournalError, JournalStore, SessionFilter, read_all};
 use robota_core::message::{BlobRef, Message};
 use robota_core::resume::{load, load_whole};
-use robota_session::{Kinds, Observed, Resume, Session, SessionError};
+use robota_session::{EventFilter, Resume, Session, SessionError, SubscriptionItem};
 
 use crate::place::Place;
 use crate::stage::{DOERS, GOING_ON, Model, builder};
@@ -211,16 +211,16 @@ impl It<'_> {
     /// Who comes back with the last cursor it saw gets what follows.
     async fn cursors(&self, session: &Session, last: Option<Cursor>) -> Result<(), String> {
         let Some(last) = last else { return Ok(()) };
-        let events = session.subscribe(last, Kinds::Everything).await;
+        let events = session.subscribe(last, EventFilter::Everything).await;
         let mut events = events.map_err(|error| format!("no subscription: {error}"))?;
         let first = events.next().await.ok_or("the subscription ended")?.map_err(text)?;
         match first {
-            Observed::Event(event) => {
+            SubscriptionItem::Event(event) => {
                 let next = event.cursor();
                 hold!(next.seq == last.seq + 1, "{next} follows {last}");
                 hold!(next.epoch >= last.epoch, "{next} is of an epoch before {last}");
             }
-            Observed::CursorReset { asked, valid } => {
+            SubscriptionItem::CursorReset { asked, valid } => {
                 let allowed = self.loss == Loss::AfterBarrier;
                 hold!(allowed, "the cursor {asked} was reset to {valid:?}");
                 let before = valid.is_none_or(|valid| valid.seq < asked.seq);

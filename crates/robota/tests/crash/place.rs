@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, JournalStore};
-use robota_store::{FileStore, Level, PostgresStore, SqlOptions, SqliteStore};
+use robota_store::{DurabilityLevel, FileStore, PostgresStore, SqlOptions, SqliteStore};
 
 /// A store that sessions must survive in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) kind: Kind,
-    pub(crate) level: Level,
+    pub(crate) level: DurabilityLevel,
     /// Where the server is; empty for the others.
     pub(crate) address: String,
     pub(crate) folder: PathBuf,
@@ -65,9 +65,9 @@ impl Place {
     /// As words for the environment of a child.
     pub(crate) fn encode(&self) -> String {
         let level = match self.level {
-            Level::Strict => "strict",
-            Level::Barrier => "barrier",
-            Level::Relaxed => "relaxed",
+            DurabilityLevel::Strict => "strict",
+            DurabilityLevel::Barrier => "barrier",
+            DurabilityLevel::Relaxed => "relaxed",
         };
         let folder = self.folder.display();
         [self.kind.name(), level, &self.address, &folder.to_string(), &self.prefix].join("|")
@@ -77,9 +77,9 @@ impl Place {
         let words: Vec<_> = text.split('|').collect();
         let [kind, level, address, folder, prefix] = words[..] else { panic!("{text}") };
         let level = match level {
-            "strict" => Level::Strict,
-            "barrier" => Level::Barrier,
-            "relaxed" => Level::Relaxed,
+            "strict" => DurabilityLevel::Strict,
+            "barrier" => DurabilityLevel::Barrier,
+            "relaxed" => DurabilityLevel::Relaxed,
             _ => panic!("{text}"),
         };
         Self {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use robota_core::event::{Delivery, Envelope};
 use robota_core::journal::{JournalError, JournalStore};
-use robota_session::{Kinds, Resume, Selector, Session, SessionError, Since};
+use robota_session::{EventFilter, Resume, Selector, Session, SessionError, StartAt};
 use robota_store::failpoint;
 use tokio::task::JoinHandle;
 
@@ -86,7 +86,7 @@ struct Scene {
 
 /// Notes every event of a session as a subscriber sees it, to its end.
 async fn follow(session: &Session, told: &Notes) -> Result<JoinHandle<()>, SessionError> {
-    let mut events = session.subscribe(Since::Start, Kinds::Everything).await?;
+    let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await?;
     let (told, id) = (told.clone(), session.id().clone());
     Ok(tokio::spawn(async move {
         // A store that cannot be read ends it; the session says so too.

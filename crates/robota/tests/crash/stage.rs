@@ -102,7 +102,7 @@ struct Everywhere;
 
 #[async_trait::async_trait]
 impl Hooks for Everywhere {
-    fn has(&self, _point: HookPoint) -> bool {
+    fn has_point(&self, _point: HookPoint) -> bool {
         true
     }
 

@@ -8,9 +8,9 @@ mod scene;
 use robota_core::event::Event;
 use robota_core::journal::JournalStore as _;
 use robota_core::scripted::{Answer, Script};
-use robota_session::{Kinds, SessionError, Since};
+use robota_session::{EventFilter, SessionError, StartAt};
 use robota_store::SqlOptions;
-use robota_testkit::postgres::Cut;
+use robota_testkit::postgres::CutPoint;
 use scene::{Scene, assert_clear, quiet, retries, script, server};
 
 /// One cut is repaired by the store, more of them by the session's retries.
@@ -18,7 +18,7 @@ use scene::{Scene, assert_clear, quiet, retries, script, server};
 async fn sess_08_kode_12_a_live_session_heals_whichever_commit_is_cut() {
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let every = async |cut: Cut, count: u64| {
+    let every = async |cut: CutPoint, count: u64| {
         for nth in 1.. {
             let scene = Scene::new(&address, script(2), quiet(), retries(4, 1)).await;
             let id = format!("{cut:?}-{count}-{nth}");
@@ -35,10 +35,10 @@ async fn sess_08_kode_12_a_live_session_heals_whichever_commit_is_cut() {
         }
     };
     tokio::join!(
-        every(Cut::BeforeCommit, 1),
-        every(Cut::AfterCommit, 1),
-        every(Cut::BeforeCommit, 4),
-        every(Cut::AfterCommit, 4),
+        every(CutPoint::BeforeCommit, 1),
+        every(CutPoint::AfterCommit, 1),
+        every(CutPoint::BeforeCommit, 4),
+        every(CutPoint::AfterCommit, 4),
     );
 }
 
@@ -49,7 +49,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
     const CUTS: u64 = 6;
     let Some(server) = server() else { return };
     let address = server.database().unwrap();
-    let every = async |cut: Cut| {
+    let every = async |cut: CutPoint| {
         let mut failures = 0;
         for nth in 1.. {
             let scene = Scene::new(&address, script(9), quiet(), retries(1, 1)).await;
@@ -71,7 +71,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
             let cut = scene.proxy.cuts();
             if cut < CUTS {
                 // The cuts would hit the end of the session too.
-                scene.proxy.cut(u64::MAX / 2, 0, Cut::BeforeCommit);
+                scene.proxy.cut(u64::MAX / 2, 0, CutPoint::BeforeCommit);
             }
             scene.end(live).await;
             if cut == 0 {
@@ -81,7 +81,7 @@ async fn sess_08_kode_12_a_live_session_survives_more_cuts_than_retries() {
         }
         assert!(failures > 20, "{failures} failures");
     };
-    tokio::join!(every(Cut::BeforeCommit), every(Cut::AfterCommit));
+    tokio::join!(every(CutPoint::BeforeCommit), every(CutPoint::AfterCommit));
 }
 
 /// The server crashes in the middle of an answer and forgets what it did not sync. The session did
@@ -110,8 +110,8 @@ async fn sess_08_kode_12_a_live_session_restores_what_a_server_forgot() {
         let scene = Scene::new(&address, script, quiet(), retries(20, 20)).await;
         let mut live = scene.session(&format!("forgotten-{attempt}")).await;
         let session = live.session.clone();
-        let mut seen = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-        let chat = session.chat("Go", Kinds::default()).await.unwrap();
+        let mut seen = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+        let chat = session.chat("Go", EventFilter::default()).await.unwrap();
         live.acknowledged.push(chat.input().clone());
         let run = tokio::spawn(async move { chat.finish().await?.into_text() });
         let shown = loop {
@@ -145,7 +145,7 @@ async fn sess_08_kode_12_a_live_session_outlives_a_server_that_was_gone() {
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("gone").await;
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
     live.acknowledged.push(chat.input().clone());
     scene.model.reached("gone").await;
     server.kill().unwrap();
@@ -171,7 +171,7 @@ async fn sess_08_kode_12_a_live_session_waits_for_a_server_that_refuses() {
     let gated = Script::new().answer(Answer::new().text("Half").gate("refused").text(" whole."));
     let scene = Scene::new(&address, gated, quiet(), retries(3_000, 10)).await;
     let mut live = scene.session("refused").await;
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
     live.acknowledged.push(chat.input().clone());
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
@@ -195,8 +195,8 @@ async fn sess_08_kode_12_a_live_session_works_again_by_itself() {
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("itself").await;
-    let first = live.session.chat("Go", Kinds::default()).await.unwrap();
-    let second = live.session.chat("And then?", Kinds::default()).await.unwrap();
+    let first = live.session.chat("Go", EventFilter::default()).await.unwrap();
+    let second = live.session.chat("And then?", EventFilter::default()).await.unwrap();
     live.acknowledged.extend([first.input().clone(), second.input().clone()]);
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
@@ -218,7 +218,7 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
         .text("After.");
     let scene = Scene::new(&address, script, quiet(), retries(100, 10)).await;
     let mut live = scene.session("between").await;
-    let first = live.session.chat("Go", Kinds::default()).await.unwrap();
+    let first = live.session.chat("Go", EventFilter::default()).await.unwrap();
     scene.model.reached("refused").await;
     scene.proxy.refuse(true);
     scene.model.release("refused");
@@ -232,7 +232,7 @@ async fn sess_08_a_failure_before_an_input_was_accepted_is_not_reported_for_it()
     for other in &mut others {
         assert!(futures::poll!(other).is_pending());
     }
-    let mut second = Box::pin(session.chat("And then?", Kinds::default()));
+    let mut second = Box::pin(session.chat("And then?", EventFilter::default()));
     assert!(futures::poll!(&mut second).is_pending());
     live.acknowledged.push(first.input().clone());
     assert_clear(&first.finish().await.unwrap().into_text().unwrap_err());
@@ -253,8 +253,8 @@ async fn sess_08_an_input_that_was_accepted_is_never_reported_as_refused() {
     let scene = Scene::new(&address, script, quiet(), retries(2, 1)).await;
     let mut live = scene.session("accepted").await;
     let session = live.session.clone();
-    let mut events = session.subscribe(Since::Now, Kinds::Everything).await.unwrap();
-    let mut chat = Box::pin(session.chat("Go", Kinds::default()));
+    let mut events = session.subscribe(StartAt::Now, EventFilter::Everything).await.unwrap();
+    let mut chat = Box::pin(session.chat("Go", EventFilter::default()));
     assert!(futures::poll!(&mut chat).is_pending());
     scene.model.reached("accepted").await;
     let accepted = events.next_event().await.unwrap().unwrap();
@@ -281,9 +281,9 @@ async fn sess_08_kode_12_a_live_session_ends_when_its_lease_cannot_be_renewed() 
     let options = SqlOptions { lease, ..quiet() };
     let scene = Scene::new(&address, script, options, retries(1, 1)).await;
     let live = scene.session("lost").await;
-    let mut events = live.session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
-    let chat = live.session.chat("Go", Kinds::default()).await.unwrap();
-    let waiting = live.session.chat("And then?", Kinds::default()).await.unwrap();
+    let mut events = live.session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    let chat = live.session.chat("Go", EventFilter::default()).await.unwrap();
+    let waiting = live.session.chat("And then?", EventFilter::default()).await.unwrap();
     let mut acknowledged = vec![chat.input().clone(), waiting.input().clone()];
     // Nothing is left to be written: only the lease can fail.
     while !matches!(events.next_event().await.unwrap().unwrap().event(), Event::TextChunk(_)) {}

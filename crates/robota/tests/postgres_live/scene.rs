@@ -13,7 +13,7 @@ use robota_core::resume::{load, load_whole};
 use robota_core::scripted::{Answer, Script, ScriptedProvider};
 use robota_core::tool::{Ran, Tool};
 use robota_session::replay::validate;
-use robota_session::{Kinds, Session, SessionBuilder, SessionError, Since};
+use robota_session::{EventFilter, Session, SessionBuilder, SessionError, StartAt};
 use robota_store::{PostgresStore, SqlOptions};
 use robota_testkit::postgres::{PostgresServer, Proxy};
 use robota_testkit::{CountingIds, FakeClock, FnTool, ScriptedGate, fn_tool};
@@ -227,7 +227,7 @@ impl Live {
 
     /// Sends an input and waits for its answer.
     pub(crate) async fn run(&mut self, text: &str) -> Result<String, SessionError> {
-        let mut chat = self.session.chat(text, Kinds::default()).await?;
+        let mut chat = self.session.chat(text, EventFilter::default()).await?;
         self.acknowledged.push(chat.input().clone());
         chat.wait_for_approvals();
         chat.finish().await?.into_text()
@@ -235,7 +235,7 @@ impl Live {
 }
 
 async fn watch(session: &Session) -> JoinHandle<Vec<Arc<Envelope>>> {
-    let mut events = session.subscribe(Since::Start, Kinds::Everything).await.unwrap();
+    let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
     // What there is already is read from the store, so before anything fails.
     let first = events.next_event().await.unwrap().unwrap().envelope;
     tokio::spawn(async move {

@@ -95,7 +95,7 @@ async fn core_22_only_hooks_that_match_run_and_each_once() {
     assert_eq!(pre(&runner, "Bash").await, PreToolDecision::Continue);
     assert_eq!(executor.runs.load(Ordering::SeqCst), 3, "a copy is one hook, another timeout not");
     assert_eq!(reason(pre(&runner, "Write").await), "never");
-    assert!(runner.has(HookPoint::PreToolUse) && !runner.has(HookPoint::PostToolUse));
+    assert!(runner.has_point(HookPoint::PreToolUse) && !runner.has_point(HookPoint::PostToolUse));
 }
 
 #[tokio::test(start_paused = true)]

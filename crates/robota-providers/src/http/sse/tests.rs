@@ -35,12 +35,12 @@ fn line_ends_comments_bom_and_spaces() {
 }
 
 #[test]
-fn an_event_without_its_blank_line_counts() {
+fn a_last_event_without_blank_line_is_reported() {
     assert_eq!(read("data: 1\n\ndata: [DONE]").0, [event("", "1"), event("", "[DONE]")]);
 }
 
 #[test]
-fn what_is_no_event_stream_is_kept() {
+fn input_that_is_not_an_event_stream_is_returned() {
     assert_eq!(read("{\"error\":\n {}}").1.as_deref(), Some("{\"error\":\n {}}\n"));
     assert_eq!(read("<html>\ndata: x\n").1.as_deref(), Some("<html>\ndata: x\n"));
     let (events, bare) = read("data: 1\n\n[{\"error\": 1}]\n");
@@ -49,7 +49,7 @@ fn what_is_no_event_stream_is_kept() {
 }
 
 #[test]
-fn lines_events_and_answers_have_bounds() {
+fn lines_events_and_answers_are_limited() {
     let limits = Limits { line: 10, event: 12, response: 64 };
     let fails = |chunks: &[&[u8]]| read_with(limits, chunks).unwrap_err().message;
     assert!(fails(&[b"data: 1", b"2345"]).contains("a line: more than 10"), "not ended");
@@ -60,7 +60,7 @@ fn lines_events_and_answers_have_bounds() {
 }
 
 #[test]
-fn letters_cut_in_two_are_put_together() {
+fn split_utf8_characters_are_joined() {
     let text = "data: ü😀\n\n".as_bytes();
     for cut in 0..text.len() {
         let (events, _) = read_with(Limits::default(), &[&text[..cut], &text[cut..]]).unwrap();

@@ -15,12 +15,12 @@ fn settings(base_url: Option<&str>) -> ProviderSettings {
     }
 }
 
-fn make(vendor: &str, settings: ProviderSettings) -> Result<Arc<HttpProvider>, BuildError> {
+fn build_vendor(vendor: &str, settings: ProviderSettings) -> Result<Arc<HttpProvider>, BuildError> {
     build(Vendors::builtin().find(vendor).unwrap(), settings, &Host::default())
 }
 
 #[test]
-fn addresses_as_people_write_them() {
+fn incomplete_addresses_are_completed() {
     #[rustfmt::skip]
     let cases = [
         ("anthropic", None, "https://api.anthropic.com/v1/messages"),
@@ -38,7 +38,7 @@ fn addresses_as_people_write_them() {
         ("ollama", None, "http://localhost:11434/v1/chat/completions"),
     ];
     for (vendor, base, expected) in cases {
-        let provider = make(vendor, settings(base)).unwrap();
+        let provider = build_vendor(vendor, settings(base)).unwrap();
         let url = encoder(provider.wire).call_url(&provider.base, "m");
         assert_eq!(url.as_str(), expected, "{vendor}");
     }
@@ -54,28 +54,31 @@ fn every_vendor_can_be_built() {
 }
 
 #[test]
-fn settings_that_cannot_work_say_what_to_do() {
+fn invalid_settings_have_hints() {
     let hint = |error: BuildError| error.hint().unwrap();
     let no_key = ProviderSettings { api_key: None, ..settings(None) };
-    let text = hint(make("anthropic", no_key).unwrap_err());
+    let text = hint(build_vendor("anthropic", no_key).unwrap_err());
     assert!(text.contains("ANTHROPIC_API_KEY") && text.contains("https://"), "{text}");
-    assert!(hint(make("custom", settings(None)).unwrap_err()).contains("baseURL"));
-    for odd in ["ftp://x", "localhost:1234", "not a url"] {
-        assert!(make("openai", settings(Some(odd))).is_err(), "{odd}");
+    assert!(hint(build_vendor("custom", settings(None)).unwrap_err()).contains("baseURL"));
+    for invalid in ["ftp://x", "localhost:1234", "not a url"] {
+        assert!(build_vendor("openai", settings(Some(invalid))).is_err(), "{invalid}");
     }
     let broken = ProviderSettings { api_key: Some(Secret::new("sk-a\nb")), ..settings(None) };
-    let error = make("anthropic", broken).unwrap_err();
+    let error = build_vendor("anthropic", broken).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("sk-a"), "{error:?}");
-    let wrong = serde_json::from_value(json!({"unknown": 1})).unwrap();
-    assert!(make("openai", ProviderSettings { quirks: wrong, ..settings(None) }).is_err());
+    let unknown_quirk = serde_json::from_value(json!({"unknown": 1})).unwrap();
+    assert!(
+        build_vendor("openai", ProviderSettings { quirks: unknown_quirk, ..settings(None) })
+            .is_err()
+    );
 }
 
 #[test]
-fn network_settings_that_cannot_work_are_told_at_once() {
+fn invalid_network_settings_fail_at_build() {
     use crate::http::Transport;
     let vendors = Vendors::builtin();
     let secret = "pass-word-1";
-    let odd = [
+    let invalid = [
         Transport { proxy: Some(format!("http://user:{secret}@bad host")), ..Transport::default() },
         Transport {
             certificates: vec![
@@ -84,7 +87,7 @@ fn network_settings_that_cannot_work_are_told_at_once() {
             ..Transport::default()
         },
     ];
-    for transport in odd {
+    for transport in invalid {
         let host = Host::new(transport);
         let error = build(vendors.find("openai").unwrap(), settings(None), &host).unwrap_err();
         assert!(matches!(error, BuildError::Transport { .. }), "{error:?}");
@@ -93,19 +96,19 @@ fn network_settings_that_cannot_work_are_told_at_once() {
 }
 
 #[test]
-fn core_04_native_web_tools_are_switched_where_there_are_any() {
-    let claude = make("anthropic", settings(None)).unwrap();
+fn core_04_native_web_tools_can_be_enabled_where_supported() {
+    let claude = build_vendor("anthropic", settings(None)).unwrap();
     assert_eq!(claude.capabilities().web_search, WebSupport::Supported);
     claude.configure_native_web(NativeWeb { search: true, fetch: false }).unwrap();
     assert_eq!(claude.capabilities().web_search, WebSupport::Enabled);
     assert!(claude.configure_native_web(NativeWeb { search: false, fetch: true }).is_err());
-    let local = make("ollama", settings(None)).unwrap();
+    let local = build_vendor("ollama", settings(None)).unwrap();
     assert_eq!(local.capabilities().web_search, WebSupport::Unsupported);
     assert!(local.configure_native_web(NativeWeb { search: true, fetch: false }).is_err());
 }
 
 #[test]
-fn no_debug_print_shows_a_key() {
+fn debug_output_contains_no_key() {
     let secret = "sk-very-secret";
     let given = ProviderSettings {
         api_key: Some(Secret::new(secret)),
@@ -115,14 +118,14 @@ fn no_debug_print_shows_a_key() {
         ..ProviderSettings::default()
     };
     let host = Host::default();
-    let provider = make("openai", given.clone()).unwrap();
+    let provider = build_vendor("openai", given.clone()).unwrap();
     let shown = format!(
         "{given:?} {provider:?} {host:?} {:?} {:?} {}",
         provider.headers,
         provider.scrub,
-        provider.place()
+        provider.address()
     );
     assert!(!shown.contains(secret), "{shown}");
-    assert_eq!(provider.place(), "https://host.test/v1");
+    assert_eq!(provider.address(), "https://host.test/v1");
     assert_eq!(provider.scrub.text(&format!("at {secret}")), "at [REDACTED]");
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn lists_of_every_kind() {
+fn model_lists_of_all_services_are_parsed() {
     let anthropic = json!({"data": [{"type": "model", "id": "m-1", "display_name": "M 1",
         "max_input_tokens": 1000, "max_tokens": 100, "lifecycle": "deprecated"}], "has_more": false});
     let entry = &read_page(&anthropic)[0];
@@ -34,7 +34,7 @@ fn lists_of_every_kind() {
 }
 
 #[test]
-fn pages_and_addresses() {
+fn next_page_and_list_urls() {
     let base = Url::parse("https://api.test/v1?key=k").unwrap();
     let first = list_url(&base, "/v1/models?limit=5");
     assert_eq!(first.as_str(), "https://api.test/v1/models?key=k&limit=5");

@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::catalogue::DEFAULT_MAX_OUTPUT;
 use robota_core::message::{
@@ -12,14 +12,15 @@ use crate::json::{merge, push_json};
 use crate::profile::{MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, OPENING, Object, Piece, Side, arguments, below, tool_name,
+    Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole, RequestFrame,
+    arguments, join_path, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Marks the end of what is worth keeping in the service's cache.
+/// Marks the end of a prefix that the service should cache.
 const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}}"#;
 
-/// Writes requests of this wire.
+/// Encodes requests for the Anthropic Messages wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -27,28 +28,29 @@ impl Encode for Encoder {
         IdRule::Plain
     }
 
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
-        let side = match message.role() {
-            Role::Assistant => Side::Model,
-            // Only the newest models take instructions in the middle: everybody takes a user's.
-            Role::User | Role::Tool | Role::System => Side::User,
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
+        let role = match message.role() {
+            Role::Assistant => PieceRole::Model,
+            // Only the newest models accept system messages inside a conversation; all accept user
+            // messages.
+            Role::User | Role::Tool | Role::System => PieceRole::User,
         };
         let mut elements = Vec::new();
         for (at, block) in message.content.iter().enumerate() {
-            element(message, at, block, cx, &mut elements);
+            element(message, at, block, context, &mut elements);
         }
-        Piece::new(side, &elements).into_iter().collect()
+        Piece::new(role, &elements).into_iter().collect()
     }
 
-    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece> {
+    fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece> {
         let results: Vec<Value> = calls
             .iter()
             .map(|call| {
-                let id = cx.plan.id(call.call.as_str(), &call.id);
+                let id = context.plan.id(call.call.as_str(), &call.id);
                 json!({"type": "tool_result", "tool_use_id": id, "content": NO_RESULT, "is_error": true})
             })
             .collect();
-        Piece::new(Side::User, &results).into_iter().collect()
+        Piece::new(PieceRole::User, &results).into_iter().collect()
     }
 
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
@@ -57,18 +59,18 @@ impl Encode for Encoder {
             .map(|tool| {
                 let strict =
                     quirks.strict_tools.then(|| schema::strict(&tool.input_schema)).flatten();
-                let mut written = json!({"name": tool.name, "description": tool.description});
+                let mut encoded = json!({"name": tool.name, "description": tool.description});
                 if strict.is_some() {
-                    written["strict"] = true.into();
+                    encoded["strict"] = true.into();
                 }
-                written["input_schema"] =
+                encoded["input_schema"] =
                     strict.unwrap_or_else(|| schema::plain(&tool.input_schema));
-                written
+                encoded
             })
             .collect()
     }
 
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
         let limit = request.max_output_tokens.unwrap_or(DEFAULT_MAX_OUTPUT);
         let mut head = json!({"model": request.model, "max_tokens": limit, "stream": true});
@@ -87,18 +89,18 @@ impl Encode for Encoder {
         if let Value::Object(head) = &head {
             body.fields(head);
         }
-        let marked = frame.quirks.cache_markers;
-        write_tools(frame, marked, &mut body);
+        let with_markers = frame.quirks.cache_markers;
+        write_tools(frame, with_markers, &mut body);
         if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
             let out = body.key("system");
             out.push(b'[');
             push_json(out, &json!({"type": "text", "text": system}));
-            if marked {
+            if with_markers {
                 mark(out);
             }
             out.push(b']');
         }
-        write_messages(frame, pieces, marked, body.key("messages"));
+        write_messages(frame, pieces, with_markers, body.key("messages"));
         body.close()
     }
 
@@ -107,51 +109,58 @@ impl Encode for Encoder {
         if path.ends_with("/messages") {
             base.clone()
         } else if path.ends_with("/v1") {
-            below(base, "messages")
+            join_path(base, "messages")
         } else {
-            below(base, "v1/messages")
+            join_path(base, "v1/messages")
         }
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
-        let mut asked = body.clone();
-        merge(&mut asked, &json!({"max_tokens": null, "stream": null, "temperature": null}));
-        Some((below(&self.call_url(base, model), "count_tokens"), asked))
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+        let mut count_body = body.clone();
+        merge(&mut count_body, &json!({"max_tokens": null, "stream": null, "temperature": null}));
+        Some((join_path(&self.call_url(base, model), "count_tokens"), count_body))
     }
 }
 
-fn element(message: &Message, at: usize, block: &Block, cx: &Cx<'_>, out: &mut Vec<Value>) {
+fn element(
+    message: &Message,
+    at: usize,
+    block: &Block,
+    context: &EncodeContext<'_>,
+    out: &mut Vec<Value>,
+) {
     match block {
         Block::Text(text) if text.text.is_empty() => {}
         Block::Text(text) => out.push(json!({"type": "text", "text": text.text})),
         Block::Thinking(thinking) => match &thinking.signature {
-            Some(signature) if cx.is_ours(&thinking.extra) => out.push(
+            Some(signature) if context.same_origin(&thinking.extra) => out.push(
                 json!({"type": "thinking", "thinking": thinking.thinking, "signature": signature}),
             ),
-            Some(_) => Lost::count(&cx.lost.reasoning),
-            // Words without a proof are for people: no service takes them back.
+            Some(_) => LeftOutCounter::count(&context.counts.reasoning),
+            // Reasoning without a signature is for display only: no service accepts it back.
             None => {}
         },
-        Block::Image(image) => out.push(media(image, cx)),
+        Block::Image(image) => out.push(media(image, context)),
         Block::ToolUse(call) => out.push(json!({
             "type": "tool_use",
-            "id": cx.plan.id(call.call.as_str(), &call.id),
+            "id": context.plan.id(call.call.as_str(), &call.id),
             "name": tool_name(&call.name),
             "input": arguments(&call.input),
         })),
-        Block::ToolResult(result) => out.extend(tool_result(result, cx)),
+        Block::ToolResult(result) => out.extend(tool_result(result, context)),
         Block::Opaque(opaque) => {
             let kind = opaque.value.get("type").and_then(Value::as_str).unwrap_or_default();
             if kind == "server_tool_use" && !has_result(message, at, &opaque.value) {
-                return Lost::count(&cx.lost.opaque);
+                return LeftOutCounter::count(&context.counts.opaque);
             }
-            out.extend(cx.own(opaque, kind != "redacted_thinking").cloned());
+            out.extend(context.own_value(opaque, kind != "redacted_thinking").cloned());
         }
-        Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+        Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
     }
 }
 
-/// Whether a server tool's result is in the same answer, or the answer is paused right at it.
+/// Returns whether the result of a server tool is in the same answer, or the answer was paused at
+/// this call.
 fn has_result(message: &Message, at: usize, call: &Value) -> bool {
     let paused = at + 1 == message.content.len() && message.state() == MessageState::Complete;
     paused
@@ -163,23 +172,23 @@ fn has_result(message: &Message, at: usize, call: &Value) -> bool {
         })
 }
 
-fn media(image: &Image, cx: &Cx<'_>) -> Value {
+fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
     let source =
         |data: String| json!({"type": "base64", "media_type": image.media_type, "data": data});
-    match cx.media(image) {
+    match context.media(image) {
         Media::Image(data) => json!({"type": "image", "source": source(data)}),
         Media::Document(data) => json!({"type": "document", "source": source(data)}),
-        Media::Words(words) => json!({"type": "text", "text": words}),
+        Media::Text(note) => json!({"type": "text", "text": note}),
     }
 }
 
-fn tool_result(result: &ToolResult, cx: &Cx<'_>) -> Option<Value> {
-    if !cx.plan.has_call(result) {
+fn tool_result(result: &ToolResult, context: &EncodeContext<'_>) -> Option<Value> {
+    if !context.plan.has_call(result) {
         return None;
     }
-    let mut written = json!({
+    let mut encoded = json!({
         "type": "tool_result",
-        "tool_use_id": cx.plan.id(result.call.as_str(), &result.id),
+        "tool_use_id": context.plan.id(result.call.as_str(), &result.id),
     });
     let parts: Vec<Value> = result
         .content
@@ -187,23 +196,23 @@ fn tool_result(result: &ToolResult, cx: &Cx<'_>) -> Option<Value> {
         .filter_map(|part| match part {
             ResultBlock::Text(text) if text.text.is_empty() => None,
             ResultBlock::Text(text) => Some(json!({"type": "text", "text": text.text})),
-            ResultBlock::Image(image) => Some(media(image, cx)),
+            ResultBlock::Image(image) => Some(media(image, context)),
             ResultBlock::Unknown(_) => {
-                Lost::count(&cx.lost.opaque);
+                LeftOutCounter::count(&context.counts.opaque);
                 None
             }
         })
         .collect();
     if !parts.is_empty() {
-        written["content"] = Value::Array(parts);
+        encoded["content"] = Value::Array(parts);
     }
     if result.is_error {
-        written["is_error"] = true.into();
+        encoded["is_error"] = true.into();
     }
-    Some(written)
+    Some(encoded)
 }
 
-fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
+fn write_tools(frame: &RequestFrame<'_>, with_markers: bool, body: &mut Object) {
     let mut tools = frame.tools.to_vec();
     let mut add = |kind: &Option<String>, name: &str| {
         if let Some(kind) = kind {
@@ -220,7 +229,7 @@ fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
         add(&frame.quirks.web_fetch, "web_fetch");
     }
     if tools.is_empty() && frame.has_calls {
-        // A conversation with calls in it is refused without tools.
+        // The service rejects a conversation that contains calls if the request has no tools.
         push_json(
             &mut tools,
             &json!({
@@ -234,7 +243,7 @@ fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
     if tools.is_empty() {
         return;
     }
-    if marked {
+    if with_markers {
         mark(&mut tools);
     }
     let out = body.key("tools");
@@ -243,60 +252,66 @@ fn write_tools(frame: &Frame<'_>, marked: bool, body: &mut Object) {
     out.push(b']');
 }
 
-/// Puts a marker into the object that was written last.
+/// Inserts a cache marker into the object that was written last.
 fn mark(out: &mut Vec<u8>) {
     if out.pop().is_some() {
         out.extend_from_slice(MARKER);
     }
 }
 
-fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], marked: bool, out: &mut Vec<u8>) {
-    let marks = if marked { last_user_turns(&pieces[..frame.lasting], 2) } else { Vec::new() };
+fn write_messages(
+    frame: &RequestFrame<'_>,
+    pieces: &[&Piece],
+    with_markers: bool,
+    out: &mut Vec<u8>,
+) {
+    let marks =
+        if with_markers { last_user_turns(&pieces[..frame.persistent], 2) } else { Vec::new() };
     out.push(b'[');
-    if pieces.first().is_some_and(|piece| piece.side == Side::Model) {
+    if pieces.first().is_some_and(|piece| piece.role == PieceRole::Model) {
         push_json(out, &json!({"role": "user", "content": [{"type": "text", "text": OPENING}]}));
         out.push(b',');
     }
-    let mut side = None;
+    let mut role = None;
     for (at, piece) in pieces.iter().enumerate() {
-        if side == Some(piece.side) {
+        if role == Some(piece.role) {
             out.push(b',');
         } else {
-            if side.is_some() {
+            if role.is_some() {
                 out.extend_from_slice(b"]},");
             }
-            out.extend_from_slice(match piece.side {
-                Side::Model => br#"{"role":"assistant","content":["#,
-                Side::User | Side::Tool => br#"{"role":"user","content":["#,
+            out.extend_from_slice(match piece.role {
+                PieceRole::Model => br#"{"role":"assistant","content":["#,
+                PieceRole::User | PieceRole::Tool => br#"{"role":"user","content":["#,
             });
-            side = Some(piece.side);
+            role = Some(piece.role);
         }
         out.extend_from_slice(&piece.json);
         if marks.contains(&at) {
             mark(out);
         }
     }
-    if side.is_some() {
+    if role.is_some() {
         out.extend_from_slice(b"]}");
     }
     out.push(b']');
 }
 
-/// The last markable pieces of the last user turns.
+/// Returns the indices of the last markable pieces of the last `turns` user turns.
 pub(crate) fn last_user_turns(pieces: &[&Piece], turns: usize) -> Vec<usize> {
     let mut marks = Vec::new();
     let mut inside = false;
     for (at, piece) in pieces.iter().enumerate().rev() {
-        match piece.side {
-            Side::Model => inside = false,
-            Side::User | Side::Tool if !inside && piece.markable => {
+        match piece.role {
+            PieceRole::Model => inside = false,
+            PieceRole::User | PieceRole::Tool if !inside && piece.markable => {
                 marks.push(at);
                 inside = true;
                 if marks.len() == turns {
                     break;
                 }
             }
-            Side::User | Side::Tool => {}
+            PieceRole::User | PieceRole::Tool => {}
         }
     }
     marks

@@ -1,7 +1,7 @@
-//! Reading streams.
+//! Decodes streams.
 //!
-//! Blocks are handed on in the order in which they began. A block that begins before the one
-//! before it ended waits, except after plain text, which needs no end.
+//! Blocks are emitted in the order in which they started. A block that starts before the previous
+//! one has ended waits for it, unless the previous one is plain text, which needs no end.
 
 use std::collections::VecDeque;
 
@@ -12,22 +12,22 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::json::{self, Num, Str};
+use crate::json::{self, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{Calls, Decode, Out, opaque, stop, thinking};
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, stop, thinking};
 
 const WIRE: Wire = Wire::AnthropicMessages;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
 pub(crate) const CITATIONS: &str = "anthropic-citations";
 
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
+    kind: LenientStr<'a>,
     #[serde(default)]
-    index: Num,
+    index: LenientCount,
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
     #[serde(default)]
@@ -43,28 +43,28 @@ struct Event<'a> {
 #[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
+    kind: LenientStr<'a>,
     #[serde(borrow, default)]
-    text: Str<'a>,
+    text: LenientStr<'a>,
     #[serde(borrow, default)]
-    thinking: Str<'a>,
+    thinking: LenientStr<'a>,
     #[serde(borrow, default)]
-    signature: Str<'a>,
+    signature: LenientStr<'a>,
     #[serde(borrow, default)]
-    partial_json: Str<'a>,
+    partial_json: LenientStr<'a>,
     #[serde(default)]
     citation: Option<Value>,
     #[serde(borrow, default)]
-    stop_reason: Str<'a>,
+    stop_reason: LenientStr<'a>,
 }
 
-/// A block that has begun.
-struct Open {
+/// A block that has started and was not emitted yet.
+struct OpenBlock {
     index: u64,
     ended: bool,
     kind: Kind,
-    /// Words that wait for the block before them.
-    held: String,
+    /// Text that waits for an earlier block to end.
+    buffered: String,
 }
 
 enum Kind {
@@ -72,14 +72,14 @@ enum Kind {
     Thinking { text: String, signature: String },
     Tool { number: u32, id: String, name: String, input: Value, json: String },
     Server { number: u32, block: Value, json: String },
-    Whole(Value),
+    Other(Value),
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
-    open: VecDeque<Open>,
-    calls: Calls,
+    open: VecDeque<OpenBlock>,
+    calls: CallIds,
     server_tools: u32,
     usage: Map<String, Value>,
     stop: Option<StopReason>,
@@ -91,7 +91,7 @@ impl Decoder {
         Self {
             model: model.to_owned(),
             open: VecDeque::new(),
-            calls: Calls::default(),
+            calls: CallIds::default(),
             server_tools: 0,
             usage: Map::new(),
             stop: None,
@@ -99,29 +99,29 @@ impl Decoder {
         }
     }
 
-    fn begin(&mut self, index: Option<u64>, block: Value, out: &mut Out) {
+    fn begin(&mut self, index: Option<u64>, block: Value, out: &mut DeltaQueue) {
         let index = index.unwrap_or_else(|| {
             self.open.iter().map(|block| block.index + 1).max().unwrap_or_default()
         });
         for block in &mut self.open {
-            // Its number is taken by another, or it is text, which needs no end.
+            // The index is reused by a new block, or the block is text, which needs no end.
             block.ended |= block.index == index || matches!(block.kind, Kind::Text { .. });
         }
-        self.settle(out);
+        self.emit_ended(out);
         let text =
             |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let mut held = String::new();
+        let mut buffered = String::new();
         let kind = match block.get("type").and_then(Value::as_str).unwrap_or_default() {
             "text" => {
-                held = text("text");
+                buffered = text("text");
                 Kind::Text { citations: Vec::new() }
             }
             "thinking" => {
-                held = text("thinking");
+                buffered = text("thinking");
                 Kind::Thinking { text: String::new(), signature: text("signature") }
             }
             "tool_use" => {
-                let number = self.calls.number();
+                let number = self.calls.next_index();
                 let name = text("name");
                 out.push_back(Delta::ToolInput {
                     index: number,
@@ -138,13 +138,13 @@ impl Decoder {
                 out.push_back(Delta::ToolInput { index: number, name, json: String::new() });
                 Kind::Server { number, block, json: String::new() }
             }
-            _ => Kind::Whole(block),
+            _ => Kind::Other(block),
         };
-        self.open.push_back(Open { index, ended: false, kind, held });
+        self.open.push_back(OpenBlock { index, ended: false, kind, buffered });
         self.flush(out);
     }
 
-    fn piece(&mut self, index: Option<u64>, piece: Piece<'_>, out: &mut Out) {
+    fn piece(&mut self, index: Option<u64>, piece: Piece<'_>, out: &mut DeltaQueue) {
         let at = match index {
             Some(index) => self.open.iter().position(|block| block.index == index),
             None => self.open.len().checked_sub(1),
@@ -152,8 +152,9 @@ impl Decoder {
         let is_front = at == Some(0);
         let block = at.and_then(|at| self.open.get_mut(at));
         match (&*piece.kind, block) {
-            ("text_delta", Some(block)) if !is_front => block.held.push_str(&piece.text),
-            // Words of a block that is not there, or that gave way, are still words.
+            ("text_delta", Some(block)) if !is_front => block.buffered.push_str(&piece.text),
+            // Text for an unknown block, or for one that was already emitted, is still part of the
+            // answer.
             ("text_delta", _) => push_text(piece.text, out),
             ("thinking_delta", Some(block)) => match &mut block.kind {
                 Kind::Thinking { text, .. } if is_front => {
@@ -162,15 +163,15 @@ impl Decoder {
                         out.push_back(Delta::Thinking(piece.thinking.into_string()));
                     }
                 }
-                _ => block.held.push_str(&piece.thinking),
+                _ => block.buffered.push_str(&piece.thinking),
             },
             ("thinking_delta", None) if !piece.thinking.is_empty() => {
                 out.push_back(Delta::Thinking(piece.thinking.into_string()));
             }
-            ("signature_delta", Some(Open { kind: Kind::Thinking { signature, .. }, .. })) => {
+            ("signature_delta", Some(OpenBlock { kind: Kind::Thinking { signature, .. }, .. })) => {
                 signature.push_str(&piece.signature);
             }
-            ("citations_delta", Some(Open { kind: Kind::Text { citations }, .. })) => {
+            ("citations_delta", Some(OpenBlock { kind: Kind::Text { citations }, .. })) => {
                 citations.extend(piece.citation);
             }
             ("input_json_delta", Some(block)) => {
@@ -178,7 +179,7 @@ impl Decoder {
                     Kind::Tool { number, json, .. } | Kind::Server { number, json, .. } => {
                         (*number, json)
                     }
-                    Kind::Text { .. } | Kind::Thinking { .. } | Kind::Whole(_) => return,
+                    Kind::Text { .. } | Kind::Thinking { .. } | Kind::Other(_) => return,
                 };
                 json.push_str(&piece.partial_json);
                 if !piece.partial_json.is_empty() {
@@ -190,7 +191,7 @@ impl Decoder {
         }
     }
 
-    fn end_block(&mut self, index: Option<u64>, out: &mut Out) {
+    fn end_block(&mut self, index: Option<u64>, out: &mut DeltaQueue) {
         let block = match index {
             Some(index) => self.open.iter_mut().find(|block| block.index == index),
             None => self.open.back_mut(),
@@ -198,36 +199,36 @@ impl Decoder {
         if let Some(block) = block {
             block.ended = true;
         }
-        self.settle(out);
+        self.emit_ended(out);
     }
 
-    /// Hands on what has ended, from the front.
-    fn settle(&mut self, out: &mut Out) {
+    /// Emits the blocks that have ended, from the front.
+    fn emit_ended(&mut self, out: &mut DeltaQueue) {
         while self.open.front().is_some_and(|block| block.ended) {
             if let Some(block) = self.open.pop_front() {
-                self.hand_on(block, out);
+                self.emit(block, out);
             }
             self.flush(out);
         }
     }
 
-    /// Lets the first block say what it held back.
-    fn flush(&mut self, out: &mut Out) {
+    /// Emits the buffered text of the first block.
+    fn flush(&mut self, out: &mut DeltaQueue) {
         let Some(front) = self.open.front_mut() else { return };
-        if front.held.is_empty() {
+        if front.buffered.is_empty() {
             return;
         }
-        let held = std::mem::take(&mut front.held);
+        let buffered = std::mem::take(&mut front.buffered);
         match &mut front.kind {
             Kind::Thinking { text, .. } => {
-                text.push_str(&held);
-                out.push_back(Delta::Thinking(held));
+                text.push_str(&buffered);
+                out.push_back(Delta::Thinking(buffered));
             }
-            _ => out.push_back(Delta::Text(held)),
+            _ => out.push_back(Delta::Text(buffered)),
         }
     }
 
-    fn hand_on(&mut self, block: Open, out: &mut Out) {
+    fn emit(&mut self, block: OpenBlock, out: &mut DeltaQueue) {
         match block.kind {
             Kind::Text { citations } => {
                 if !citations.is_empty() {
@@ -250,7 +251,7 @@ impl Decoder {
                 } else {
                     ToolInput::parse(&json)
                 };
-                out.push_back(self.calls.whole(&id, &name, input, Map::new()));
+                out.push_back(self.calls.tool_use(&id, &name, input, Map::new()));
             }
             Kind::Server { mut block, json, .. } => {
                 if let Ok(input) = serde_json::from_str::<Value>(&json) {
@@ -258,12 +259,12 @@ impl Decoder {
                 }
                 out.push_back(opaque(WIRE, &self.model, block));
             }
-            Kind::Whole(block) => out.push_back(opaque(WIRE, &self.model, block)),
+            Kind::Other(block) => out.push_back(opaque(WIRE, &self.model, block)),
         }
     }
 
-    /// Totals overwrite; what is absent keeps its value.
-    fn count(&mut self, usage: &Value, out: &mut Out) {
+    /// Merges new usage totals: present fields overwrite, absent fields keep their value.
+    fn count(&mut self, usage: &Value, out: &mut DeltaQueue) {
         let Value::Object(usage) = usage else { return };
         for (key, value) in usage.iter().filter(|(_, value)| !value.is_null()) {
             self.usage.insert(key.clone(), value.clone());
@@ -274,14 +275,14 @@ impl Decoder {
     }
 }
 
-fn push_text(text: Str<'_>, out: &mut Out) {
+fn push_text(text: LenientStr<'_>, out: &mut DeltaQueue) {
     if !text.is_empty() {
         out.push_back(Delta::Text(text.into_string()));
     }
 }
 
-fn stop_reason(word: &str) -> StopReason {
-    match word {
+fn stop_reason(name: &str) -> StopReason {
+    match name {
         "end_turn" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
         "max_tokens" => StopReason::MaxTokens,
@@ -293,17 +294,17 @@ fn stop_reason(word: &str) -> StopReason {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         if name == "error" {
             return Err(Failure::from_body(data));
         }
-        let mut mended = None;
-        let event: Event<'_> = match json::decode(data, &mut mended) {
+        let mut repaired = None;
+        let event: Event<'_> = match json::decode(data, &mut repaired) {
             Ok(event) => event,
-            // Some servers put the end mark of another wire here.
+            // Some servers send the end mark of another wire.
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
             Err(failure) => return Err(failure),
         };
@@ -337,22 +338,22 @@ impl Decode for Decoder {
                 for block in &mut self.open {
                     block.ended = true;
                 }
-                self.settle(out);
+                self.emit_ended(out);
                 let reason = self.stop.take().unwrap_or(StopReason::EndTurn);
-                out.push_back(Delta::End(stop(reason, self.calls.any())));
+                out.push_back(Delta::End(stop(reason, self.calls.has_calls())));
                 self.done = true;
             }
-            "error" => return Err(Failure::from_body(mended.as_deref().unwrap_or(data))),
+            "error" => return Err(Failure::from_body(repaired.as_deref().unwrap_or(data))),
             _ => {
                 if event.error.is_some_and(|error| !error.is_null()) {
-                    return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+                    return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, _out: &mut Out) -> Result<(), Failure> {
+    fn finish(&mut self, _out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done { Ok(()) } else { Err(Failure::truncated()) }
     }
 

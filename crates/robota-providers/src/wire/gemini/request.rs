@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -10,15 +10,17 @@ use crate::json::{merge, push_json};
 use crate::profile::{GeminiSchema, MaxTokens, Quirks};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, OPENING, Object, Piece, Side, arguments, below, tool_name,
+    Encode, EncodeContext, LeftOutCounter, Media, OPENING, Object, Piece, PieceRole, RequestFrame,
+    arguments, join_path, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// What stands in for the signature of a call that has none: made by another model, or cut off.
+/// Replaces the signature of a call that has none, because another model wrote the call or the
+/// answer was cut off.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Writes requests of this wire. Ids of calls are not sent: results are told apart by their
-/// order and the tool's name.
+/// Encodes requests for the Gemini wire. Call ids are not sent: the service matches results to
+/// calls by order and tool name.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -26,54 +28,56 @@ impl Encode for Encoder {
         IdRule::Any
     }
 
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
-        let side = match message.role() {
-            Role::Assistant => Side::Model,
-            Role::User | Role::Tool | Role::System => Side::User,
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
+        let role = match message.role() {
+            Role::Assistant => PieceRole::Model,
+            Role::User | Role::Tool | Role::System => PieceRole::User,
         };
         let mut parts = Vec::new();
         let mut signed = false;
-        // All calls are answered together: what results cannot hold comes after them.
-        let mut pictures = Vec::new();
+        // All results must come together, so attachments, which results cannot hold, follow them.
+        let mut attachments = Vec::new();
         for block in &message.content {
             match block {
-                Block::ToolResult(result) => tool_result(result, cx, &mut parts, &mut pictures),
-                block => part(block, cx, &mut signed, &mut parts),
+                Block::ToolResult(result) => {
+                    tool_result(result, context, &mut parts, &mut attachments);
+                }
+                block => part(block, context, &mut signed, &mut parts),
             }
         }
-        parts.append(&mut pictures);
-        Piece::new(side, &parts).into_iter().collect()
+        parts.append(&mut attachments);
+        Piece::new(role, &parts).into_iter().collect()
     }
 
-    fn unanswered(&self, calls: &[&ToolUse], _cx: &Cx<'_>) -> Vec<Piece> {
+    fn unanswered(&self, calls: &[&ToolUse], _context: &EncodeContext<'_>) -> Vec<Piece> {
         let parts = calls.iter().map(|call| {
             json!({"functionResponse": {
                 "name": tool_name(&call.name), "response": {"error": NO_RESULT}}})
         });
-        Piece::new(Side::User, &parts.collect::<Vec<_>>()).into_iter().collect()
+        Piece::new(PieceRole::User, &parts.collect::<Vec<_>>()).into_iter().collect()
     }
 
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
         tools
             .iter()
             .map(|tool| {
-                let mut written = json!({"name": tool.name, "description": tool.description});
+                let mut encoded = json!({"name": tool.name, "description": tool.description});
                 match quirks.gemini_schema {
                     GeminiSchema::OpenApi => {
                         if let Some(schema) = schema::open_api(&tool.input_schema) {
-                            written["parameters"] = schema;
+                            encoded["parameters"] = schema;
                         }
                     }
                     GeminiSchema::JsonSchema => {
-                        written["parametersJsonSchema"] = schema::plain(&tool.input_schema);
+                        encoded["parametersJsonSchema"] = schema::plain(&tool.input_schema);
                     }
                 }
-                written
+                encoded
             })
             .collect()
     }
 
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
         let mut head = json!({"generationConfig": {}});
         if let Some(limit) = request.max_output_tokens
@@ -103,15 +107,15 @@ impl Encode for Encoder {
     }
 
     fn call_url(&self, base: &Url, model: &str) -> Url {
-        below(base, &format!("models/{}:streamGenerateContent?alt=sse", plain_name(model)))
+        join_path(base, &format!("models/{}:streamGenerateContent?alt=sse", plain_name(model)))
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
         let name = plain_name(model);
-        let mut asked = body.clone();
-        asked["model"] = format!("models/{name}").into();
-        let url = below(base, &format!("models/{name}:countTokens"));
-        Some((url, json!({"generateContentRequest": asked})))
+        let mut count_body = body.clone();
+        count_body["model"] = format!("models/{name}").into();
+        let url = join_path(base, &format!("models/{name}:countTokens"));
+        Some((url, json!({"generateContentRequest": count_body})))
     }
 }
 
@@ -119,31 +123,31 @@ fn plain_name(model: &str) -> &str {
     model.strip_prefix("models/").unwrap_or(model)
 }
 
-fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
+fn part(block: &Block, context: &EncodeContext<'_>, signed: &mut bool, out: &mut Vec<Value>) {
     match block {
         Block::Text(text) if text.text.is_empty() => {}
         Block::Text(text) => {
             let mut part = json!({"text": text.text});
-            if let Some(signature) = signature(&text.extra, cx) {
+            if let Some(signature) = signature(&text.extra, context) {
                 part["thoughtSignature"] = signature.into();
             }
             out.push(part);
         }
         Block::Thinking(thinking) => match &thinking.signature {
-            Some(signature) if cx.is_ours(&thinking.extra) => out.push(json!({
+            Some(signature) if context.same_origin(&thinking.extra) => out.push(json!({
                 "text": thinking.thinking, "thought": true, "thoughtSignature": signature})),
-            Some(_) => Lost::count(&cx.lost.reasoning),
-            // Words without a proof are for people: no service takes them back.
+            Some(_) => LeftOutCounter::count(&context.counts.reasoning),
+            // Reasoning without a signature is for display only: no service accepts it back.
             None => {}
         },
-        Block::Image(image) => out.push(media(image, cx)),
+        Block::Image(image) => out.push(media(image, context)),
         Block::ToolUse(call) => {
             let mut part = json!({"functionCall": {
                 "name": tool_name(&call.name), "args": arguments(&call.input)}});
-            match signature(&call.extra, cx) {
+            match signature(&call.extra, context) {
                 Some(signature) => part["thoughtSignature"] = signature.into(),
-                // Only the first call of an answer must have one.
-                None if !*signed && cx.quirks.skip_signatures => {
+                // Only the first call of an answer must have a signature.
+                None if !*signed && context.quirks.skip_signatures => {
                     part["thoughtSignature"] = NO_SIGNATURE.into();
                 }
                 None => {}
@@ -152,39 +156,44 @@ fn part(block: &Block, cx: &Cx<'_>, signed: &mut bool, out: &mut Vec<Value>) {
             out.push(part);
         }
         Block::ToolResult(_) => {}
-        Block::Opaque(opaque) => out.extend(cx.own(opaque, false).cloned()),
-        Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+        Block::Opaque(opaque) => out.extend(context.own_value(opaque, false).cloned()),
+        Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
     }
 }
 
-fn signature<'a>(extra: &'a Map<String, Value>, cx: &Cx<'_>) -> Option<&'a str> {
-    extra.get(SIGNATURE)?.as_str().filter(|_| cx.is_ours(extra))
+fn signature<'a>(extra: &'a Map<String, Value>, context: &EncodeContext<'_>) -> Option<&'a str> {
+    extra.get(SIGNATURE)?.as_str().filter(|_| context.same_origin(extra))
 }
 
-fn media(image: &Image, cx: &Cx<'_>) -> Value {
-    match cx.media(image) {
+fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
+    match context.media(image) {
         Media::Image(data) | Media::Document(data) => {
             json!({"inlineData": {"mimeType": image.media_type, "data": data}})
         }
-        Media::Words(words) => json!({"text": words}),
+        Media::Text(note) => json!({"text": note}),
     }
 }
 
-fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>, pictures: &mut Vec<Value>) {
-    if !cx.plan.has_call(result) {
+fn tool_result(
+    result: &ToolResult,
+    context: &EncodeContext<'_>,
+    out: &mut Vec<Value>,
+    attachments: &mut Vec<Value>,
+) {
+    if !context.plan.has_call(result) {
         return;
     }
     let mut texts = Vec::new();
     for part in &result.content {
         match part {
             ResultBlock::Text(text) => texts.push(text.text.clone()),
-            ResultBlock::Image(image) => match media(image, cx) {
-                words if words.get("text").is_some() => {
-                    texts.extend(words["text"].as_str().map(str::to_owned));
+            ResultBlock::Image(image) => match media(image, context) {
+                note if note.get("text").is_some() => {
+                    texts.extend(note["text"].as_str().map(str::to_owned));
                 }
-                picture => pictures.push(picture),
+                attachment => attachments.push(attachment),
             },
-            ResultBlock::Unknown(_) => Lost::count(&cx.lost.opaque),
+            ResultBlock::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
         }
     }
     let key = if result.is_error { "error" } else { "output" };
@@ -192,7 +201,7 @@ fn tool_result(result: &ToolResult, cx: &Cx<'_>, out: &mut Vec<Value>, pictures:
         "name": tool_name(&result.name), "response": {key: texts.join("\n")}}}));
 }
 
-fn write_tools(frame: &Frame<'_>, body: &mut Object) {
+fn write_tools(frame: &RequestFrame<'_>, body: &mut Object) {
     let mut tools = Vec::new();
     if !frame.tools.is_empty() {
         tools.extend_from_slice(br#"{"functionDeclarations":["#);
@@ -217,27 +226,27 @@ fn write_tools(frame: &Frame<'_>, body: &mut Object) {
 
 fn write_contents(pieces: &[&Piece], out: &mut Vec<u8>) {
     out.push(b'[');
-    if pieces.first().is_some_and(|piece| piece.side == Side::Model) {
+    if pieces.first().is_some_and(|piece| piece.role == PieceRole::Model) {
         push_json(out, &json!({"role": "user", "parts": [{"text": OPENING}]}));
         out.push(b',');
     }
-    let mut side = None;
+    let mut role = None;
     for piece in pieces {
-        if side == Some(piece.side) {
+        if role == Some(piece.role) {
             out.push(b',');
         } else {
-            if side.is_some() {
+            if role.is_some() {
                 out.extend_from_slice(b"]},");
             }
-            out.extend_from_slice(match piece.side {
-                Side::Model => br#"{"role":"model","parts":["#,
-                Side::User | Side::Tool => br#"{"role":"user","parts":["#,
+            out.extend_from_slice(match piece.role {
+                PieceRole::Model => br#"{"role":"model","parts":["#,
+                PieceRole::User | PieceRole::Tool => br#"{"role":"user","parts":["#,
             });
-            side = Some(piece.side);
+            role = Some(piece.role);
         }
         out.extend_from_slice(&piece.json);
     }
-    if side.is_some() {
+    if role.is_some() {
         out.extend_from_slice(b"]}");
     }
     out.push(b']');

@@ -1,4 +1,5 @@
-//! Reading streams. Every event is a whole response with a few more parts; calls come whole.
+//! Decodes streams. Every event is a complete response object with the next parts; calls are never
+//! split.
 
 use robota_core::message::{Block, Text, ToolInput};
 use robota_core::provider::{Delta, FailureReason, StopReason};
@@ -8,21 +9,21 @@ use serde_json::{Map, Value, json};
 
 use super::SIGNATURE;
 use crate::failure::Failure;
-use crate::json::{self, First, Num, Str};
+use crate::json::{self, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop, thinking};
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, stop, thinking};
 
 const WIRE: Wire = Wire::GeminiGenerateContent;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with grounding data. They are kept, but never sent to a service.
 pub(crate) const GROUNDING: &str = "gemini-grounding";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    candidates: First<Candidate<'a>>,
+    candidates: FirstElement<Candidate<'a>>,
     #[serde(default)]
     usage_metadata: Option<Counts>,
     #[serde(default)]
@@ -37,9 +38,9 @@ struct Candidate<'a> {
     #[serde(borrow, default)]
     content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Str<'a>,
+    finish_reason: LenientStr<'a>,
     #[serde(borrow, default)]
-    finish_message: Str<'a>,
+    finish_message: LenientStr<'a>,
     #[serde(default)]
     grounding_metadata: Option<Value>,
 }
@@ -54,11 +55,11 @@ struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
     #[serde(borrow, default)]
-    text: Option<Str<'a>>,
+    text: Option<LenientStr<'a>>,
     #[serde(default)]
     thought: Option<bool>,
     #[serde(borrow, default, alias = "thought_signature")]
-    thought_signature: Str<'a>,
+    thought_signature: LenientStr<'a>,
     #[serde(borrow, default, alias = "function_call")]
     function_call: Option<Call<'a>>,
 }
@@ -66,28 +67,28 @@ struct Part<'a> {
 #[derive(Deserialize)]
 struct Call<'a> {
     #[serde(borrow, default)]
-    id: Str<'a>,
+    id: LenientStr<'a>,
     #[serde(borrow, default)]
-    name: Str<'a>,
+    name: LenientStr<'a>,
     #[serde(default)]
     args: Option<Value>,
 }
 
-/// Counts come with nearly every event: read without a tree.
+/// Token counts. Nearly every event has them, so they are parsed without building a `Value`.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Counts {
-    prompt_token_count: Num,
-    candidates_token_count: Num,
-    thoughts_token_count: Num,
-    cached_content_token_count: Num,
-    tool_use_prompt_token_count: Num,
-    total_token_count: Num,
+    prompt_token_count: LenientCount,
+    candidates_token_count: LenientCount,
+    thoughts_token_count: LenientCount,
+    cached_content_token_count: LenientCount,
+    tool_use_prompt_token_count: LenientCount,
+    total_token_count: LenientCount,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CountsOut {
+struct UsageFields {
     prompt_token_count: Option<u64>,
     candidates_token_count: Option<u64>,
     thoughts_token_count: Option<u64>,
@@ -97,9 +98,9 @@ struct CountsOut {
 }
 
 impl Counts {
-    /// In the one shape, by the one rule.
+    /// Converts the counts with the same function that all wires use.
     fn usage(self) -> Option<Usage> {
-        let value = serde_json::to_value(CountsOut {
+        let value = serde_json::to_value(UsageFields {
             prompt_token_count: self.prompt_token_count.0,
             candidates_token_count: self.candidates_token_count.0,
             thoughts_token_count: self.thoughts_token_count.0,
@@ -111,11 +112,11 @@ impl Counts {
     }
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
-    calls: Calls,
-    /// Reasoning since the last signature.
+    calls: CallIds,
+    /// The reasoning since the last signature.
     thoughts: String,
     counts: Option<Counts>,
     stop: Option<StopReason>,
@@ -127,7 +128,7 @@ impl Decoder {
     pub(crate) fn new(model: &str) -> Self {
         Self {
             model: model.to_owned(),
-            calls: Calls::default(),
+            calls: CallIds::default(),
             thoughts: String::new(),
             counts: None,
             stop: None,
@@ -136,7 +137,7 @@ impl Decoder {
         }
     }
 
-    fn part(&mut self, part: Part<'_>, out: &mut Out) {
+    fn part(&mut self, part: Part<'_>, out: &mut DeltaQueue) {
         let signature =
             (!part.thought_signature.is_empty()).then(|| part.thought_signature.0.into_owned());
         if let Some(call) = part.function_call {
@@ -158,7 +159,7 @@ impl Decoder {
         match signature {
             None if text.is_empty() => {}
             None => out.push_back(Delta::Text(text.into_string())),
-            // A part with a signature goes back as it is, so it is not joined with others.
+            // A part with a signature must be sent back unchanged, so it is not joined with others.
             Some(signature) if text.is_empty() => {
                 let part = json!({"text": "", "thoughtSignature": signature});
                 out.push_back(opaque(WIRE, &self.model, part));
@@ -171,11 +172,11 @@ impl Decoder {
         }
     }
 
-    fn call(&mut self, call: Call<'_>, signature: Option<String>, out: &mut Out) {
+    fn call(&mut self, call: Call<'_>, signature: Option<String>, out: &mut DeltaQueue) {
         self.thoughts.clear();
         let args = call.args.filter(|args| !args.is_null()).unwrap_or_else(|| json!({}));
         out.push_back(Delta::ToolInput {
-            index: self.calls.number(),
+            index: self.calls.next_index(),
             name: Some(call.name.to_string()),
             json: args.to_string(),
         });
@@ -185,14 +186,14 @@ impl Decoder {
             extra.insert(SIGNATURE.to_owned(), signature.into());
         }
         let input = match args {
-            // Arguments as text, as other wires have them.
+            // Arguments as text, as on other wires.
             Value::String(text) => ToolInput::parse(&text),
             args => ToolInput::Json(args),
         };
-        out.push_back(self.calls.whole(&call.id, &call.name, input, extra));
+        out.push_back(self.calls.tool_use(&call.id, &call.name, input, extra));
     }
 
-    fn grounding(&mut self, grounding: Value, out: &mut Out) {
+    fn grounding(&mut self, grounding: Value, out: &mut DeltaQueue) {
         if let Some(queries) = grounding.get("webSearchQueries") {
             out.push_back(Delta::ToolInput {
                 index: SERVER_TOOL_INDEX + self.searches,
@@ -208,23 +209,23 @@ impl Decoder {
         out.push_back(block);
     }
 
-    fn end(&mut self, word: &str, message: &str) -> Result<(), Failure> {
-        let reason = match word {
+    fn end(&mut self, finish_reason: &str, message: &str) -> Result<(), Failure> {
+        let reason = match finish_reason {
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
             "CONTINUATION" => StopReason::Pause,
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE" => {
                 StopReason::Refusal
             }
-            word if word.starts_with("IMAGE_") => StopReason::Refusal,
-            // The model stumbled over its own syntax: the same request may well work.
+            finish_reason if finish_reason.starts_with("IMAGE_") => StopReason::Refusal,
+            // The model produced invalid syntax: the same request may succeed.
             "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" | "UNEXPECTED_TOOL_CALL" => {
                 let more = if message.is_empty() { String::new() } else { format!(": {message}") };
-                return Err(Failure::of(
+                return Err(Failure::with_reason(
                     FailureReason::Server,
                     format!("the model's answer was malformed{more}"),
                 )
-                .code(word));
+                .code(finish_reason));
             }
             "FINISH_REASON_UNSPECIFIED" => return Ok(()),
             other => StopReason::Other(other.to_owned()),
@@ -235,31 +236,32 @@ impl Decoder {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         if name == "error" {
             return Err(Failure::from_body(data));
         }
-        let mut mended = None;
-        let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
+        let mut repaired = None;
+        let chunk: Chunk<'_> = match json::decode(data, &mut repaired) {
             Ok(chunk) => chunk,
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
-            // An error in a list of its own.
+            // An error inside a list.
             Err(_) if data.trim_start().starts_with('[') => return Err(Failure::from_body(data)),
             Err(failure) => return Err(failure),
         };
         if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
-            return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+            return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
         }
         if chunk.usage_metadata.is_some() {
             self.counts = chunk.usage_metadata;
         }
         let Some(candidate) = chunk.candidates.0 else {
-            let blocked = chunk.prompt_feedback.as_ref().and_then(|told| told.get("blockReason"));
+            let blocked =
+                chunk.prompt_feedback.as_ref().and_then(|metadata| metadata.get("blockReason"));
             return match blocked.and_then(Value::as_str) {
-                Some(reason) => Err(Failure::of(
+                Some(reason) => Err(Failure::with_reason(
                     FailureReason::ContentFilter,
                     format!("the prompt was blocked: {reason}"),
                 )
@@ -270,7 +272,8 @@ impl Decode for Decoder {
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, out);
         }
-        if let Some(grounding) = candidate.grounding_metadata.filter(|told| !told.is_null()) {
+        if let Some(grounding) = candidate.grounding_metadata.filter(|metadata| !metadata.is_null())
+        {
             self.grounding(grounding, out);
         }
         if !candidate.finish_reason.is_empty() {
@@ -279,13 +282,13 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         let Some(reason) = self.stop.take() else { return Err(Failure::truncated()) };
         out.extend(self.counts.and_then(Counts::usage).map(Delta::Usage));
-        out.push_back(Delta::End(stop(reason, self.calls.any())));
+        out.push_back(Delta::End(stop(reason, self.calls.has_calls())));
         self.done = true;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -12,14 +12,16 @@ use crate::profile::{
 use crate::schema;
 use crate::wire::anthropic::last_user_turns;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+    Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
+    arguments, join_path, tool_name,
 };
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Stands between a tool's result and a user's words where a service wants an answer there.
+/// The assistant message between a tool result and a user message, for services that require one
+/// there.
 const BRIDGE: &str = "Understood.";
 
-/// Writes requests of this wire.
+/// Encodes requests for the Chat Completions wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -30,21 +32,21 @@ impl Encode for Encoder {
         }
     }
 
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
         match message.role() {
-            Role::Assistant => assistant(message, cx),
-            Role::User => piece(Side::User, user("user", message, cx)),
-            Role::System => piece(Side::User, user("system", message, cx)),
-            Role::Tool => results(message, cx),
+            Role::Assistant => assistant(message, context),
+            Role::User => piece(PieceRole::User, user("user", message, context)),
+            Role::System => piece(PieceRole::User, user("system", message, context)),
+            Role::Tool => results(message, context),
         }
     }
 
-    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece> {
+    fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece> {
         let answers = calls.iter().map(|call| {
-            let id = cx.plan.id(call.call.as_str(), &call.id);
+            let id = context.plan.id(call.call.as_str(), &call.id);
             json!({"role": "tool", "tool_call_id": id, "content": NO_RESULT})
         });
-        Piece::new(Side::Tool, &answers.collect::<Vec<_>>()).into_iter().collect()
+        Piece::new(PieceRole::Tool, &answers.collect::<Vec<_>>()).into_iter().collect()
     }
 
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
@@ -64,7 +66,7 @@ impl Encode for Encoder {
             .collect()
     }
 
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
         let mut head = json!({"model": request.model, "stream": true});
         if frame.quirks.stream_usage {
@@ -103,11 +105,11 @@ impl Encode for Encoder {
         if base.path().trim_end_matches('/').ends_with("/chat/completions") {
             base.clone()
         } else {
-            below(base, "chat/completions")
+            join_path(base, "chat/completions")
         }
     }
 
-    fn count(&self, _base: &Url, _model: &str, _body: &Value) -> Option<(Url, Value)> {
+    fn count_request(&self, _base: &Url, _model: &str, _body: &Value) -> Option<(Url, Value)> {
         None
     }
 }
@@ -126,19 +128,19 @@ fn effort_fields(quirks: &Quirks, effort: &Value) -> Value {
     }
 }
 
-fn piece(side: Side, element: Option<Value>) -> Vec<Piece> {
-    element.and_then(|element| Piece::new(side, &[element])).into_iter().collect()
+fn piece(role: PieceRole, element: Option<Value>) -> Vec<Piece> {
+    element.and_then(|element| Piece::new(role, &[element])).into_iter().collect()
 }
 
-/// A user's words: text alone as a text, with anything beside it as parts.
-fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Option<Value> {
+/// Encodes a user message: text alone as a string, text with attachments as parts.
+fn user(role: &str, message: &Message, context: &EncodeContext<'_>) -> Option<Value> {
     let mut parts = Vec::new();
     for block in &message.content {
         match block {
             Block::Text(text) if text.text.is_empty() => {}
             Block::Text(text) => parts.push(json!({"type": "text", "text": text.text})),
-            Block::Image(image) => parts.push(media(image, cx)),
-            Block::Opaque(_) | Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::Image(image) => parts.push(media(image, context)),
+            Block::Opaque(_) | Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
             Block::Thinking(_) | Block::ToolUse(_) | Block::ToolResult(_) => {}
         }
     }
@@ -148,7 +150,7 @@ fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Option<Value> {
     Some(json!({"role": role, "content": content(parts)}))
 }
 
-/// Parts, or the text they are when they are nothing else.
+/// Returns the parts, or a string if all parts are text.
 fn content(parts: Vec<Value>) -> Value {
     let only_text = parts.iter().all(|part| part["type"] == "text");
     if !only_text {
@@ -158,130 +160,135 @@ fn content(parts: Vec<Value>) -> Value {
     texts.join("\n\n").into()
 }
 
-fn media(image: &Image, cx: &Cx<'_>) -> Value {
+fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
     let url = |data: String| format!("data:{};base64,{data}", image.media_type);
-    match cx.media(image) {
+    match context.media(image) {
         Media::Image(data) => json!({"type": "image_url", "image_url": {"url": url(data)}}),
         Media::Document(data) => json!({"type": "file", "file": {
             "filename": file_name(image), "file_data": url(data)}}),
-        Media::Words(words) => json!({"type": "text", "text": words}),
+        Media::Text(text) => json!({"type": "text", "text": text}),
     }
 }
 
-/// A name for a document, always the same for the same bytes.
+/// Returns a file name for a document, always the same for the same bytes.
 pub(crate) fn file_name(image: &Image) -> String {
     let kind = image.media_type.rsplit(['/', '+']).next().unwrap_or("bin");
     format!("{}.{kind}", image.blob.sha256.get(..12).unwrap_or("document"))
 }
 
-fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+fn assistant(message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
     let mut text = String::new();
     let mut reasoning = String::new();
     let mut details = None;
     let mut calls = Vec::new();
     for block in &message.content {
         match block {
-            Block::Text(words) => text.push_str(&words.text),
+            Block::Text(block) => text.push_str(&block.text),
             Block::Thinking(thinking) => reasoning.push_str(&thinking.thinking),
-            Block::ToolUse(call) => calls.push(tool_call(call, cx)),
+            Block::ToolUse(call) => calls.push(tool_call(call, context)),
             Block::Opaque(opaque) => {
-                let value = cx.own(opaque, false);
+                let value = context.own_value(opaque, false);
                 details = value.and_then(|value| value.get("reasoning_details")).or(details);
             }
-            Block::Image(_) => Lost::count(&cx.lost.images),
-            Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::Image(_) => LeftOutCounter::count(&context.counts.images),
+            Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
             Block::ToolResult(_) => {}
         }
     }
     if text.is_empty() && calls.is_empty() {
         if !reasoning.is_empty() {
-            Lost::count(&cx.lost.reasoning);
+            LeftOutCounter::count(&context.counts.reasoning);
         }
         return Vec::new();
     }
-    let mut written = Map::new();
-    written.insert("role".to_owned(), "assistant".into());
-    match (text.is_empty(), cx.quirks.empty_content) {
-        (false, _) => drop(written.insert("content".to_owned(), text.into())),
-        (true, EmptyContent::Null) => drop(written.insert("content".to_owned(), Value::Null)),
-        (true, EmptyContent::Empty) => drop(written.insert("content".to_owned(), "".into())),
+    let mut encoded = Map::new();
+    encoded.insert("role".to_owned(), "assistant".into());
+    match (text.is_empty(), context.quirks.empty_content) {
+        (false, _) => drop(encoded.insert("content".to_owned(), text.into())),
+        (true, EmptyContent::Null) => drop(encoded.insert("content".to_owned(), Value::Null)),
+        (true, EmptyContent::Empty) => drop(encoded.insert("content".to_owned(), "".into())),
         (true, EmptyContent::Omit) => {}
     }
-    match cx.quirks.reasoning_replay {
+    match context.quirks.reasoning_replay {
         ReasoningReplay::ReasoningContent if !calls.is_empty() => {
-            written.insert("reasoning_content".to_owned(), reasoning.into());
+            encoded.insert("reasoning_content".to_owned(), reasoning.into());
         }
         ReasoningReplay::ReasoningDetails if details.is_some() => {
-            written.extend(details.map(|all| ("reasoning_details".to_owned(), all.clone())));
+            encoded.extend(details.map(|all| ("reasoning_details".to_owned(), all.clone())));
         }
-        _ if !reasoning.is_empty() => Lost::count(&cx.lost.reasoning),
+        _ if !reasoning.is_empty() => LeftOutCounter::count(&context.counts.reasoning),
         _ => {}
     }
     if !calls.is_empty() {
-        written.insert("tool_calls".to_owned(), Value::Array(calls));
+        encoded.insert("tool_calls".to_owned(), Value::Array(calls));
     }
-    piece(Side::Model, Some(Value::Object(written)))
+    piece(PieceRole::Model, Some(Value::Object(encoded)))
 }
 
-fn tool_call(call: &ToolUse, cx: &Cx<'_>) -> Value {
-    let mut written = json!({
-        "id": cx.plan.id(call.call.as_str(), &call.id),
+fn tool_call(call: &ToolUse, context: &EncodeContext<'_>) -> Value {
+    let mut encoded = json!({
+        "id": context.plan.id(call.call.as_str(), &call.id),
         "type": "function",
         "function": {
             "name": tool_name(&call.name),
             "arguments": arguments(&call.input).to_string(),
         },
     });
-    // What a service put beside its call goes back with it.
+    // Extra content that the service attached to its call must be sent back with it.
     if let Some(extra) = call.extra.get("extra_content")
-        && cx.is_ours(&call.extra)
+        && context.same_origin(&call.extra)
     {
-        written["extra_content"] = extra.clone();
+        encoded["extra_content"] = extra.clone();
     }
-    written
+    encoded
 }
 
-/// Results, and then, in a user's message, the pictures that results cannot hold.
-fn results(message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
+/// Encodes results, followed by a user message with the attachments that results cannot hold.
+fn results(message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
     let mut answers = Vec::new();
-    let mut pictures = Vec::new();
-    for result in message.tool_results().filter(|result| cx.plan.has_call(result)) {
+    let mut attachments = Vec::new();
+    for result in message.tool_results().filter(|result| context.plan.has_call(result)) {
         answers.push(json!({
             "role": "tool",
-            "tool_call_id": cx.plan.id(result.call.as_str(), &result.id),
-            "content": result_text(result, cx, &mut pictures),
+            "tool_call_id": context.plan.id(result.call.as_str(), &result.id),
+            "content": result_text(result, context, &mut attachments),
         }));
     }
-    let mut pieces: Vec<Piece> = Piece::new(Side::Tool, &answers).into_iter().collect();
-    if !pictures.is_empty() {
-        pieces.extend(piece(Side::User, Some(json!({"role": "user", "content": pictures}))));
+    let mut pieces: Vec<Piece> = Piece::new(PieceRole::Tool, &answers).into_iter().collect();
+    if !attachments.is_empty() {
+        pieces
+            .extend(piece(PieceRole::User, Some(json!({"role": "user", "content": attachments}))));
     }
     pieces
 }
 
-fn result_text(result: &ToolResult, cx: &Cx<'_>, pictures: &mut Vec<Value>) -> String {
+fn result_text(
+    result: &ToolResult,
+    context: &EncodeContext<'_>,
+    attachments: &mut Vec<Value>,
+) -> String {
     let mut texts = Vec::new();
     for part in &result.content {
         match part {
             ResultBlock::Text(text) => texts.push(text.text.clone()),
-            ResultBlock::Image(image) => match media(image, cx) {
-                words if words["type"] == "text" => {
-                    texts.extend(words["text"].as_str().map(str::to_owned));
+            ResultBlock::Image(image) => match media(image, context) {
+                note if note["type"] == "text" => {
+                    texts.extend(note["text"].as_str().map(str::to_owned));
                 }
-                picture => {
+                attachment => {
                     texts.push(format!("[see the attachment of {} below]", result.name));
-                    pictures.push(picture);
+                    attachments.push(attachment);
                 }
             },
-            ResultBlock::Unknown(_) => Lost::count(&cx.lost.opaque),
+            ResultBlock::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
         }
     }
     texts.join("\n")
 }
 
-fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], out: &mut Vec<u8>) {
+fn write_messages(frame: &RequestFrame<'_>, pieces: &[&Piece], out: &mut Vec<u8>) {
     let marks = if frame.quirks.part_cache_markers {
-        last_user_turns(&pieces[..frame.lasting], 2)
+        last_user_turns(&pieces[..frame.persistent], 2)
     } else {
         Vec::new()
     };
@@ -298,34 +305,37 @@ fn write_messages(frame: &Frame<'_>, pieces: &[&Piece], out: &mut Vec<u8>) {
             SystemRole::System => "system",
             SystemRole::Developer => "developer",
         };
-        let content = if frame.quirks.part_cache_markers { marked(system) } else { system.into() };
+        let content =
+            if frame.quirks.part_cache_markers { with_markers(system) } else { system.into() };
         push_json(out, &json!({"role": role, "content": content}));
     }
     let mut before = None;
     for (at, piece) in pieces.iter().enumerate() {
-        if frame.quirks.no_user_after_tool && before == Some(Side::Tool) && piece.side == Side::User
+        if frame.quirks.no_user_after_tool
+            && before == Some(PieceRole::Tool)
+            && piece.role == PieceRole::User
         {
             comma(out);
             push_json(out, &json!({"role": "assistant", "content": BRIDGE}));
         }
         comma(out);
         match marks.contains(&at).then(|| with_marker(piece)).flatten() {
-            Some(marked) => push_json(out, &marked),
+            Some(with_markers) => push_json(out, &with_markers),
             None => out.extend_from_slice(&piece.json),
         }
-        before = Some(piece.side);
+        before = Some(piece.role);
     }
     out.push(b']');
 }
 
-fn marked(text: &str) -> Value {
+fn with_markers(text: &str) -> Value {
     json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
 }
 
-/// A user's message of text alone, with a cache marker in it.
+/// Adds a cache marker to a user message that consists of text only.
 fn with_marker(piece: &Piece) -> Option<Value> {
     let mut message: Value = serde_json::from_slice(&piece.json).ok()?;
     let text = message.get("content")?.as_str()?.to_owned();
-    message["content"] = marked(&text);
+    message["content"] = with_markers(&text);
     Some(message)
 }

@@ -1,8 +1,8 @@
-//! Reading streams.
+//! Decodes streams.
 //!
-//! Services differ here more than anywhere else: reasoning has three names, usage comes with any
-//! chunk, the end is told once, twice, or with no `[DONE]` after it; calls come in pieces or
-//! whole, with numbers or without.
+//! Services on this wire differ a lot: reasoning has three field names, usage can come with any
+//! chunk, the finish reason may come once or twice, with or without `[DONE]` after it, and calls
+//! may be split or whole, with or without an index.
 
 use std::fmt;
 
@@ -14,16 +14,16 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::json::{self, Arguments, First, Num, Str};
+use crate::json::{self, Arguments, FirstElement, LenientCount, LenientStr};
 use crate::profile::Wire;
-use crate::wire::decode::{Calls, Decode, Out, opaque, origin, stop};
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque, origin, stop};
 
 const WIRE: Wire = Wire::ChatCompletions;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
-    choices: First<Choice<'a>>,
+    choices: FirstElement<Choice<'a>>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -34,11 +34,11 @@ struct Chunk<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Piece<'a>>,
-    /// Some services put a whole message in the stream.
+    /// Some services send a whole message in the stream.
     #[serde(borrow, default)]
     message: Option<Piece<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Str<'a>,
+    finish_reason: LenientStr<'a>,
 }
 
 #[derive(Deserialize)]
@@ -46,13 +46,13 @@ struct Piece<'a> {
     #[serde(borrow, default)]
     content: Content<'a>,
     #[serde(borrow, default)]
-    reasoning_content: Str<'a>,
+    reasoning_content: LenientStr<'a>,
     #[serde(default)]
     reasoning: Option<Value>,
     #[serde(default)]
     reasoning_details: Option<Vec<Value>>,
     #[serde(borrow, default)]
-    refusal: Str<'a>,
+    refusal: LenientStr<'a>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<CallPiece<'a>>>,
     #[serde(borrow, default)]
@@ -62,9 +62,9 @@ struct Piece<'a> {
 #[derive(Deserialize)]
 struct CallPiece<'a> {
     #[serde(default)]
-    index: Num,
+    index: LenientCount,
     #[serde(borrow, default)]
-    id: Str<'a>,
+    id: LenientStr<'a>,
     #[serde(borrow, default)]
     function: Option<FunctionPiece<'a>>,
     #[serde(default)]
@@ -74,15 +74,15 @@ struct CallPiece<'a> {
 #[derive(Deserialize, Default)]
 struct FunctionPiece<'a> {
     #[serde(borrow, default)]
-    name: Str<'a>,
+    name: LenientStr<'a>,
     #[serde(borrow, default)]
     arguments: Arguments<'a>,
 }
 
-/// Words, or a list of parts with words or reasoning in them.
+/// Text, or a list of parts that contain text or reasoning.
 #[derive(Default)]
 struct Content<'a> {
-    text: Str<'a>,
+    text: LenientStr<'a>,
     parts: Vec<Value>,
 }
 
@@ -93,19 +93,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             type Value = Content<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("words or parts")
+                f.write_str("a string or a list of parts")
             }
 
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Content { text: Str(text.into()), parts: Vec::new() })
+                Ok(Content { text: LenientStr(text.into()), parts: Vec::new() })
             }
 
             fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Content { text: Str(text.to_owned().into()), parts: Vec::new() })
+                Ok(Content { text: LenientStr(text.to_owned().into()), parts: Vec::new() })
             }
 
             fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
-                Ok(Content { text: Str(text.into()), parts: Vec::new() })
+                Ok(Content { text: LenientStr(text.into()), parts: Vec::new() })
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -124,7 +124,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     }
 }
 
-/// A call while its pieces come in.
+/// A call whose pieces are still arriving.
 struct Call {
     index: Option<u64>,
     number: u32,
@@ -134,11 +134,11 @@ struct Call {
     extra: Map<String, Value>,
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
     calls: Vec<Call>,
-    numbers: Calls,
+    ids: CallIds,
     details: Vec<Value>,
     usage: Option<Usage>,
     refused: bool,
@@ -151,7 +151,7 @@ impl Decoder {
         Self {
             model: model.to_owned(),
             calls: Vec::new(),
-            numbers: Calls::default(),
+            ids: CallIds::default(),
             details: Vec::new(),
             usage: None,
             refused: false,
@@ -160,7 +160,7 @@ impl Decoder {
         }
     }
 
-    fn piece(&mut self, piece: Piece<'_>, out: &mut Out) {
+    fn piece(&mut self, piece: Piece<'_>, out: &mut DeltaQueue) {
         if !piece.reasoning_content.is_empty() {
             out.push_back(Delta::Thinking(piece.reasoning_content.into_string()));
         } else if let Some(Value::String(text)) = piece.reasoning
@@ -182,7 +182,7 @@ impl Decoder {
             out.push_back(Delta::Text(piece.refusal.into_string()));
         }
         if self.stop.is_some() {
-            // The calls were handed on when the end was told; this is a repetition.
+            // The calls were emitted with the finish reason; this is a repetition.
             return;
         }
         for call in piece.tool_calls.into_iter().flatten() {
@@ -190,8 +190,8 @@ impl Decoder {
         }
         if let Some(function) = piece.function_call {
             let call = CallPiece {
-                index: Num(Some(0)),
-                id: Str::default(),
+                index: LenientCount(Some(0)),
+                id: LenientStr::default(),
                 function: Some(function),
                 extra_content: None,
             };
@@ -199,32 +199,33 @@ impl Decoder {
         }
     }
 
-    /// Which call a piece belongs to; none when it begins another.
-    fn place(&self, piece: &CallPiece<'_>, name: &str) -> Option<usize> {
+    /// Returns the index of the call that a piece belongs to, or `None` if the piece starts a new
+    /// call.
+    fn find_call(&self, piece: &CallPiece<'_>, name: &str) -> Option<usize> {
         let id = &*piece.id;
-        let found = match piece.index.0 {
+        let position = match piece.index.0 {
             Some(index) => self.calls.iter().rposition(|call| call.index == Some(index)),
             None if !id.is_empty() => {
                 return self.calls.iter().rposition(|call| call.id == id);
             }
-            // Neither number nor id: a name begins a call, anything else goes on.
+            // Neither index nor id: a name starts a call, anything else continues the last one.
             None if !name.is_empty() => return None,
             None => self.calls.len().checked_sub(1),
         };
         let other = |at: &usize| {
             let call = &self.calls[*at];
-            // Another id with a name is another call, whatever number it has.
+            // A different id together with a name is another call, whatever its index is.
             !id.is_empty() && !call.id.is_empty() && call.id != id && !name.is_empty()
         };
-        found.filter(|at| !other(at))
+        position.filter(|at| !other(at))
     }
 
-    fn call(&mut self, mut piece: CallPiece<'_>, out: &mut Out) {
+    fn call(&mut self, mut piece: CallPiece<'_>, out: &mut DeltaQueue) {
         let function = piece.function.take().unwrap_or_default();
-        let at = self.place(&piece, &function.name).unwrap_or_else(|| {
+        let at = self.find_call(&piece, &function.name).unwrap_or_else(|| {
             self.calls.push(Call {
                 index: piece.index.0,
-                number: self.numbers.number(),
+                number: self.ids.next_index(),
                 id: String::new(),
                 name: String::new(),
                 json: String::new(),
@@ -256,34 +257,34 @@ impl Decoder {
         }
     }
 
-    fn end(&mut self, word: &str, out: &mut Out) -> Result<(), Failure> {
-        let reason = match word {
+    fn end(&mut self, finish_reason: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
+        let reason = match finish_reason {
             "stop" | "eos" | "end_turn" => StopReason::EndTurn,
             "tool_calls" | "function_call" => StopReason::ToolUse,
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
             "content_filter" => StopReason::Refusal,
-            "error" => return Err(Failure::new("the service broke off its answer").code("error")),
+            "error" => return Err(Failure::new("the service aborted its answer").code("error")),
             other => StopReason::Other(other.to_owned()),
         };
-        self.hand_on(out);
-        // Told twice, the first word counts.
+        self.emit_calls(out);
+        // If the service sends two finish reasons, the first one counts.
         self.stop.get_or_insert(reason);
         Ok(())
     }
 
-    fn hand_on(&mut self, out: &mut Out) {
+    fn emit_calls(&mut self, out: &mut DeltaQueue) {
         if !self.details.is_empty() {
             let details = std::mem::take(&mut self.details);
             out.push_back(opaque(WIRE, &self.model, json!({"reasoning_details": details})));
         }
         for call in self.calls.drain(..) {
             let input = ToolInput::parse(&call.json);
-            out.push_back(self.numbers.whole(&call.id, &call.name, input, call.extra));
+            out.push_back(self.ids.tool_use(&call.id, &call.name, input, call.extra));
         }
     }
 
-    fn close(&mut self, out: &mut Out) {
-        self.hand_on(out);
+    fn close(&mut self, out: &mut DeltaQueue) {
+        self.emit_calls(out);
         if let Some(usage) = self.usage {
             out.push_back(Delta::Usage(usage));
         }
@@ -292,27 +293,28 @@ impl Decoder {
             Some(reason) => reason,
             None => StopReason::EndTurn,
         };
-        out.push_back(Delta::End(stop(reason, self.numbers.any())));
+        out.push_back(Delta::End(stop(reason, self.ids.has_calls())));
         self.done = true;
     }
 }
 
-/// Parts of an answer: words, or reasoning with words inside.
-fn read_part(part: &Value, out: &mut Out) {
+/// Reads a part of an answer: text, or reasoning with text inside.
+fn read_part(part: &Value, out: &mut DeltaQueue) {
     let text = |value: &Value| value.get("text").and_then(Value::as_str).map(str::to_owned);
     match part.get("type").and_then(Value::as_str) {
         Some("thinking") => match part.get("thinking") {
             Some(Value::Array(inner)) => {
                 out.extend(inner.iter().filter_map(text).map(Delta::Thinking));
             }
-            Some(Value::String(words)) => out.push_back(Delta::Thinking(words.clone())),
+            Some(Value::String(content)) => out.push_back(Delta::Thinking(content.clone())),
             _ => {}
         },
-        _ => out.extend(text(part).filter(|words| !words.is_empty()).map(Delta::Text)),
+        _ => out.extend(text(part).filter(|content| !content.is_empty()).map(Delta::Text)),
     }
 }
 
-/// Details come in pieces too: words of the same kind and number go on the ones before.
+/// Details also arrive in pieces: text of the same type and index is appended to the previous
+/// piece.
 fn merge_detail(details: &mut Vec<Value>, detail: Value) {
     let same = |last: &Value, key: &str| last.get(key) == detail.get(key);
     if let Some(last) = details.last_mut()
@@ -322,9 +324,9 @@ fn merge_detail(details: &mut Vec<Value>, detail: Value) {
     {
         let Value::Object(piece) = detail else { return };
         for (key, value) in piece {
-            let goes_on = matches!(key.as_str(), "text" | "summary" | "data");
+            let is_text = matches!(key.as_str(), "text" | "summary" | "data");
             match (last.get_mut(&key), value) {
-                (Some(Value::String(before)), Value::String(more)) if goes_on => {
+                (Some(Value::String(before)), Value::String(more)) if is_text => {
                     before.push_str(&more);
                 }
                 (_, Value::Null) => {}
@@ -337,7 +339,7 @@ fn merge_detail(details: &mut Vec<Value>, detail: Value) {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
@@ -348,14 +350,14 @@ impl Decode for Decoder {
             self.close(out);
             return Ok(());
         }
-        let mut mended = None;
-        let chunk: Chunk<'_> = match json::decode(data, &mut mended) {
+        let mut repaired = None;
+        let chunk: Chunk<'_> = match json::decode(data, &mut repaired) {
             Ok(chunk) => chunk,
             Err(_) if data.trim().is_empty() => return Ok(()),
             Err(failure) => return Err(failure),
         };
         if chunk.error.as_ref().is_some_and(|error| !error.is_null()) {
-            return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+            return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
         }
         if let Some(usage) = chunk.usage.as_ref().and_then(Usage::from_provider_value) {
             self.usage = Some(usage);
@@ -371,7 +373,7 @@ impl Decode for Decoder {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Out) -> Result<(), Failure> {
+    fn finish(&mut self, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Writing requests.
+//! Encodes requests.
 
 use robota_core::message::{Block, Image, Message, ResultBlock, Role, ToolResult, ToolUse};
 use robota_core::tool::ToolSpec;
@@ -9,12 +9,13 @@ use crate::json::{merge, push_json};
 use crate::profile::{MaxTokens, Quirks, SystemRole};
 use crate::schema;
 use crate::wire::encode::{
-    Cx, Encode, Frame, Lost, Media, Object, Piece, Side, arguments, below, tool_name,
+    Encode, EncodeContext, LeftOutCounter, Media, Object, Piece, PieceRole, RequestFrame,
+    arguments, join_path, tool_name,
 };
 use crate::wire::openai_chat::file_name;
 use crate::wire::plan::{IdRule, NO_RESULT};
 
-/// Writes requests of this wire.
+/// Encodes requests for the Responses wire.
 pub(crate) struct Encoder;
 
 impl Encode for Encoder {
@@ -22,22 +23,22 @@ impl Encode for Encoder {
         IdRule::Plain
     }
 
-    fn message(&self, message: &Message, cx: &Cx<'_>) -> Vec<Piece> {
-        let (side, items) = match message.role() {
-            Role::Assistant => (Side::Model, assistant(message, cx)),
-            Role::User => (Side::User, user("user", message, cx)),
-            Role::System => (Side::User, user("system", message, cx)),
-            Role::Tool => (Side::Tool, results(message, cx)),
+    fn message(&self, message: &Message, context: &EncodeContext<'_>) -> Vec<Piece> {
+        let (role, items) = match message.role() {
+            Role::Assistant => (PieceRole::Model, assistant(message, context)),
+            Role::User => (PieceRole::User, user("user", message, context)),
+            Role::System => (PieceRole::User, user("system", message, context)),
+            Role::Tool => (PieceRole::Tool, results(message, context)),
         };
-        Piece::new(side, &items).into_iter().collect()
+        Piece::new(role, &items).into_iter().collect()
     }
 
-    fn unanswered(&self, calls: &[&ToolUse], cx: &Cx<'_>) -> Vec<Piece> {
+    fn unanswered(&self, calls: &[&ToolUse], context: &EncodeContext<'_>) -> Vec<Piece> {
         let items = calls.iter().map(|call| {
-            let id = cx.plan.id(call.call.as_str(), &call.id);
+            let id = context.plan.id(call.call.as_str(), &call.id);
             json!({"type": "function_call_output", "call_id": id, "output": NO_RESULT})
         });
-        Piece::new(Side::Tool, &items.collect::<Vec<_>>()).into_iter().collect()
+        Piece::new(PieceRole::Tool, &items.collect::<Vec<_>>()).into_iter().collect()
     }
 
     fn tools(&self, tools: &[ToolSpec], quirks: &Quirks) -> Vec<Value> {
@@ -50,7 +51,8 @@ impl Encode for Encoder {
                     "type": "function",
                     "name": tool.name,
                     "description": tool.description,
-                    // Left out, the service tries, and refuses schemas that do not fit.
+                    // If the field is missing, the service tries strict mode and rejects schemas
+                    // that do not fit.
                     "strict": strict.is_some(),
                     "parameters": strict.unwrap_or_else(|| schema::plain(&tool.input_schema)),
                 })
@@ -58,7 +60,7 @@ impl Encode for Encoder {
             .collect()
     }
 
-    fn body(&self, frame: &Frame<'_>, pieces: &[&Piece]) -> Vec<u8> {
+    fn body(&self, frame: &RequestFrame<'_>, pieces: &[&Piece]) -> Vec<u8> {
         let request = frame.request;
         let mut head = json!({"model": request.model, "stream": true, "store": false});
         if frame.quirks.encrypted_reasoning {
@@ -113,21 +115,21 @@ impl Encode for Encoder {
         if base.path().trim_end_matches('/').ends_with("/responses") {
             base.clone()
         } else {
-            below(base, "responses")
+            join_path(base, "responses")
         }
     }
 
-    fn count(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
-        let mut asked = body.clone();
-        let gone = json!({"stream": null, "store": null, "include": null, "max_output_tokens": null,
+    fn count_request(&self, base: &Url, model: &str, body: &Value) -> Option<(Url, Value)> {
+        let mut count_body = body.clone();
+        let removed_fields = json!({"stream": null, "store": null, "include": null, "max_output_tokens": null,
             "temperature": null});
-        merge(&mut asked, &gone);
-        Some((below(&self.call_url(base, model), "input_tokens"), asked))
+        merge(&mut count_body, &removed_fields);
+        Some((join_path(&self.call_url(base, model), "input_tokens"), count_body))
     }
 }
 
-fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Vec<Value> {
-    let role = match (role, cx.quirks.system_role) {
+fn user(role: &str, message: &Message, context: &EncodeContext<'_>) -> Vec<Value> {
+    let role = match (role, context.quirks.system_role) {
         ("system", SystemRole::Developer) => "developer",
         (role, _) => role,
     };
@@ -136,8 +138,8 @@ fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Vec<Value> {
         match block {
             Block::Text(text) if text.text.is_empty() => {}
             Block::Text(text) => parts.push(json!({"type": "input_text", "text": text.text})),
-            Block::Image(image) => parts.push(media(image, cx)),
-            Block::Opaque(_) | Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::Image(image) => parts.push(media(image, context)),
+            Block::Opaque(_) | Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
             Block::Thinking(_) | Block::ToolUse(_) | Block::ToolResult(_) => {}
         }
     }
@@ -147,20 +149,20 @@ fn user(role: &str, message: &Message, cx: &Cx<'_>) -> Vec<Value> {
     vec![json!({"type": "message", "role": role, "content": parts})]
 }
 
-fn media(image: &Image, cx: &Cx<'_>) -> Value {
+fn media(image: &Image, context: &EncodeContext<'_>) -> Value {
     let url = |data: String| format!("data:{};base64,{data}", image.media_type);
-    match cx.media(image) {
+    match context.media(image) {
         Media::Image(data) => json!({"type": "input_image", "image_url": url(data)}),
         Media::Document(data) => {
             json!({"type": "input_file", "filename": file_name(image), "file_data": url(data)})
         }
-        Media::Words(words) => json!({"type": "input_text", "text": words}),
+        Media::Text(note) => json!({"type": "input_text", "text": note}),
     }
 }
 
-/// An answer, item by item. Reasoning must be followed by what it led to, or the whole call is
-/// refused: without that, it is left out.
-fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
+/// Encodes an answer item by item. The service rejects a request in which a reasoning item is not
+/// followed by the item it led to, so trailing reasoning is left out.
+fn assistant(message: &Message, context: &EncodeContext<'_>) -> Vec<Value> {
     let mut items: Vec<Value> = Vec::new();
     for block in &message.content {
         match block {
@@ -170,20 +172,20 @@ fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
                 "role": "assistant",
                 "content": [{"type": "output_text", "text": text.text}],
             })),
-            // The words of reasoning are for people; what goes back is the item beside them.
+            // The text of reasoning is for display; the opaque item that follows it is sent back.
             Block::Thinking(thinking) if thinking.signature.is_none() => {}
-            Block::Thinking(_) => Lost::count(&cx.lost.reasoning),
+            Block::Thinking(_) => LeftOutCounter::count(&context.counts.reasoning),
             Block::ToolUse(call) => items.push(json!({
                 "type": "function_call",
-                "call_id": cx.plan.id(call.call.as_str(), &call.id),
+                "call_id": context.plan.id(call.call.as_str(), &call.id),
                 "name": tool_name(&call.name),
                 "arguments": arguments(&call.input).to_string(),
             })),
             Block::Opaque(opaque) => {
-                let Some(value) = cx.own(opaque, false) else { continue };
+                let Some(value) = context.own_value(opaque, false) else { continue };
                 match value.get("type").and_then(Value::as_str) {
                     Some("reasoning" | "web_search_call") => items.push(value.clone()),
-                    // Which part of an answer the words before it were.
+                    // The phase that the service assigned to the text before it.
                     _ => {
                         if let (Some(phase), Some(last)) = (value.get("phase"), items.last_mut())
                             && last["type"] == "message"
@@ -193,39 +195,39 @@ fn assistant(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
                     }
                 }
             }
-            Block::Image(_) => Lost::count(&cx.lost.images),
-            Block::Unknown(_) => Lost::count(&cx.lost.opaque),
+            Block::Image(_) => LeftOutCounter::count(&context.counts.images),
+            Block::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
             Block::ToolResult(_) => {}
         }
     }
     while items.last().is_some_and(|item| item["type"] == "reasoning") {
         items.pop();
-        Lost::count(&cx.lost.reasoning);
+        LeftOutCounter::count(&context.counts.reasoning);
     }
     items
 }
 
-fn results(message: &Message, cx: &Cx<'_>) -> Vec<Value> {
-    let written = message.tool_results().filter(|result| cx.plan.has_call(result));
-    written
+fn results(message: &Message, context: &EncodeContext<'_>) -> Vec<Value> {
+    let encoded = message.tool_results().filter(|result| context.plan.has_call(result));
+    encoded
         .map(|result| {
             let mut item = Map::new();
             item.insert("type".to_owned(), "function_call_output".into());
-            let id = cx.plan.id(result.call.as_str(), &result.id);
+            let id = context.plan.id(result.call.as_str(), &result.id);
             item.insert("call_id".to_owned(), id.into());
-            item.insert("output".to_owned(), output(result, cx));
+            item.insert("output".to_owned(), output(result, context));
             Value::Object(item)
         })
         .collect()
 }
 
-fn output(result: &ToolResult, cx: &Cx<'_>) -> Value {
+fn output(result: &ToolResult, context: &EncodeContext<'_>) -> Value {
     let mut parts = Vec::new();
     for part in &result.content {
         match part {
             ResultBlock::Text(text) => parts.push(json!({"type": "input_text", "text": text.text})),
-            ResultBlock::Image(image) => parts.push(media(image, cx)),
-            ResultBlock::Unknown(_) => Lost::count(&cx.lost.opaque),
+            ResultBlock::Image(image) => parts.push(media(image, context)),
+            ResultBlock::Unknown(_) => LeftOutCounter::count(&context.counts.opaque),
         }
     }
     if parts.iter().any(|part| part["type"] != "input_text") {

@@ -1,5 +1,5 @@
-//! Reading streams. An item counts as it is when it is done; what streamed before is for
-//! watchers.
+//! Decodes streams. The completed item is authoritative; the deltas before it are only for display
+//! while the answer streams.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,28 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::json::{self, Num, Str};
+use crate::json::{self, LenientCount, LenientStr};
 use crate::profile::Wire;
 use crate::wire::SERVER_TOOL_INDEX;
-use crate::wire::decode::{Calls, Decode, Out, opaque};
+use crate::wire::decode::{CallIds, Decode, DeltaQueue, opaque};
 
 const WIRE: Wire = Wire::Responses;
 
-/// Where the sources of words are kept: never sent back, but not lost.
+/// The wire name of opaque blocks with citations. They are kept, but never sent to a service.
 pub(crate) const CITATIONS: &str = "responses-citations";
 
-/// What most events have. The whole response, which some repeat, is read at the end only.
+/// The fields that most events have. Some events repeat the whole response; it is parsed only at
+/// the end.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
-    kind: Str<'a>,
+    kind: LenientStr<'a>,
     #[serde(default)]
-    output_index: Num,
+    output_index: LenientCount,
     #[serde(default)]
-    summary_index: Num,
+    summary_index: LenientCount,
     #[serde(borrow, default)]
-    delta: Str<'a>,
+    delta: LenientStr<'a>,
     #[serde(default)]
     item: Option<Value>,
     #[serde(default)]
@@ -38,29 +39,29 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Last {
+struct FinalEvent {
     #[serde(default)]
     response: Value,
 }
 
-/// An item that is not done yet.
+/// An item that is not complete yet.
 #[derive(Default)]
-struct Open {
+struct OpenItem {
     number: u32,
-    /// The item as it began.
+    /// The item as it was added.
     item: Value,
-    /// Pieces of arguments.
+    /// The pieces of its arguments.
     json: String,
-    /// Whether any of its words streamed.
+    /// Whether any of its text was streamed.
     streamed: bool,
 }
 
-/// Reads one answer.
+/// Decodes one answer.
 pub(crate) struct Decoder {
     model: String,
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenItem>,
     finished: Vec<u64>,
-    calls: Calls,
+    calls: CallIds,
     server_tools: u32,
     refused: bool,
     done: bool,
@@ -72,27 +73,27 @@ impl Decoder {
             model: model.to_owned(),
             open: BTreeMap::new(),
             finished: Vec::new(),
-            calls: Calls::default(),
+            calls: CallIds::default(),
             server_tools: 0,
             refused: false,
             done: false,
         }
     }
 
-    /// The item an event is about: by its number, or the last one.
-    fn place(&self, index: Num) -> u64 {
+    /// Returns the index of the item that an event refers to: its own, or that of the last item.
+    fn item_index(&self, index: LenientCount) -> u64 {
         index.0.or_else(|| self.open.keys().next_back().copied()).unwrap_or_default()
     }
 
-    fn begin(&mut self, index: Num, item: Value, out: &mut Out) {
+    fn begin(&mut self, index: LenientCount, item: Value, out: &mut DeltaQueue) {
         let at = index.0.unwrap_or_else(|| {
             let last = self.open.keys().next_back().max(self.finished.iter().max());
             last.map_or(0, |last| last + 1)
         });
-        let mut open = Open::default();
+        let mut open = OpenItem::default();
         match item.get("type").and_then(Value::as_str) {
             Some("function_call") => {
-                open.number = self.calls.number();
+                open.number = self.calls.next_index();
                 let name = item.get("name").and_then(Value::as_str).map(str::to_owned);
                 out.push_back(Delta::ToolInput { index: open.number, name, json: String::new() });
             }
@@ -109,17 +110,17 @@ impl Decoder {
         self.open.insert(at, open);
     }
 
-    fn end_item(&mut self, index: Num, item: Value, out: &mut Out) {
-        let at = self.place(index);
+    fn end_item(&mut self, index: LenientCount, item: Value, out: &mut DeltaQueue) {
+        let at = self.item_index(index);
         if self.finished.contains(&at) && index.0.is_some() {
             return;
         }
         self.finished.push(at);
         let open = self.open.remove(&at).unwrap_or_default();
-        self.hand_on(open, item, out);
+        self.emit(open, item, out);
     }
 
-    fn hand_on(&mut self, open: Open, mut item: Value, out: &mut Out) {
+    fn emit(&mut self, open: OpenItem, mut item: Value, out: &mut DeltaQueue) {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         match item.get("type").and_then(Value::as_str).unwrap_or_default() {
             "function_call" => {
@@ -131,35 +132,35 @@ impl Decoder {
                 let id = [text("call_id"), text("id")].into_iter().find(|id| !id.is_empty());
                 let input = ToolInput::parse(&arguments);
                 let id = id.unwrap_or_default();
-                out.push_back(self.calls.whole(&id, &text("name"), input, Map::new()));
+                out.push_back(self.calls.tool_use(&id, &text("name"), input, Map::new()));
             }
             "reasoning" => {
                 if !open.streamed {
-                    let words = summary(&item);
-                    out.extend((!words.is_empty()).then_some(Delta::Thinking(words)));
+                    let content = summary(&item);
+                    out.extend((!content.is_empty()).then_some(Delta::Thinking(content)));
                 }
                 if item.get("encrypted_content").is_some_and(Value::is_string) {
-                    forget_id(&mut item);
+                    remove_id(&mut item);
                     out.push_back(opaque(WIRE, &self.model, item));
                 }
             }
-            "message" => self.hand_on_message(&open, &item, out),
+            "message" => self.emit_message(&open, &item, out),
             "web_search_call" => {
-                forget_id(&mut item);
+                remove_id(&mut item);
                 out.push_back(opaque(WIRE, &self.model, item));
             }
             _ => {}
         }
     }
 
-    fn hand_on_message(&mut self, open: &Open, item: &Value, out: &mut Out) {
+    fn emit_message(&mut self, open: &OpenItem, item: &Value, out: &mut DeltaQueue) {
         let parts = item.get("content").and_then(Value::as_array).into_iter().flatten();
         let mut sources = Vec::new();
         for part in parts {
-            let words = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
+            let content = ["text", "refusal"].iter().find_map(|key| part.get(key)?.as_str());
             self.refused |= part.get("refusal").is_some_and(Value::is_string);
-            if let Some(words) = words.filter(|words| !words.is_empty() && !open.streamed) {
-                out.push_back(Delta::Text(words.to_owned()));
+            if let Some(content) = content.filter(|content| !content.is_empty() && !open.streamed) {
+                out.push_back(Delta::Text(content.to_owned()));
             }
             let cited = part.get("annotations").and_then(Value::as_array).into_iter().flatten();
             sources.extend(cited.cloned());
@@ -176,26 +177,28 @@ impl Decoder {
         }
     }
 
-    fn end(&mut self, data: &str, out: &mut Out) -> Result<(), Failure> {
-        let mut mended = None;
-        let last: Last = json::decode(data, &mut mended)?;
+    fn end(&mut self, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
+        let mut repaired = None;
+        let last: FinalEvent = json::decode(data, &mut repaired)?;
         let response = last.response;
         let output = response.get("output").and_then(Value::as_array);
-        // Items whose end was never told are taken from the whole, or as far as they came.
+        // Items without a `done` event are taken from the final response, or as far as they
+        // arrived.
         for (at, open) in std::mem::take(&mut self.open) {
             let whole = usize::try_from(at).ok().and_then(|at| output?.get(at).cloned());
             let item = whole.unwrap_or_else(|| open.item.clone());
-            self.hand_on(open, item, out);
+            self.emit(open, item, out);
         }
         if let Some(usage) = response.get("usage").and_then(Usage::from_provider_value) {
             out.push_back(Delta::Usage(usage));
         }
-        let why = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
-        let reason = match (response.get("status").and_then(Value::as_str), why) {
+        let incomplete_reason =
+            response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        let reason = match (response.get("status").and_then(Value::as_str), incomplete_reason) {
             (Some("incomplete"), Some("max_output_tokens")) => StopReason::MaxTokens,
             (Some("incomplete"), Some("content_filter")) => StopReason::Refusal,
             (Some("incomplete"), Some(other)) => StopReason::Other(other.to_owned()),
-            _ if self.calls.any() => StopReason::ToolUse,
+            _ if self.calls.has_calls() => StopReason::ToolUse,
             _ if self.refused => StopReason::Refusal,
             _ => StopReason::EndTurn,
         };
@@ -205,8 +208,8 @@ impl Decoder {
     }
 }
 
-/// Without storage, items go back without their ids.
-fn forget_id(item: &mut Value) {
+/// Removes the id: without server-side storage, items must be sent back without ids.
+fn remove_id(item: &mut Value) {
     if let Value::Object(fields) = item {
         fields.shift_remove("id");
     }
@@ -222,22 +225,22 @@ fn summary(item: &Value) -> String {
 }
 
 impl Decode for Decoder {
-    fn event(&mut self, name: &str, data: &str, out: &mut Out) -> Result<(), Failure> {
+    fn event(&mut self, name: &str, data: &str, out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done {
             return Ok(());
         }
         if name == "error" {
             return Err(Failure::from_body(data));
         }
-        let mut mended = None;
-        let event: Event<'_> = match json::decode(data, &mut mended) {
+        let mut repaired = None;
+        let event: Event<'_> = match json::decode(data, &mut repaired) {
             Ok(event) => event,
             Err(_) if matches!(data.trim(), "" | "[DONE]") => return Ok(()),
             Err(failure) => return Err(failure),
         };
         match &*event.kind {
             "response.output_text.delta" | "response.refusal.delta" => {
-                let at = self.place(event.output_index);
+                let at = self.item_index(event.output_index);
                 self.refused |= &*event.kind == "response.refusal.delta";
                 self.open.entry(at).or_default().streamed = true;
                 if !event.delta.is_empty() {
@@ -245,7 +248,7 @@ impl Decode for Decoder {
                 }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                let at = self.place(event.output_index);
+                let at = self.item_index(event.output_index);
                 self.open.entry(at).or_default().streamed = true;
                 if !event.delta.is_empty() {
                     out.push_back(Delta::Thinking(event.delta.into_string()));
@@ -255,7 +258,7 @@ impl Decode for Decoder {
                 out.push_back(Delta::Thinking("\n\n".to_owned()));
             }
             "response.function_call_arguments.delta" => {
-                let at = self.place(event.output_index);
+                let at = self.item_index(event.output_index);
                 if let Some(open) = self.open.get_mut(&at) {
                     open.json.push_str(&event.delta);
                     let json = event.delta.into_string();
@@ -273,21 +276,21 @@ impl Decode for Decoder {
                 }
             }
             "response.completed" | "response.incomplete" => {
-                self.end(mended.as_deref().unwrap_or(data), out)?;
+                self.end(repaired.as_deref().unwrap_or(data), out)?;
             }
             "response.failed" | "response.cancelled" | "error" => {
-                return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+                return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
             }
             _ => {
                 if event.error.is_some_and(|error| !error.is_null()) {
-                    return Err(Failure::from_body(mended.as_deref().unwrap_or(data)));
+                    return Err(Failure::from_body(repaired.as_deref().unwrap_or(data)));
                 }
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, _out: &mut Out) -> Result<(), Failure> {
+    fn finish(&mut self, _out: &mut DeltaQueue) -> Result<(), Failure> {
         if self.done { Ok(()) } else { Err(Failure::truncated()) }
     }
 

@@ -1,4 +1,4 @@
-//! What is odd about services.
+//! Tests of the compatibility options.
 
 use super::*;
 use crate::profile::{
@@ -6,11 +6,11 @@ use crate::profile::{
 };
 
 async fn chat(quirks: Quirks) -> Value {
-    Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&conversation())).await
+    TestEncoder::quirks(Wire::ChatCompletions, quirks).json(&request(&conversation())).await
 }
 
 #[tokio::test]
-async fn how_the_longest_answer_is_limited() {
+async fn max_tokens_fields() {
     for (style, key) in [
         (MaxTokens::MaxTokens, "max_tokens"),
         (MaxTokens::MaxCompletionTokens, "max_completion_tokens"),
@@ -23,7 +23,7 @@ async fn how_the_longest_answer_is_limited() {
 }
 
 #[tokio::test]
-async fn reasoning_that_must_come_back_with_calls() {
+async fn reasoning_content_is_sent_back_with_calls() {
     let quirks =
         Quirks { reasoning_replay: ReasoningReplay::ReasoningContent, ..Quirks::default() };
     let body = chat(quirks).await;
@@ -34,7 +34,7 @@ async fn reasoning_that_must_come_back_with_calls() {
 }
 
 #[tokio::test]
-async fn ids_of_nine_and_nobody_after_a_tool() {
+async fn alnum9_ids_and_no_user_after_tool() {
     let mut messages = conversation();
     messages.remove(3);
     let quirks = Quirks {
@@ -43,7 +43,7 @@ async fn ids_of_nine_and_nobody_after_a_tool() {
         images: false,
         ..Quirks::default()
     };
-    let body = Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
+    let body = TestEncoder::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
     let roles: Vec<_> = body["messages"]
         .as_array()
         .unwrap()
@@ -57,7 +57,7 @@ async fn ids_of_nine_and_nobody_after_a_tool() {
 }
 
 #[tokio::test]
-async fn content_of_calls_alone_and_the_role_of_instructions() {
+async fn empty_content_and_system_role() {
     let ids = CountingIds::default();
     let call = tool_use("c1", "x", "list", json!({}));
     let result = ToolResult::text(&call, "", false);
@@ -79,45 +79,47 @@ async fn content_of_calls_alone_and_the_role_of_instructions() {
             system_role: SystemRole::Developer,
             ..Quirks::default()
         };
-        let body = Bench::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
+        let body =
+            TestEncoder::quirks(Wire::ChatCompletions, quirks).json(&request(&messages)).await;
         assert_eq!(body["messages"][2].get("content").cloned(), expected);
         assert_eq!(body["messages"][0]["role"], "developer");
     }
 }
 
 #[tokio::test]
-async fn effort_is_said_as_each_service_says_it() {
-    let said = |wire: Wire, style: EffortStyle, effort: &'static str| async move {
-        let mut bench = Bench::quirks(wire, Quirks { effort: style, ..Quirks::default() });
-        bench.options.insert("effort".into(), effort.into());
-        let body = bench.json(&request(&conversation())).await;
+async fn effort_styles() {
+    let effort_fields = |wire: Wire, style: EffortStyle, effort: &'static str| async move {
+        let mut encoder = TestEncoder::quirks(wire, Quirks { effort: style, ..Quirks::default() });
+        encoder.options.insert("effort".into(), effort.into());
+        let body = encoder.json(&request(&conversation())).await;
         assert!(body.get("effort").is_none());
         body
     };
     use EffortStyle as E;
     let chat = Wire::ChatCompletions;
-    assert_eq!(said(chat, E::Wire, "low").await["reasoning_effort"], "low");
-    assert_eq!(said(chat, E::ReasoningObject, "low").await["reasoning"]["effort"], "low");
-    assert_eq!(said(chat, E::EnableThinking, "low").await["enable_thinking"], true);
-    assert_eq!(said(chat, E::EnableThinking, "none").await["enable_thinking"], false);
-    assert_eq!(said(chat, E::ThinkingType, "none").await["thinking"]["type"], "disabled");
-    assert_eq!(said(chat, E::ThinkingType, "max").await["reasoning_effort"], "max");
-    assert!(said(chat, E::Never, "low").await.get("reasoning_effort").is_none());
-    let anthropic = said(Wire::AnthropicMessages, E::Wire, "low").await;
+    assert_eq!(effort_fields(chat, E::Wire, "low").await["reasoning_effort"], "low");
+    assert_eq!(effort_fields(chat, E::ReasoningObject, "low").await["reasoning"]["effort"], "low");
+    assert_eq!(effort_fields(chat, E::EnableThinking, "low").await["enable_thinking"], true);
+    assert_eq!(effort_fields(chat, E::EnableThinking, "none").await["enable_thinking"], false);
+    assert_eq!(effort_fields(chat, E::ThinkingType, "none").await["thinking"]["type"], "disabled");
+    assert_eq!(effort_fields(chat, E::ThinkingType, "max").await["reasoning_effort"], "max");
+    assert!(effort_fields(chat, E::Never, "low").await.get("reasoning_effort").is_none());
+    let anthropic = effort_fields(Wire::AnthropicMessages, E::Wire, "low").await;
     assert_eq!(anthropic["output_config"]["effort"], "low");
-    assert_eq!(said(Wire::Responses, E::Wire, "low").await["reasoning"]["effort"], "low");
-    let gemini = said(Wire::GeminiGenerateContent, E::Wire, "low").await;
+    assert_eq!(effort_fields(Wire::Responses, E::Wire, "low").await["reasoning"]["effort"], "low");
+    let gemini = effort_fields(Wire::GeminiGenerateContent, E::Wire, "low").await;
     assert_eq!(gemini["generationConfig"]["thinkingConfig"]["thinkingLevel"], "LOW");
 }
 
 #[tokio::test]
-async fn options_are_sent_as_they_are() {
+async fn options_are_sent_unchanged() {
     for wire in Wire::ALL {
-        let mut bench = Bench::new(wire);
-        bench.options.insert("top_k".into(), 5.into());
-        bench.options.insert("generationConfig".into(), json!({"seed": 7}));
-        let body =
-            bench.json(&ModelRequest { temperature: Some(0.5), ..request(&conversation()) }).await;
+        let mut encoder = TestEncoder::new(wire);
+        encoder.options.insert("top_k".into(), 5.into());
+        encoder.options.insert("generationConfig".into(), json!({"seed": 7}));
+        let body = encoder
+            .json(&ModelRequest { temperature: Some(0.5), ..request(&conversation()) })
+            .await;
         assert_eq!(body["top_k"], 5);
         assert_eq!(body["generationConfig"]["seed"], 7);
         let temperature = match wire {
@@ -130,11 +132,11 @@ async fn options_are_sent_as_they_are() {
 
 #[tokio::test]
 async fn a_conversation_with_calls_and_no_tools() {
-    let asked = ModelRequest { tools: no_tools(), ..request(&conversation()) };
+    let sent_request = ModelRequest { tools: no_tools(), ..request(&conversation()) };
     for wire in Wire::ALL {
-        let body = Bench::new(wire).json(&asked).await;
+        let body = TestEncoder::new(wire).json(&sent_request).await;
         match wire {
-            // It refuses calls without tools.
+            // The service rejects calls without tools.
             Wire::AnthropicMessages => assert_eq!(body["tool_choice"], json!({"type": "none"})),
             _ => assert!(body.get("tools").is_none()),
         }
@@ -142,7 +144,7 @@ async fn a_conversation_with_calls_and_no_tools() {
 }
 
 #[tokio::test]
-async fn markers_for_services_that_pass_them_on() {
+async fn part_cache_markers() {
     let body = chat(Quirks { part_cache_markers: true, ..Quirks::default() }).await;
     let marker = json!({"type": "ephemeral"});
     assert_eq!(body["messages"][0]["content"][0]["cache_control"], marker);
@@ -151,26 +153,27 @@ async fn markers_for_services_that_pass_them_on() {
 }
 
 #[tokio::test]
-async fn schemas_as_each_wire_takes_them() {
+async fn tool_schemas_per_wire() {
     let strict = Quirks { strict_tools: true, ..Quirks::default() };
     let body = chat(strict).await;
-    // Its properties are optional, so strict mode would mean something else.
+    // Its properties are optional, so strict mode would change its meaning.
     assert!(body["tools"][0]["function"].get("strict").is_none());
     let json = Quirks { gemini_schema: GeminiSchema::JsonSchema, ..Quirks::default() };
-    let body =
-        Bench::quirks(Wire::GeminiGenerateContent, json).json(&request(&conversation())).await;
+    let body = TestEncoder::quirks(Wire::GeminiGenerateContent, json)
+        .json(&request(&conversation()))
+        .await;
     let declared = &body["tools"][0]["functionDeclarations"][0];
     assert!(declared.get("parametersJsonSchema").is_some() && declared.get("parameters").is_none());
 }
 
 #[tokio::test]
 async fn calls_without_a_signature_are_marked_on_gemini() {
-    let body = Bench::new(Wire::GeminiGenerateContent).json(&request(&conversation())).await;
+    let body = TestEncoder::new(Wire::GeminiGenerateContent).json(&request(&conversation())).await;
     let parts = body["contents"][1]["parts"].as_array().unwrap();
     let signed: Vec<_> = parts.iter().map(|part| part.get("thoughtSignature").is_some()).collect();
     assert_eq!(signed, [false, true, false], "the first call only");
     let off = Quirks { skip_signatures: false, ..Quirks::default() };
     let body =
-        Bench::quirks(Wire::GeminiGenerateContent, off).json(&request(&conversation())).await;
+        TestEncoder::quirks(Wire::GeminiGenerateContent, off).json(&request(&conversation())).await;
     assert!(!body.to_string().contains("thoughtSignature"));
 }

@@ -1,4 +1,4 @@
-//! From a journal to the lines of a log.
+//! Derives the lines of a log from a journal.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::replay::error::ReplayError;
 use crate::replay::record::write_tool;
 use crate::replay::universal;
 
-/// All lines, in order.
+/// Returns all lines, in order.
 pub(super) fn of(session: &SessionId, events: &[Envelope]) -> Result<Vec<Value>, ReplayError> {
     let mut writer = Writer::new(session, events);
     for event in events {
@@ -30,18 +30,18 @@ struct Writer<'a> {
     lines: Vec<Value>,
     state: State,
     projection: ReplayProjection,
-    /// The turn has begun and has not been told of.
-    run_owed: bool,
+    /// A turn has started and its `pre_run` line is not written yet.
+    pre_run_due: bool,
     provider: String,
     model: String,
-    /// What the last answer of the turn said.
+    /// The last answer of the turn.
     answer: Option<Message>,
-    /// How many results of a message were told.
+    /// How many results of a tool message were written.
     results: HashMap<MessageId, usize>,
     compaction: Value,
-    /// What the first line says, so that it is not told again.
-    told_prompt: Option<String>,
-    told_tools: Option<String>,
+    /// The hashes of the prompt and tools that were written last, so that they are not repeated.
+    written_prompt: Option<String>,
+    written_tools: Option<String>,
 }
 
 impl<'a> Writer<'a> {
@@ -51,20 +51,21 @@ impl<'a> Writer<'a> {
             lines: Vec::new(),
             state: State::default(),
             projection: ReplayProjection::default(),
-            run_owed: false,
+            pre_run_due: false,
             provider: String::new(),
             model: String::new(),
             answer: None,
             results: HashMap::new(),
             compaction: Value::Null,
-            told_prompt: None,
-            told_tools: None,
+            written_prompt: None,
+            written_tools: None,
         };
         writer.init(events);
         writer
     }
 
-    /// The first line says what the session began with, which our journal says a little later.
+    /// Writes the first line, with what the session starts with. The journal records that only
+    /// later, so this searches for it.
     fn init(&mut self, events: &[Envelope]) {
         let Some(first) = events.first() else { return };
         let (mut prompt, mut tools, mut turn, mut cwd) = (None, None, None, None);
@@ -77,8 +78,8 @@ impl<'a> Writer<'a> {
                 _ => {}
             }
         }
-        self.told_prompt = prompt.map(|prompt| prompt.sha256.clone());
-        self.told_tools = tools.map(|tools| tools.sha256.clone());
+        self.written_prompt = prompt.map(|prompt| prompt.sha256.clone());
+        self.written_tools = tools.map(|tools| tools.sha256.clone());
         let text = prompt.map(|prompt| prompt.text.as_str()).unwrap_or_default();
         let schemas: Vec<_> =
             tools.iter().flat_map(|tools| tools.tools.iter().map(write_tool)).collect();
@@ -124,7 +125,7 @@ impl<'a> Writer<'a> {
             Event::TurnStarted(data) => {
                 self.provider.clone_from(&data.provider);
                 self.model.clone_from(&data.model);
-                self.run_owed = true;
+                self.pre_run_due = true;
                 self.answer = None;
             }
             Event::UserMessage(data) => self.pre_run(envelope.ts, &data.message.text()),
@@ -135,7 +136,7 @@ impl<'a> Writer<'a> {
     }
 
     fn pre_run(&mut self, at: Timestamp, input: &str) {
-        if !std::mem::take(&mut self.run_owed) {
+        if !std::mem::take(&mut self.pre_run_due) {
             return;
         }
         let data = json!({
@@ -148,7 +149,7 @@ impl<'a> Writer<'a> {
         self.line(at, "pre_run", data);
     }
 
-    /// What the model sees now.
+    /// Returns the messages that the model sees now.
     fn view(&self) -> Vec<Value> {
         let messages = self.state.view.messages.iter();
         messages.flat_map(|message| universal::write(message, None)).collect()
@@ -201,17 +202,17 @@ impl<'a> Writer<'a> {
             Event::Closed(data) => {
                 self.line(at, "session_shutdown", json!({"reason": data.reason}));
             }
-            // Words of our own, so that a replay comes to the same; others step over them.
+            // Additional lines, so that a replay gives the same result. Other readers ignore them.
             Event::EntryAdded(data) => self.line(at, "history_entry", json!({"entry": data.entry})),
             Event::Rewound(data) => self.line(at, "history_rewound", json!({"keep": data.keep})),
             Event::ViewRestored(_) => self.line(at, "history_restored", json!({})),
             Event::Renamed(data) => self.line(at, "session_renamed", json!({"name": data.name})),
-            Event::PromptSet(data) if self.told_prompt.as_ref() != Some(&data.sha256) => {
-                self.told_prompt = Some(data.sha256.clone());
+            Event::PromptSet(data) if self.written_prompt.as_ref() != Some(&data.sha256) => {
+                self.written_prompt = Some(data.sha256.clone());
                 self.line(at, "session_update", json!({"systemPrompt": data.text}));
             }
-            Event::ToolsSet(data) if self.told_tools.as_ref() != Some(&data.sha256) => {
-                self.told_tools = Some(data.sha256.clone());
+            Event::ToolsSet(data) if self.written_tools.as_ref() != Some(&data.sha256) => {
+                self.written_tools = Some(data.sha256.clone());
                 let schemas: Vec<_> = data.tools.iter().map(write_tool).collect();
                 self.line(at, "session_update", json!({"toolSchemas": schemas}));
             }
@@ -228,7 +229,7 @@ impl<'a> Writer<'a> {
         self.line(envelope.ts, "error", line);
     }
 
-    /// A few facts about each message, for whoever looks at the log.
+    /// Returns a few facts about each message, for readers of the log.
     fn structure(&self) -> Vec<Value> {
         let facts = |message: &Message| {
             let calls: Vec<_> = message.tool_uses().map(|call| call.name.as_str()).collect();
@@ -243,7 +244,7 @@ impl<'a> Writer<'a> {
         self.state.view.messages.iter().map(|message| facts(message)).collect()
     }
 
-    /// A boundary event in the words of the log.
+    /// Renames the fields of a projected event to those of the log.
     fn boundary(&self, name: &str, event: &ReplayEvent) -> Value {
         let mut fields = Map::new();
         for (key, value) in &event.data {
@@ -268,7 +269,7 @@ impl<'a> Writer<'a> {
             return value.clone();
         };
         let mut written = universal::write(&message, None).into_iter().next().unwrap_or_default();
-        // Results of one answer are one message of ours, and one each in the log.
+        // The results of one answer are one message in the journal, and one each in the log.
         if let Some(number) = self.results.get(&message.id).filter(|number| **number > 1) {
             written["id"] = format!("{}:{number}", message.id).into();
         }
@@ -300,7 +301,7 @@ fn owner_path(value: &Value) -> Value {
     list.map(|segment| json!({"type": segment["owner_type"], "id": segment["owner_id"]})).collect()
 }
 
-/// A tool that the model's service ran by itself, and what it was asked.
+/// Returns the tool that the model's service ran by itself, and its input.
 fn server_tool(block: &Block) -> Option<(String, Value)> {
     let value = match block {
         Block::Opaque(opaque) => &opaque.value,
@@ -323,7 +324,7 @@ fn server_tool(block: &Block) -> Option<(String, Value)> {
     }
 }
 
-/// `tool_call_id` as the log writes it: `toolCallId`.
+/// Converts `tool_call_id` to `toolCallId`.
 fn camel(name: &str) -> String {
     let mut camel = String::with_capacity(name.len());
     let mut upper = false;

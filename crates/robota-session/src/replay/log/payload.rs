@@ -1,4 +1,4 @@
-//! Large fields lie beside the log, by their hash.
+//! Payload files: large fields of a log, stored by their hash.
 
 use robota_core::blob::INLINE_LIMIT;
 use robota_core::ids::SessionId;
@@ -8,22 +8,23 @@ use serde_json::{Map, Value, json};
 
 use crate::replay::blobs::is_hash;
 
-/// What a reference says it is.
+/// The `kind` of a reference.
 pub(super) const KIND: &str = "external-payload";
 
-/// The fields that say what a line is: they are always there.
-const ALWAYS: [&str; 5] = ["timestamp", "sessionId", "event", "executionId", "conversationId"];
+/// The fields that identify a line; they are never moved to a file.
+const ALWAYS_INLINE: [&str; 5] =
+    ["timestamp", "sessionId", "event", "executionId", "conversationId"];
 
-/// A file beside a log.
+/// A payload file of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
-    /// Where, from the folder of the log.
+    /// The path, relative to the folder of the log.
     pub path: String,
-    /// JSON.
+    /// The field's value as JSON.
     pub bytes: Vec<u8>,
 }
 
-/// What a line says of a file beside it.
+/// A reference to a payload file, in a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PayloadRef {
@@ -31,18 +32,18 @@ pub struct PayloadRef {
     pub kind: String,
     /// Always `json`.
     pub encoding: String,
-    /// The hash of its bytes.
+    /// The hash of the file's bytes.
     pub sha256: String,
-    /// How many they are.
+    /// The length of the file in bytes.
     #[serde(alias = "bytes")]
     pub byte_length: u64,
-    /// Where, from the folder of the log.
+    /// The path, relative to the folder of the log.
     #[serde(alias = "path")]
     pub relative_path: String,
 }
 
 impl PayloadRef {
-    /// The reference, if this is one; the reason when it is a broken one.
+    /// Reads a reference, if this value is one; an error if it is not valid.
     pub(in crate::replay) fn read(value: &Value) -> Option<Result<Self, String>> {
         if value.get("kind").and_then(Value::as_str) != Some(KIND) {
             return None;
@@ -53,41 +54,42 @@ impl PayloadRef {
 
     fn checked(self) -> Result<Self, String> {
         if self.encoding != "json" {
-            return Err(format!("`{}` is an encoding nobody knows", self.encoding));
+            return Err(format!("the encoding `{}` is not supported", self.encoding));
         }
         if !is_hash(&self.sha256) {
-            return Err("its hash is none".to_owned());
+            return Err("its hash is not valid".to_owned());
         }
         let parts: Vec<_> = self.relative_path.split(['/', '\\']).collect();
         let inside = parts.iter().all(|part| !part.is_empty() && *part != "." && *part != "..");
-        // What a file name on any system could turn into a place elsewhere.
+        // Characters that some systems treat specially in a path, so that it could lead out of the
+        // folder.
         if !inside || self.relative_path.contains([':', '\0']) {
-            return Err(format!("`{}` leads elsewhere", self.relative_path));
+            return Err(format!("the path `{}` leads out of the folder", self.relative_path));
         }
         Ok(self)
     }
 
-    /// Whether these bytes are what it says.
+    /// Checks that these bytes match the reference.
     pub(in crate::replay) fn fits(&self, bytes: &[u8]) -> Result<(), String> {
-        let found = BlobRef::of(bytes);
-        if found.bytes != self.byte_length {
-            return Err(format!("it has {} bytes, not {}", found.bytes, self.byte_length));
+        let actual = BlobRef::of(bytes);
+        if actual.bytes != self.byte_length {
+            return Err(format!("it has {} bytes, not {}", actual.bytes, self.byte_length));
         }
-        if found.sha256 != self.sha256 {
-            return Err(format!("its hash is {}, not {}", found.sha256, self.sha256));
+        if actual.sha256 != self.sha256 {
+            return Err(format!("its hash is {}, not {}", actual.sha256, self.sha256));
         }
         Ok(())
     }
 }
 
-/// Takes the large fields of a line out of it.
-pub(super) fn take_out(
+/// Moves the large fields of a line to payload files.
+pub(super) fn externalise(
     session: &SessionId,
     fields: &mut Map<String, Value>,
     payloads: &mut Vec<Payload>,
 ) {
     for (name, field) in fields.iter_mut() {
-        if ALWAYS.contains(&name.as_str()) {
+        if ALWAYS_INLINE.contains(&name.as_str()) {
             continue;
         }
         let bytes = field.to_string().into_bytes();
@@ -109,7 +111,7 @@ pub(super) fn take_out(
     }
 }
 
-/// A session's id as the name of a file: ids have slashes and colons.
+/// Converts a session id to a file name: ids can contain slashes and colons.
 pub(super) fn file_name(session: &SessionId) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut name = String::new();

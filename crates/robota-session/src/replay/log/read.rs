@@ -1,4 +1,4 @@
-//! From the lines of a log back to a session (SESS-14).
+//! Reads the lines of a log and rebuilds the session (SESS-14).
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use super::payload::PayloadRef;
 use crate::replay::error::ReplayError;
 use crate::replay::record::{COMPACT, Record};
 
-/// The lines of a log. A last line whose write did not finish is left out: the log may be
-/// read while it is written.
+/// Parses the lines of a log. An incomplete last line is ignored: the log may be read while it is
+/// written.
 ///
 /// # Errors
-/// When a line is no JSON object.
+/// If a line is not a JSON object.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, ReplayError> {
     let mut lines = Vec::new();
     let mut rest = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
@@ -23,7 +23,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, ReplayError> {
         let bad = |reason: String| ReplayError::Line { line: index + 1, reason };
         match serde_json::from_slice::<Value>(line) {
             Ok(value) if value.is_object() => lines.push(value),
-            Ok(_) => return Err(bad("it is no JSON object".to_owned())),
+            Ok(_) => return Err(bad("it is not a JSON object".to_owned())),
             Err(_) if rest.peek().is_none() && !line.ends_with(b"\n") => {}
             Err(error) => return Err(bad(error.to_string())),
         }
@@ -31,69 +31,76 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Value>, ReplayError> {
     Ok(lines)
 }
 
-/// The files beside a log that its lines name; references that are broken are left out.
+/// Returns the payload files that the lines refer to; invalid references are ignored.
 #[must_use]
 pub fn references(bytes: &[u8]) -> Vec<PayloadRef> {
-    fn collect(value: &Value, found: &mut Vec<PayloadRef>) {
+    fn collect(value: &Value, references: &mut Vec<PayloadRef>) {
         match (PayloadRef::read(value), value) {
-            (Some(Ok(reference)), _) if !found.contains(&reference) => found.push(reference),
+            (Some(Ok(reference)), _) if !references.contains(&reference) => {
+                references.push(reference)
+            }
             (Some(_), _) => {}
-            (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, found)),
+            (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, references)),
             (None, Value::Object(fields)) => {
-                fields.values().for_each(|field| collect(field, found));
+                fields.values().for_each(|field| collect(field, references));
             }
             (None, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {}
         }
     }
-    let mut found = Vec::new();
+    let mut references = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {
         if let Ok(value) = serde_json::from_slice::<Value>(line) {
-            collect(&value, &mut found);
+            collect(&value, &mut references);
         }
     }
-    found
+    references
 }
 
-/// The lines with what lies beside them put in its place.
+/// Replaces the references in the lines by the payloads.
 ///
 /// # Errors
-/// When a file is missing, or is not what the line says.
+/// If a file is missing, or does not match its reference.
 pub fn resolve(mut lines: Vec<Value>, payloads: &Payloads) -> Result<Vec<Value>, ReplayError> {
     for (index, line) in lines.iter_mut().enumerate() {
-        put_back(line, payloads).map_err(|reason| ReplayError::Line { line: index + 1, reason })?;
+        inline_payloads(line, payloads)
+            .map_err(|reason| ReplayError::Line { line: index + 1, reason })?;
     }
     Ok(lines)
 }
 
-fn put_back(value: &mut Value, payloads: &Payloads) -> Result<(), String> {
+fn inline_payloads(value: &mut Value, payloads: &Payloads) -> Result<(), String> {
     if let Some(reference) = PayloadRef::read(value) {
         *value = load(&reference?, payloads)?;
         return Ok(());
     }
     match value {
-        Value::Array(items) => items.iter_mut().try_for_each(|item| put_back(item, payloads)),
+        Value::Array(items) => {
+            items.iter_mut().try_for_each(|item| inline_payloads(item, payloads))
+        }
         Value::Object(fields) => {
-            fields.values_mut().try_for_each(|field| put_back(field, payloads))
+            fields.values_mut().try_for_each(|field| inline_payloads(field, payloads))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 
-/// The payload that a reference names.
+/// Returns the payload of a reference.
 pub(in crate::replay) fn load(
     reference: &PayloadRef,
     payloads: &Payloads,
 ) -> Result<Value, String> {
     let path = &reference.relative_path;
     let bytes = payloads.get(path).ok_or_else(|| format!("the payload {path} is missing"))?;
-    reference.fits(bytes).map_err(|reason| format!("the payload {path} does not fit: {reason}"))?;
+    reference
+        .fits(bytes)
+        .map_err(|reason| format!("the payload {path} does not match its reference: {reason}"))?;
     serde_json::from_slice(bytes).map_err(|error| format!("the payload {path}: {error}"))
 }
 
-/// What a log says was said: its history, and what the model saw in the end.
+/// Rebuilds the record of a session from its log: the history, and what the model saw last.
 ///
 /// # Errors
-/// When it does not say which session it is.
+/// If the log does not contain the session's id or a time.
 pub fn replay(lines: &[Value]) -> Result<Record, ReplayError> {
     let text = |line: &Value, name: &str| line.get(name).and_then(Value::as_str).map(str::to_owned);
     let id = lines.iter().find_map(|line| text(line, "sessionId"));
@@ -161,7 +168,7 @@ pub fn replay(lines: &[Value]) -> Result<Record, ReplayError> {
     Ok(record)
 }
 
-/// What the model sees, in the words of the log: each message is one value, or one per result.
+/// The view of the model, in the format of the log: each message is one value, or one per result.
 #[derive(Default)]
 struct View {
     messages: Vec<Vec<Value>>,

@@ -22,7 +22,7 @@ async fn sess_12_the_log_has_the_shape_of_the_contract() {
     let exported = from_events(&session, &events, &Redactor::default()).unwrap();
     assert_eq!(exported.payloads, []);
     insta::assert_snapshot!(exported.lines.join("\n"));
-    // It can be read while the session still runs: every beginning of the journal has a log.
+    // A log can be read while the session still runs: every prefix of the journal has a log.
     for end in 1..events.len() {
         from_events(&session, &events[..end], &Redactor::default()).unwrap();
     }
@@ -52,7 +52,7 @@ async fn sess_12_every_kind_of_line_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_13_large_fields_lie_beside_the_log() {
+async fn sess_13_large_fields_are_in_payload_files() {
     let mut events = two_turns().await;
     let long = "x".repeat(40_000);
     for event in &mut events {
@@ -82,7 +82,7 @@ async fn sess_13_large_fields_lie_beside_the_log() {
 }
 
 #[test]
-fn sess_13_a_reference_never_leads_elsewhere() {
+fn sess_13_a_reference_never_leads_out_of_the_folder() {
     for path in ["../x.json", "/etc/passwd", "a/../../b", "C:\\x", "a//b", ""] {
         let reference = serde_json::json!({"kind": "external-payload", "encoding": "json",
             "sha256": "a".repeat(64), "byteLength": 3, "relativePath": path});
@@ -117,7 +117,7 @@ async fn sess_14_a_log_is_replayed_as_far_as_it_goes() {
     );
     assert_eq!(record.tool_schemas.len(), 2);
 
-    // Cut off in the middle of a batch: what has no result is given one that says so.
+    // Cut off in the middle of a batch: a call without a result gets one that says so.
     let at = kinds(&exported).iter().position(|kind| kind == "tool_message_committed").unwrap();
     let cut = Exported { lines: exported.lines[..at + 2].to_vec(), payloads: Vec::new() };
     let (other, ids) = (MemoryStore::new(), CountingIds::default());

@@ -1,4 +1,4 @@
-//! From the pieces of a record to the events of a journal.
+//! Builds the events of a journal from a record.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use robota_core::tool::ToolSpec;
 use robota_core::usage::Usage;
 use serde_json::{Value, json};
 
-use super::items::Item;
-use super::{IMPORTED, KEPT, OTHER, Record};
+use super::items::HistoryItem;
+use super::{ENTRY_FIELDS, IMPORTED, OTHER_FIELD, Record};
 
-/// Numbers events and folds them as they come.
+/// Numbers events and folds them as they are added.
 pub(super) struct Builder<'a> {
     ids: &'a dyn Ids,
     pub(super) state: State,
@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Who and where.
+    /// Adds the first events: session, import marker, name, prompt and tools.
     pub(super) fn begin(
         &mut self,
         record: &Record,
@@ -85,8 +85,8 @@ impl<'a> Builder<'a> {
             spawned_by: None,
         })?;
         self.push(Opened { epoch: 1, after_seq: 0, pid: None })?;
-        let told = json!({"format": format, "from": record.id, "sha256": record.sha256()});
-        self.note(IMPORTED, told)?;
+        let marker = json!({"format": format, "from": record.id, "sha256": record.sha256()});
+        self.note(IMPORTED, marker)?;
         if let Some(name) = record.name.clone().filter(|name| !name.is_empty()) {
             self.push(Renamed { name })?;
         }
@@ -103,12 +103,12 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// What programs kept, and the end.
+    /// Closes the turn and adds the data of programs and the last events.
     pub(super) fn end(&mut self, record: &Record) -> Result<(), FoldError> {
         self.close_turn()?;
         self.at = record.updated_at;
         let mut copy = record.clone();
-        for (name, field) in KEPT {
+        for (name, field) in ENTRY_FIELDS {
             for item in copy.list(field).map(std::mem::take).unwrap_or_default() {
                 self.note(name, item)?;
             }
@@ -117,7 +117,7 @@ impl<'a> Builder<'a> {
             self.note("sandbox-snapshot", id.as_str().into())?;
         }
         for (field, value) in &record.extra {
-            self.note(OTHER, json!({"field": field, "value": value}))?;
+            self.note(OTHER_FIELD, json!({"field": field, "value": value}))?;
         }
         if let Some(snapshot) = self.state.snapshot() {
             self.push(snapshot)?;
@@ -130,24 +130,24 @@ impl<'a> Builder<'a> {
         self.push(EntryAdded { entry })
     }
 
-    /// One piece of the history; a compaction only where asked for.
-    pub(super) fn item(
+    /// Adds one item of the history; a compaction only if `summaries` are given.
+    pub(super) fn add_item(
         &mut self,
-        item: &Item,
+        item: &HistoryItem,
         summaries: Option<&[Message]>,
     ) -> Result<(), FoldError> {
         match item {
-            Item::Message(message, at) => {
+            HistoryItem::Message(message, at) => {
                 self.at = *at;
                 self.message(message)
             }
-            Item::Entry(entry) => {
+            HistoryItem::Entry(entry) => {
                 self.at = entry.timestamp;
                 self.push(EntryAdded { entry: entry.clone() })
             }
-            Item::Compact { entry, keep_from } => {
+            HistoryItem::Compact { entry, keep_from } => {
                 self.at = entry.timestamp;
-                match summaries.and_then(|known| summary(entry, known)) {
+                match summaries.and_then(|messages| summary(entry, messages)) {
                     Some(summary) => {
                         let keep_from = keep_from.clone();
                         self.push(CompactionFinished { summary, keep_from })
@@ -221,7 +221,7 @@ impl<'a> Builder<'a> {
         let cut = turn.interrupted || turn.rounds == 0;
         let end = if cut { TurnEnd::Interrupted } else { TurnEnd::Complete };
         let closing = Closing { end, announce: false, ..Closing::of(Cause::User) };
-        // A record tells rounds and costs by its messages, not by events of the turn.
+        // In a record, rounds and usage are known from messages, not from events of the turn.
         let (rounds, tools_executed, usage) = (turn.rounds, turn.tools, turn.usage);
         for event in close_turn(&self.state, &closing, self.ids) {
             match event {
@@ -235,12 +235,12 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// From here on the model sees these, and what follows.
-    pub(super) fn see(&mut self, seen: &[Message]) -> Result<(), FoldError> {
+    /// Changes the view of the model to these messages.
+    pub(super) fn set_view(&mut self, seen: &[Message]) -> Result<(), FoldError> {
         self.close_turn()?;
         let view = &self.state.view.messages;
-        let kept = view.len() >= seen.len() && view.iter().zip(seen).all(|(a, b)| **a == *b);
-        if kept {
+        let is_prefix = view.len() >= seen.len() && view.iter().zip(seen).all(|(a, b)| **a == *b);
+        if is_prefix {
             if view.len() > seen.len() {
                 let keep = seen.len() as u64;
                 self.push(Rewound { keep, cause: RewindCause::Checkpoint })?;
@@ -259,9 +259,10 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The summary that an entry tells of: as the model sees it, or from its words.
-fn summary(entry: &HistoryEntry, known: &[Message]) -> Option<Message> {
-    if let Some(seen) = known.iter().find(|message| message.id.as_str() == entry.id.as_str()) {
+/// Returns the summary of a compaction entry: the message that the model sees, or one made from the
+/// entry's text.
+fn summary(entry: &HistoryEntry, messages: &[Message]) -> Option<Message> {
+    if let Some(seen) = messages.iter().find(|message| message.id.as_str() == entry.id.as_str()) {
         return Some(seen.clone());
     }
     let EntryKind::Event { data, .. } = &entry.kind else { return None };
@@ -275,7 +276,7 @@ fn summary(entry: &HistoryEntry, known: &[Message]) -> Option<Message> {
     serde_json::from_value(message).ok()
 }
 
-/// A tool as we keep it. What a record does not say it does, it may do at worst.
+/// Reads a tool from a record. Without a class it is treated as the most dangerous one.
 fn read_tool(value: &Value) -> Option<ToolSpec> {
     let value = value.get("function").unwrap_or(value);
     let schema = value.get("parameters").or_else(|| value.get("input_schema"));

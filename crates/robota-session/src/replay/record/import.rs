@@ -1,4 +1,4 @@
-//! A record becomes a session of ours.
+//! Imports a record as a session.
 
 use robota_core::event::Event;
 use robota_core::history::EntryKind;
@@ -9,39 +9,40 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::build::Builder;
-use super::items::{self, Item, Read};
+use super::items::{self, HistoryItem, ParsedHistory};
 use super::{IMPORTED, Record};
 use crate::replay::destination::Destination;
 use crate::replay::error::ReplayError;
 
-/// The marker of an import stands among the first events.
+/// The import marker is among this many first events.
 const MARKER_WITHIN: usize = 16;
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// The session it is.
+    /// The id of the imported session.
     pub session: SessionId,
-    /// Whether it had been imported before; then nothing was done.
+    /// Whether it was imported before; then nothing was written.
     pub already: bool,
     /// How many events were written.
     pub events: u64,
-    /// Blobs it refers to that came with nothing: pictures and long output that are gone.
+    /// Hashes of blobs, such as images and long output, that the session refers to but that did not
+    /// come with the export.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_blobs: Vec<String>,
-    /// Calls that had no result and were given one that says so.
+    /// Calls without a result; the import added one that says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sealed: Vec<String>,
-    /// Results that had no call; they are kept in the history, out of the model's sight.
+    /// Number of results without a call; they are in the history, but the model does not see them.
     pub orphans: u64,
-    /// What could not be read.
+    /// Why parts could not be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<String>,
 }
 
 impl Imported {
-    /// It was there already.
-    pub(in crate::replay) fn known(session: SessionId) -> Self {
+    /// The result if the session exists already.
+    pub(in crate::replay) fn existing(session: SessionId) -> Self {
         Self {
             session,
             already: true,
@@ -54,11 +55,11 @@ impl Imported {
     }
 }
 
-/// Makes a session of a record, under its own id or the given one. Importing the same record
+/// Imports a record as a session, under its own id or the given one. Importing the same record
 /// again changes nothing.
 ///
 /// # Errors
-/// When there is another session of that id, or the store fails.
+/// If another session has that id, or the store fails.
 pub async fn import(
     to: &Destination<'_>,
     record: &Record,
@@ -67,7 +68,7 @@ pub async fn import(
     import_as(to, record, ids, "record").await
 }
 
-/// The same, saying what it was before it was a record.
+/// Imports a record, and notes the format that it was made from.
 pub(in crate::replay) async fn import_as(
     to: &Destination<'_>,
     record: &Record,
@@ -82,7 +83,7 @@ pub(in crate::replay) async fn import_as(
     match to.store.read(&session, 0, MARKER_WITHIN).await {
         Ok(events) => {
             let sha256 = record.sha256();
-            let known = events.iter().any(|event| match &event.event {
+            let same = events.iter().any(|event| match &event.event {
                 Event::EntryAdded(data) => match &data.entry.kind {
                     EntryKind::Event { name, data } => {
                         name == IMPORTED && data.get("sha256") == Some(&json!(sha256))
@@ -92,12 +93,13 @@ pub(in crate::replay) async fn import_as(
                 _ => false,
             });
             let taken = || ReplayError::Taken(session.clone());
-            return known.then(|| Imported::known(session.clone())).ok_or_else(taken);
+            return same.then(|| Imported::existing(session.clone())).ok_or_else(taken);
         }
         Err(JournalError::NotFound(_)) => {}
         Err(error) => return Err(error.into()),
     }
-    let Read { items, blobs, repairs } = items::history(&record.history, record.created_at, ids);
+    let ParsedHistory { items, blobs, repairs } =
+        items::history(&record.history, record.created_at, ids);
     let seen = items::messages(&record.messages, record.created_at, ids);
     let built = build(record, &session, format, &items, &seen, ids)?;
     for bytes in &blobs {
@@ -115,7 +117,8 @@ pub(in crate::replay) async fn import_as(
     })
 }
 
-/// The system prompt is no message of ours: a record may have it in both places, or in one.
+/// Moves the system prompt out of the messages: a record may have it there, in its own field, or
+/// both.
 fn with_prompt(record: &Record) -> Record {
     let mut record = record.clone();
     let first = record.messages.first().filter(|message| message["role"] == "system");
@@ -134,61 +137,62 @@ fn with_prompt(record: &Record) -> Record {
     record
 }
 
-/// The events: as the history tells it, so that the model sees in the end what it saw.
+/// Builds the events from the history, so that the model finally sees the messages of the record.
 fn build<'a>(
     record: &Record,
     session: &SessionId,
     format: &str,
-    items: &[Item],
+    items: &[HistoryItem],
     seen: &[Message],
     ids: &'a dyn Ids,
 ) -> Result<Builder<'a>, ReplayError> {
     let sees = |builder: &Builder<'_>| {
         builder.state.view.messages.iter().map(AsRef::as_ref).eq(seen.iter())
     };
-    let mut told = Builder::new(record, ids);
-    told.begin(record, session, format)?;
+    let mut replayed = Builder::new(record, ids);
+    replayed.begin(record, session, format)?;
     for item in items {
-        told.item(item, Some(seen))?;
+        replayed.add_item(item, Some(seen))?;
     }
-    if sees(&told) {
-        told.end(record)?;
-        return Ok(told);
+    if sees(&replayed) {
+        replayed.end(record)?;
+        return Ok(replayed);
     }
-    // The history does not say how it came to what the model sees: find where they part.
-    let said: Vec<&Message> = items
+    // The history does not explain what the model sees: find where the two differ.
+    let history_messages: Vec<&Message> = items
         .iter()
         .filter_map(|item| match item {
-            Item::Message(message, _) => Some(message),
-            Item::Entry(_) | Item::Compact { .. } => None,
+            HistoryItem::Message(message, _) => Some(message),
+            HistoryItem::Entry(_) | HistoryItem::Compact { .. } => None,
         })
         .collect();
-    let shared = said.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
+    let shared =
+        history_messages.iter().rev().zip(seen.iter().rev()).take_while(|(a, b)| **a == *b).count();
     let shared = whole_answers(seen, shared);
-    let (before, head) = (said.len() - shared, &seen[..seen.len() - shared]);
-    let mut found = Builder::new(record, ids);
-    found.begin(record, session, format)?;
+    let (before, head) = (history_messages.len() - shared, &seen[..seen.len() - shared]);
+    let mut rebuilt = Builder::new(record, ids);
+    rebuilt.begin(record, session, format)?;
     let mut messages = 0;
     for item in items {
-        if matches!(item, Item::Message(..)) {
+        if matches!(item, HistoryItem::Message(..)) {
             if messages == before {
-                found.see(head)?;
+                rebuilt.set_view(head)?;
             }
             messages += 1;
         }
-        found.item(item, None)?;
+        rebuilt.add_item(item, None)?;
     }
     if messages == before {
-        found.see(head)?;
+        rebuilt.set_view(head)?;
     }
-    if !sees(&found) {
-        found.see(seen)?;
+    if !sees(&rebuilt) {
+        rebuilt.set_view(seen)?;
     }
-    found.end(record)?;
-    Ok(found)
+    rebuilt.end(record)?;
+    Ok(rebuilt)
 }
 
-/// What is shared must not begin with results: their answer stays with them.
+/// The shared part must not start with tool results, because their answer would be missing.
 fn whole_answers(seen: &[Message], shared: usize) -> usize {
     let first = seen.len() - shared;
     let strays = seen[first..].iter().take_while(|message| message.role() == Role::Tool).count();

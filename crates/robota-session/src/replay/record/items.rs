@@ -1,4 +1,4 @@
-//! What a record's history is made of, with every call paired to its result.
+//! Parses the history of a record, and pairs every call with its result.
 
 use jiff::Timestamp;
 use robota_core::history::{EntryKind, HistoryEntry};
@@ -9,56 +9,56 @@ use serde_json::{Value, json};
 use super::COMPACT;
 use crate::replay::universal::Reader;
 
-/// What the model is told of a call that has no result in what was imported.
+/// The result that the model gets for a call that has none in the imported record.
 const NO_RESULT: &str =
     "No result of this call was recorded before the session was imported. It may have had effects.";
 
-/// One piece of a history, in order.
+/// One item of a history.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
-    /// Something said.
+pub(super) enum HistoryItem {
+    /// A message, and when it was sent.
     Message(Message, Timestamp),
-    /// Something else.
+    /// An entry that is not a message.
     Entry(HistoryEntry),
-    /// What was said before became a summary.
+    /// A compaction.
     Compact {
-        /// The entry that says so.
+        /// The history entry of the compaction.
         entry: HistoryEntry,
-        /// The first message that was kept.
+        /// The first message that was kept; none if none was.
         keep_from: Option<MessageId>,
     },
 }
 
-/// What was wrong with it, and was put right.
+/// What was wrong in a history and was repaired.
 #[derive(Debug, Default)]
 pub(in crate::replay) struct Repairs {
     /// Calls without a result.
     pub(in crate::replay) sealed: Vec<String>,
-    /// Results without a call.
+    /// Number of results without a call.
     pub(in crate::replay) orphans: u64,
-    /// What could not be read at all.
+    /// Why parts could not be read.
     pub(in crate::replay) unreadable: Vec<String>,
 }
 
-/// A history and the pictures that came with it.
-pub(super) struct Read {
-    pub(super) items: Vec<Item>,
+/// A parsed history, and the images that came with it.
+pub(super) struct ParsedHistory {
+    pub(super) items: Vec<HistoryItem>,
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) repairs: Repairs,
 }
 
-/// Reads a record's history.
-pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Read {
+/// Parses a record's history.
+pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> ParsedHistory {
     let mut reader = Reader::new(ids);
-    let (mut items, mut held, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());
+    let (mut items, mut waiting, mut repairs) = (Vec::new(), Vec::new(), Repairs::default());
     let mut last = since;
     for value in values {
         if let Some(at) = value.get("timestamp").and_then(Value::as_str) {
             last = at.parse().unwrap_or(last);
         }
         if value.get("category") == Some(&json!("event")) {
-            // Entries between two results of one answer wait until it is whole.
-            held.push(entry(value, last, ids));
+            // Entries between two results of one answer wait until all its results are read.
+            waiting.push(entry(value, last, ids));
         } else {
             let mut data = value.get("data").unwrap_or(value).clone();
             if let (Value::Object(data), Some(id)) = (&mut data, value.get("id")) {
@@ -68,36 +68,37 @@ pub(super) fn history(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Read
                 Ok(read) => {
                     let read = read.into_iter();
                     items.extend(
-                        read.map(|(message, at)| Item::Message(message, at.unwrap_or(last))),
+                        read.map(|(message, at)| HistoryItem::Message(message, at.unwrap_or(last))),
                     );
                 }
                 Err(reason) => repairs.unreadable.push(reason),
             }
         }
         if !reader.collecting() {
-            items.append(&mut held);
+            items.append(&mut waiting);
         }
     }
-    let rest = reader.finish().map(|(message, at)| Item::Message(message, at.unwrap_or(last)));
+    let rest =
+        reader.finish().map(|(message, at)| HistoryItem::Message(message, at.unwrap_or(last)));
     items.extend(rest);
-    items.append(&mut held);
+    items.append(&mut waiting);
     let items = pair(items, &mut repairs, ids);
-    Read { items, blobs: reader.blobs, repairs }
+    ParsedHistory { items, blobs: reader.blobs, repairs }
 }
 
-/// Reads a record's messages, as its history was read.
+/// Parses a record's messages in the same way as its history.
 pub(super) fn messages(values: &[Value], since: Timestamp, ids: &dyn Ids) -> Vec<Message> {
     let chat: Vec<_> = values.iter().map(|value| json!({"data": value})).collect();
     let items = history(&chat, since, ids).items.into_iter();
     items
         .filter_map(|item| match item {
-            Item::Message(message, _) => Some(message),
-            Item::Entry(_) | Item::Compact { .. } => None,
+            HistoryItem::Message(message, _) => Some(message),
+            HistoryItem::Entry(_) | HistoryItem::Compact { .. } => None,
         })
         .collect()
 }
 
-fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> Item {
+fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> HistoryItem {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let name = text("type").unwrap_or("entry").to_owned();
     let data = value.get("data").cloned().unwrap_or_default();
@@ -105,39 +106,39 @@ fn entry(value: &Value, at: Timestamp, ids: &dyn Ids) -> Item {
     let compact = name == COMPACT && data.get("summary").is_some_and(Value::is_string);
     let id = text("id").map_or_else(|| EntryId::mint(ids), EntryId::from);
     let entry = HistoryEntry { id, timestamp: at, kind: EntryKind::Event { name, data } };
-    if compact { Item::Compact { entry, keep_from } } else { Item::Entry(entry) }
+    if compact { HistoryItem::Compact { entry, keep_from } } else { HistoryItem::Entry(entry) }
 }
 
-/// Every call has exactly one result, every result has a call.
-fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
+/// Makes sure that every call has exactly one result, and every result a call.
+fn pair(items: Vec<HistoryItem>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<HistoryItem> {
     let mut paired = Vec::with_capacity(items.len());
     let mut owed: Vec<ToolUse> = Vec::new();
     let mut answer: Option<(MessageId, Timestamp)> = None;
     for item in items {
-        let Item::Message(mut message, at) = item else {
+        let HistoryItem::Message(mut message, at) = item else {
             paired.push(item);
             continue;
         };
         if message.role() == Role::Tool {
             let results: Vec<ToolResult> = message.tool_results().cloned().collect();
-            let (known, strays): (Vec<_>, Vec<_>) = results
+            let (matched, strays): (Vec<_>, Vec<_>) = results
                 .into_iter()
                 .partition(|result| owed.iter().any(|call| call.call == result.call));
             for stray in strays {
                 repairs.orphans += 1;
-                paired.push(Item::Entry(HistoryEntry::event(
+                paired.push(HistoryItem::Entry(HistoryEntry::event(
                     ids,
                     at,
                     "result-without-call",
                     json!(stray),
                 )));
             }
-            owed.retain(|call| known.iter().all(|result| result.call != call.call));
+            owed.retain(|call| matched.iter().all(|result| result.call != call.call));
             let sealed = seal(&mut owed, repairs);
-            let results = known.into_iter().chain(sealed);
+            let results = matched.into_iter().chain(sealed);
             message.content = results.map(Block::ToolResult).collect();
             if !message.content.is_empty() {
-                paired.push(Item::Message(message, at));
+                paired.push(HistoryItem::Message(message, at));
             }
             answer = None;
             continue;
@@ -145,22 +146,22 @@ fn pair(items: Vec<Item>, repairs: &mut Repairs, ids: &dyn Ids) -> Vec<Item> {
         paired.extend(missing(&mut owed, answer.take(), repairs));
         owed = message.tool_uses().cloned().collect();
         answer = Some((message.id.clone(), at));
-        paired.push(Item::Message(message, at));
+        paired.push(HistoryItem::Message(message, at));
     }
     paired.extend(missing(&mut owed, answer, repairs));
     paired
 }
 
-/// The message with the results that nobody recorded.
+/// Returns the message with the results that were not recorded.
 fn missing(
     owed: &mut Vec<ToolUse>,
     answer: Option<(MessageId, Timestamp)>,
     repairs: &mut Repairs,
-) -> Option<Item> {
+) -> Option<HistoryItem> {
     let (id, at) = answer?;
     let results = seal(owed, repairs);
     let id = MessageId::from(format!("{id}/results"));
-    (!results.is_empty()).then(|| Item::Message(Message::tool(id, results), at))
+    (!results.is_empty()).then(|| HistoryItem::Message(Message::tool(id, results), at))
 }
 
 fn seal(owed: &mut Vec<ToolUse>, repairs: &mut Repairs) -> Vec<ToolResult> {

@@ -14,7 +14,7 @@ async fn sess_10_the_record_has_the_shape_of_the_contract() {
     insta::assert_json_snapshot!(record);
 }
 
-/// As an earlier program wrote it: no history, no ids, a prompt among the messages.
+/// A record of an earlier program: no history, no ids, a prompt among the messages.
 const OLD: &str = r#"{
   "id": "session_1700000000000_abc", "cwd": "/home/ada/app",
   "createdAt": "2026-01-02T03:04:05Z", "updatedAt": "2026-01-02T04:00:00Z",
@@ -49,7 +49,7 @@ async fn sess_10_an_old_record_is_migrated_and_doing_so_twice_changes_nothing() 
     assert!(import(&to, &migrated, &ids).await.unwrap().already);
     assert_eq!(store.list(&SessionFilter::default()).await.unwrap().sessions.len(), 1);
 
-    // The call without a result has one that says so.
+    // The call without a result got one that says so.
     assert_eq!(imported.sealed, ["Bash (call_1)"]);
     let seen = view(&store, &imported.session).await;
     let roles: Vec<_> = seen.iter().map(Message::role).collect();
@@ -72,7 +72,7 @@ async fn sess_10_an_old_record_is_migrated_and_doing_so_twice_changes_nothing() 
 }
 
 #[tokio::test]
-async fn sess_10_another_session_of_that_id_is_not_touched() {
+async fn sess_10_another_session_with_that_id_is_not_changed() {
     let (store, ids) = (MemoryStore::new(), CountingIds::default());
     let to = Destination::new(&store);
     let record = Record::parse(OLD).unwrap();
@@ -92,7 +92,7 @@ async fn sess_10_another_session_of_that_id_is_not_touched() {
 }
 
 #[tokio::test]
-async fn sess_10_a_summary_nobody_tells_of_is_found() {
+async fn sess_10_a_summary_without_a_history_entry_is_found() {
     let record = Record::parse(
         r#"{"id": "s", "cwd": "/w", "createdAt": "2026-01-02T03:04:05Z",
         "updatedAt": "2026-01-02T03:04:05Z",

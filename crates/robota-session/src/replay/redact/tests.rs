@@ -31,12 +31,12 @@ fn sess_13_an_export_has_no_secrets_by_name_or_by_value() {
     assert!(!text.contains("Bearer") && !text.contains("sk-1234"), "{text}");
     assert!(text.contains("the key is [REDACTED]."), "{text}");
     assert_eq!((clean.seq, clean.ts), (event.seq, event.ts));
-    // What is clean stays byte for byte.
+    // Lines without secrets stay unchanged.
     assert_eq!(redact_envelope(&redactor, &clean).unwrap(), None);
 }
 
 #[test]
-fn sess_13_the_names_of_arguments_are_no_secrets() {
+fn sess_13_the_names_of_arguments_are_not_secrets() {
     let schema = json!({"type": "object", "properties": {"password": {"type": "string"}}});
     let tool = ToolSpec {
         name: "login".to_owned(),
@@ -52,7 +52,7 @@ fn sess_13_the_names_of_arguments_are_no_secrets() {
 }
 
 #[test]
-fn sess_13_arguments_that_are_told_as_text_have_no_secrets_either() {
+fn sess_13_arguments_exported_as_text_contain_no_secrets() {
     use robota_core::event::AssistantMessage;
     use robota_core::ids::CountingIds;
     use robota_core::message::{Block, Message, MessageState, ToolInput, ToolUse};

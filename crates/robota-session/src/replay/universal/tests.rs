@@ -12,7 +12,7 @@ fn back(values: &[Value]) -> Vec<Message> {
 }
 
 #[test]
-fn sess_10_a_plain_message_needs_nothing_beside_it() {
+fn sess_10_a_plain_message_needs_no_extra_field() {
     let ids = CountingIds::default();
     let call = ToolUse::new("c1".into(), "call_0", "read", ToolInput::Json(json!({"path": "a"})));
     let answer = vec![Block::text("Look."), Block::ToolUse(call.clone())];
@@ -29,30 +29,33 @@ fn sess_10_a_plain_message_needs_nothing_beside_it() {
 }
 
 #[test]
-fn sess_10_what_the_shape_would_lose_stands_beside_it() {
+fn sess_10_what_the_format_would_lose_is_in_an_extra_field() {
     let ids = CountingIds::default();
     let thinking = vec![Block::thinking("hm", Some("proof".to_owned())), Block::text("Yes.")];
     let crash = MessageState::Interrupted(Cause::Crash);
     let call = ToolUse::new("c1".into(), "call_0", "read", ToolInput::parse("{oops"));
-    let mut odd = ToolResult::text(&call, "one", false);
-    odd.content.push(ResultBlock::text("more"));
+    let mut two_texts = ToolResult::text(&call, "one", false);
+    two_texts.content.push(ResultBlock::text("more"));
     for message in [
         Message::assistant(&ids, thinking, MessageState::Complete),
         Message::assistant(&ids, "Half an ans", crash),
-        Message::tool("t".into(), vec![odd.clone(), ToolResult { call: "c2".into(), ..odd }]),
+        Message::tool(
+            "t".into(),
+            vec![two_texts.clone(), ToolResult { call: "c2".into(), ..two_texts }],
+        ),
     ] {
         let written = write(&message, None);
         assert!(written[0].get("robota").is_some());
         assert_eq!(back(&written), [message]);
     }
-    // Somebody changed the words: the words count.
+    // The text outside of the extra field was changed, so that text counts.
     let mut changed = write(&Message::assistant(&ids, "Half", crash), None);
     changed[0]["content"] = "Whole".into();
     assert_eq!(back(&changed)[0].text(), "Whole");
 }
 
 #[test]
-fn sess_10_messages_of_others_are_read() {
+fn sess_10_messages_of_other_programs_are_read() {
     let read = back(&[
         json!({"role": "user", "content": [{"type": "text", "text": "Look at"},
             {"type": "image_inline", "mimeType": "image/png", "data": "aGVsbG8="}]}),

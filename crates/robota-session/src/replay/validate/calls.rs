@@ -1,4 +1,4 @@
-//! Follows the calls of a journal: asked for, allowed, started, finished, told.
+//! Checks the calls of a journal: requested, allowed, started, finished, with a result.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use super::Report;
 
 /// How far a call got.
 #[derive(Default)]
-struct Seen {
+struct CallProgress {
     name: String,
     allowed: bool,
     started: bool,
     finished: bool,
-    told: bool,
+    has_result: bool,
 }
 
 /// The calls of a journal.
 #[derive(Default)]
 pub(super) struct Calls {
-    seen: HashMap<CallId, Seen>,
-    /// Calls of the conversation whose results are owed, in order, and where they were asked.
+    calls: HashMap<CallId, CallProgress>,
+    /// Calls that have no result yet, in order, and where the model asked for them.
     owed: Vec<(CallId, String)>,
 }
 
@@ -33,50 +33,54 @@ impl Calls {
             Event::ToolCalled(data) => {
                 report.calls += 1;
                 let name = data.tool_use.name.clone();
-                let seen = Seen { name, ..Seen::default() };
-                if self.seen.insert(data.tool_use.call.clone(), seen).is_some() {
-                    let text = format!("the call {} is asked for twice", data.tool_use.call);
+                let progress = CallProgress { name, ..CallProgress::default() };
+                if self.calls.insert(data.tool_use.call.clone(), progress).is_some() {
+                    let text = format!("the call {} is requested twice", data.tool_use.call);
                     report.error("CALL_TWICE", at, text);
                 }
             }
             Event::AssistantMessage(data) => {
-                self.settle(report);
+                self.report_unpaired(report);
                 for call in data.message.tool_uses() {
-                    let seen = self.seen.entry(call.call.clone()).or_insert_with(|| {
+                    let progress = self.calls.entry(call.call.clone()).or_insert_with(|| {
                         report.calls += 1;
-                        Seen::default()
+                        CallProgress::default()
                     });
-                    seen.name.clone_from(&call.name);
+                    progress.name.clone_from(&call.name);
                     self.owed.push((call.call.clone(), at.to_string()));
                 }
             }
             Event::UserMessage(_) | Event::ModelRequested(_) | Event::TurnFinished(_) => {
-                self.settle(report);
+                self.report_unpaired(report);
             }
             Event::PermissionDecided(data) => {
                 let allowed = data.verdict == Verdict::Allow;
-                if let Some(seen) = self.known(&data.call, "decided about", &at, report) {
-                    seen.allowed = allowed;
+                if let Some(progress) = self.progress_of(&data.call, "decided", &at, report) {
+                    progress.allowed = allowed;
                 }
             }
             Event::ToolStarted(data) => {
-                let Some(seen) = self.known(&data.call, "started", &at, report) else { return };
-                seen.started = true;
-                if !seen.allowed {
-                    let text = format!("{} was started and nobody had allowed it", seen.name);
+                let Some(progress) = self.progress_of(&data.call, "started", &at, report) else {
+                    return;
+                };
+                progress.started = true;
+                if !progress.allowed {
+                    let text = format!("{} was started without permission", progress.name);
                     report.error("STARTED_WITHOUT_PERMISSION", at, text);
                 }
             }
             Event::ToolFinished(data) => {
-                let Some(seen) = self.known(&data.call, "finished", &at, report) else { return };
-                let (again, unstarted) = (seen.finished, !seen.started);
-                seen.finished = true;
-                let name = seen.name.clone();
+                let Some(progress) = self.progress_of(&data.call, "finished", &at, report) else {
+                    return;
+                };
+                let (again, unstarted) = (progress.finished, !progress.started);
+                progress.finished = true;
+                let name = progress.name.clone();
                 if again {
                     report.error("FINISHED_TWICE", at, format!("{name} finished twice"));
                 }
                 if unstarted && data.outcome.ran == Ran::Yes {
-                    let text = format!("{name} ran, and its start was not written down");
+                    let text = format!("{name} ran, but its start was not recorded");
                     report.error("FINISHED_WITHOUT_START", at, text);
                 }
             }
@@ -85,14 +89,14 @@ impl Calls {
                 let owed = self.owed.iter().position(|(owed, _)| owed == call);
                 if let Some(index) = owed {
                     self.owed.remove(index);
-                    if let Some(seen) = self.seen.get_mut(call) {
-                        seen.told = true;
+                    if let Some(progress) = self.calls.get_mut(call) {
+                        progress.has_result = true;
                     }
-                } else if self.seen.get(call).is_some_and(|seen| seen.told) {
+                } else if self.calls.get(call).is_some_and(|progress| progress.has_result) {
                     let text = format!("{} has a second result", data.result.name);
                     report.error("RESULT_TWICE", at, text);
                 } else {
-                    let text = format!("a result of {} that nothing asks for", data.result.name);
+                    let text = format!("a result of {} without a call", data.result.name);
                     report.error("RESULT_WITHOUT_CALL", at, text);
                 }
             }
@@ -100,25 +104,25 @@ impl Calls {
         }
     }
 
-    fn known(
+    fn progress_of(
         &mut self,
         call: &CallId,
         what: &str,
         at: &impl ToString,
         report: &mut Report,
-    ) -> Option<&mut Seen> {
-        let seen = self.seen.get_mut(call);
-        if seen.is_none() {
-            let text = format!("the call {call} is {what} and was never asked for");
+    ) -> Option<&mut CallProgress> {
+        let progress = self.calls.get_mut(call);
+        if progress.is_none() {
+            let text = format!("the call {call} was {what} but never requested");
             report.error("UNKNOWN_CALL", at.to_string(), text);
         }
-        seen
+        progress
     }
 
-    /// No result can come any more.
-    pub(super) fn settle(&mut self, report: &mut Report) {
+    /// Reports the calls without a result, at a point after which none can follow.
+    pub(super) fn report_unpaired(&mut self, report: &mut Report) {
         for (call, at) in self.owed.drain(..) {
-            let name = self.seen.get(&call).map_or("", |seen| seen.name.as_str());
+            let name = self.calls.get(&call).map_or("", |progress| progress.name.as_str());
             report.error("UNPAIRED_TOOL_USE", at, format!("{name} ({call}) has no result"));
         }
     }

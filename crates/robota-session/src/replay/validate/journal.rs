@@ -1,4 +1,4 @@
-//! Looks at a journal, line by line.
+//! Validates a journal, event by event.
 
 use robota_core::event::{Cursor, DecodeError, Envelope, Event, FORMAT, Purpose};
 use robota_core::ids::{SessionId, TurnId};
@@ -9,24 +9,24 @@ use super::Report;
 use super::calls::Calls;
 use crate::replay::blobs::blob_refs;
 
-/// Looks at a journal: give it every line, or every event, in order.
+/// Validates a journal: pass it every line, or every event, in order.
 pub struct JournalCheck {
     session: Option<SessionId>,
     report: Report,
     state: State,
     calls: Calls,
     last: Option<Cursor>,
-    /// The last number of the epochs before the one that is being read.
+    /// The last sequence number of the epoch before the current one.
     before_epoch: u64,
-    /// Events are missing, so that what is folded says little.
-    patchy: bool,
+    /// Events are missing, so the folded state is not reliable.
+    incomplete: bool,
     turn: Option<(Option<TurnId>, Cursor)>,
-    asked: Option<Cursor>,
+    open_request: Option<Cursor>,
     blobs: Vec<(BlobRef, String)>,
 }
 
 impl JournalCheck {
-    /// Looks at the journal of that session, where it is known which.
+    /// Starts a check; `session` is the expected session, if it is known.
     #[must_use]
     pub fn new(session: Option<SessionId>) -> Self {
         Self {
@@ -36,14 +36,14 @@ impl JournalCheck {
             calls: Calls::default(),
             last: None,
             before_epoch: 0,
-            patchy: false,
+            incomplete: false,
             turn: None,
-            asked: None,
+            open_request: None,
             blobs: Vec::new(),
         }
     }
 
-    /// The next line, as it is stored; `last` when no other follows it.
+    /// Checks the next line, as it is stored; `last` if no other follows it.
     pub fn line(&mut self, place: &str, line: &[u8], last: bool) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
@@ -51,7 +51,7 @@ impl JournalCheck {
         match Envelope::decode(line) {
             Ok(event) => self.event(&event),
             Err(DecodeError::Torn | DecodeError::Checksum { .. }) if last => {
-                let text = "the last line was not written to its end; the next writer removes it";
+                let text = "the last line is incomplete; the next writer removes it";
                 self.report.warning("TORN_TAIL", place, text);
             }
             Err(error) => {
@@ -62,18 +62,18 @@ impl JournalCheck {
                     DecodeError::NewerReader { .. } => "NEWER_READER",
                 };
                 self.report.error(code, place, error.to_string());
-                self.patchy = true;
+                self.incomplete = true;
             }
         }
     }
 
-    /// A place that cannot be read at all.
+    /// Reports a place that cannot be read at all.
     pub fn damaged(&mut self, place: &str, reason: &str) {
         self.report.error("DAMAGED", place, reason);
-        self.patchy = true;
+        self.incomplete = true;
     }
 
-    /// The next event.
+    /// Checks the next event.
     pub fn event(&mut self, event: &Envelope) {
         self.report.events += 1;
         self.order(event);
@@ -85,22 +85,22 @@ impl JournalCheck {
                 self.blobs.push((blob, event.cursor().to_string()));
             }
         }
-        // Its number was looked at: after a gap the fold goes on from what there is.
+        // The gap was reported already: continue the fold after it.
         if self.state.apply(event).is_err() {
-            self.patchy = true;
+            self.incomplete = true;
             let seq = event.seq.saturating_sub(1);
             self.state.cursor = Some(Cursor { epoch: event.epoch, seq });
             let _ = self.state.apply(event);
         }
     }
 
-    /// What was found, and the blobs that are referred to with where.
+    /// Returns the report, and the blobs that are referred to with the first place of each.
     #[must_use]
     pub fn finish(mut self) -> (Report, Vec<(BlobRef, String)>) {
         if self.report.events == 0 && self.report.findings.is_empty() {
             self.report.error("EMPTY", "the journal", "it has no events");
         } else if self.state.session.is_none() {
-            let text = "no event says which session it is";
+            let text = "no event contains the session's id";
             self.report.error("SESSION_CREATED_MISSING", "the journal", text);
         }
         if let (Some(expected), Some(found)) = (&self.session, &self.state.session)
@@ -109,7 +109,7 @@ impl JournalCheck {
             let text = format!("it is the journal of `{found}`, not of `{expected}`");
             self.report.error("WRONG_SESSION", "the journal", text);
         }
-        self.calls.settle(&mut self.report);
+        self.calls.report_unpaired(&mut self.report);
         self.end_turn("the journal ends");
         self.report.messages = self.state.view.messages.len() as u64;
         (self.report, self.blobs)
@@ -120,7 +120,7 @@ impl JournalCheck {
         match self.last {
             Some(last) => {
                 if event.seq != last.seq + 1 {
-                    let text = format!("event {} should come here", last.seq + 1);
+                    let text = format!("expected event {}", last.seq + 1);
                     self.report.error("GAP", at, text);
                 }
                 if event.epoch < last.epoch {
@@ -153,40 +153,41 @@ impl JournalCheck {
         let at = event.cursor();
         match &event.event {
             Event::SessionCreated(data) if data.format > FORMAT => {
-                let text = format!("it is written in format {}, this reads {FORMAT}", data.format);
+                let text =
+                    format!("it has format {}, this version reads up to {FORMAT}", data.format);
                 self.report.error("UNKNOWN_FORMAT", at, text);
             }
             Event::PromptSet(data) if BlobRef::of(data.text.as_bytes()).sha256 != data.sha256 => {
-                self.report.error("HASH_MISFIT", at, "the prompt's hash is another's");
+                self.report.error("HASH_MISFIT", at, "the prompt does not match its hash");
             }
             Event::ToolsSet(data) => {
                 let bytes = serde_json::to_vec(&data.tools).unwrap_or_default();
                 if BlobRef::of(&bytes).sha256 != data.sha256 {
-                    self.report.error("HASH_MISFIT", at, "the tools' hash is another's");
+                    self.report.error("HASH_MISFIT", at, "the tools do not match their hash");
                 }
             }
-            Event::ModelRequested(data) if !self.patchy => {
+            Event::ModelRequested(data) if !self.incomplete => {
                 let seen = self.state.view.messages.len() as u64;
                 if data.messages != seen {
                     let text = format!(
-                        "the model is sent {} messages, the journal comes to {seen}",
+                        "the request has {} messages, the journal gives {seen}",
                         data.messages
                     );
                     self.report.error("REQUEST_MISFIT", at, text);
                 }
                 let prompt = self.state.prompt.as_ref().map(|prompt| &prompt.sha256);
                 if data.prompt.is_some() && data.prompt.as_ref() != prompt {
-                    let text = "the model is sent a prompt that was never written down";
+                    let text = "the request has a prompt that was never recorded";
                     self.report.error("REQUEST_MISFIT", at, text);
                 }
                 let tools = self.state.tools.as_ref().map(|tools| &tools.sha256);
                 let offered = data.tools.as_ref().filter(|_| data.purpose == Purpose::Answer);
                 if offered.is_some() && offered != tools {
-                    let text = "the model is offered tools that were never written down";
+                    let text = "the request has tools that were never recorded";
                     self.report.error("REQUEST_MISFIT", at, text);
                 }
             }
-            Event::UserMessage(data) if !self.patchy => {
+            Event::UserMessage(data) if !self.incomplete => {
                 if let Some(input) = &data.input
                     && !self.state.inputs.contains_key(input)
                 {
@@ -198,14 +199,14 @@ impl JournalCheck {
                 self.report.snapshots += 1;
                 let misfit =
                     data.reducer == REDUCER && self.state.snapshot().as_ref() != Some(data);
-                if misfit && !self.patchy {
-                    let text = "the snapshot is not what the events before it come to";
+                if misfit && !self.incomplete {
+                    let text = "the snapshot differs from the state of the events before it";
                     self.report.error("SNAPSHOT_MISFIT", at, text);
                 }
             }
             Event::LabelSet(data) if data.at.seq > event.seq => {
                 let text =
-                    format!("the label `{}` names {}, which is no event", data.label, data.at);
+                    format!("the label `{}` names {}, which does not exist", data.label, data.at);
                 self.report.error("BAD_LABEL", at, text);
             }
             Event::Unknown { .. } => self.report.unknown_events += 1,
@@ -217,19 +218,23 @@ impl JournalCheck {
         let at = event.cursor();
         match &event.event {
             Event::TurnStarted(_) => {
-                self.end_turn("another begins");
+                self.end_turn("another turn starts");
                 self.turn = Some((event.turn.clone(), at));
             }
             Event::TurnFinished(_) => {
                 if self.turn.take().is_none() {
-                    self.report.error("TERMINAL_WITHOUT_TURN", at, "a turn ends that never began");
+                    self.report.error(
+                        "TERMINAL_WITHOUT_TURN",
+                        at,
+                        "a turn ends that never started",
+                    );
                 }
-                self.asked = None;
+                self.open_request = None;
             }
             Event::ModelRequested(_) => {
-                if let Some(asked) = self.asked.replace(at) {
-                    let text = "a model was called, and how that ended was not written down";
-                    self.report.error("MISSING_TERMINAL", asked, text);
+                if let Some(request) = self.open_request.replace(at) {
+                    let text = "the end of a model call was not recorded";
+                    self.report.error("MISSING_TERMINAL", request, text);
                 }
             }
             Event::ModelResponded(_)
@@ -237,15 +242,15 @@ impl JournalCheck {
             | Event::ModelRetry(_)
             | Event::StreamReset(_)
             | Event::Interrupted(_)
-            | Event::AssistantMessage(_) => self.asked = None,
+            | Event::AssistantMessage(_) => self.open_request = None,
             _ => {}
         }
     }
 
     fn end_turn(&mut self, because: &str) {
-        self.asked = None;
+        self.open_request = None;
         if let Some((_, at)) = self.turn.take() {
-            let text = format!("the turn has no end: {because}. A resume seals it");
+            let text = format!("the turn has no end: {because}; a resume closes it");
             self.report.error("MISSING_TERMINAL", at, text);
         }
     }

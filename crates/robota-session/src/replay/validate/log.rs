@@ -1,4 +1,4 @@
-//! Looks at a session log.
+//! Validates a session log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::replay::log::{PayloadRef, Payloads, load};
 /// A model call: the run and its round.
 type Round = (String, u64);
 
-/// What is missing or does not fit in a log, with the files beside it.
+/// Validates a log and its payload files.
 #[must_use]
 pub fn log(bytes: &[u8], payloads: &Payloads) -> Report {
     let mut check = Check { report: Report::new("log"), ..Check::default() };
@@ -27,10 +27,10 @@ pub fn log(bytes: &[u8], payloads: &Payloads) -> Report {
                 check.line(&value, &at);
             }
             Err(_) if lines.peek().is_none() && !line.ends_with(b"\n") => {
-                let text = "the last line was not written to its end";
+                let text = "the last line is incomplete";
                 check.report.warning("TORN_TAIL", &at, text);
             }
-            Ok(_) => check.report.error("MALFORMED_LINE", &at, "it is no JSON object"),
+            Ok(_) => check.report.error("MALFORMED_LINE", &at, "it is not a JSON object"),
             Err(error) => check.report.error("MALFORMED_LINE", &at, error.to_string()),
         }
     }
@@ -45,23 +45,23 @@ struct Check {
     native: HashSet<Round>,
     raw: HashSet<Round>,
     normalized: HashSet<Round>,
-    /// Runs that failed or were cut short: their last call owes nothing.
+    /// Runs that failed or were interrupted: their last call needs no response.
     ended: HashSet<String>,
     calls: Vec<((String, String), String)>,
     results: Vec<((String, String), String)>,
-    told: HashMap<(String, String), u64>,
+    committed: HashMap<(String, String), u64>,
     run: Option<String>,
     next_index: Option<u64>,
     used: HashSet<String>,
 }
 
 impl Check {
-    /// Puts payloads in their places; what cannot be is reported and left as nothing.
+    /// Replaces references by payloads. Those that fail are reported and replaced by null.
     fn resolve(&mut self, value: &mut Value, at: &str, payloads: &Payloads) {
         match PayloadRef::read(value) {
             Some(Err(reason)) => {
                 self.report.references += 1;
-                let text = format!("a payload reference is broken: {reason}");
+                let text = format!("a payload reference is not valid: {reason}");
                 self.report.error("PAYLOAD_REFERENCE_INVALID", at, text);
                 *value = Value::Null;
             }
@@ -90,12 +90,12 @@ impl Check {
         let run = text("executionId").to_owned();
         let round = (run.clone(), line.get("round").and_then(Value::as_u64).unwrap_or(0));
         let call = (run.clone(), text("toolCallId").to_owned());
-        let given = |name: &str| line.get(name).is_some_and(|value| !value.is_null());
+        let has_value = |name: &str| line.get(name).is_some_and(|value| !value.is_null());
         match text("event") {
-            "" => self.report.error("MALFORMED_LINE", at, "it does not say which event it is"),
+            "" => self.report.error("MALFORMED_LINE", at, "it has no event name"),
             "session_init" => self.init = true,
             "pre_run" => {
-                self.end_run("another begins");
+                self.end_run("another run starts");
                 self.run = Some(at.to_owned());
             }
             "assistant" => self.run = None,
@@ -112,25 +112,25 @@ impl Check {
             "provider_response_raw" => {
                 self.raw.insert(round);
             }
-            "provider_response_normalized" if given("response") => {
+            "provider_response_normalized" if has_value("response") => {
                 self.normalized.insert(round);
             }
             "tool_execution_request" => self.calls.push((call, at.to_owned())),
             "tool_execution_result" => self.results.push((call, at.to_owned())),
             "tool_message_committed" => {
                 let id = line.pointer("/message/toolCallId").and_then(Value::as_str);
-                *self.told.entry((run, id.unwrap_or_default().to_owned())).or_default() += 1;
+                *self.committed.entry((run, id.unwrap_or_default().to_owned())).or_default() += 1;
             }
             "history_mutation" => {
                 self.report.messages += 1;
-                if !given("message") {
-                    self.report.error("MESSAGE_MISSING", at, "the history grows by nothing");
+                if !has_value("message") {
+                    self.report.error("MESSAGE_MISSING", at, "a history line has no message");
                 }
                 let index = line.get("index").and_then(Value::as_u64);
                 if let (Some(index), Some(next)) = (index, self.next_index)
                     && index != next
                 {
-                    let text = format!("message {next} of the history should come here");
+                    let text = format!("expected message {next} of the history");
                     self.report.error("HISTORY_GAP", at, text);
                 }
                 self.next_index = index.map(|index| index + 1);
@@ -148,7 +148,7 @@ impl Check {
     fn finish(mut self, payloads: &Payloads) -> Report {
         self.end_run("the log ends");
         if !self.init {
-            self.report.error("SESSION_INIT_MISSING", "the log", "no line says how it began");
+            self.report.error("SESSION_INIT_MISSING", "the log", "there is no `session_init` line");
         }
         let mut seen = HashSet::new();
         for (round, at) in std::mem::take(&mut self.requests) {
@@ -157,7 +157,7 @@ impl Check {
             }
             let answered = self.raw.contains(&round) || self.normalized.contains(&round);
             if !self.native.contains(&round) {
-                let text = "what the provider sent is not there as it came";
+                let text = "the provider's raw payload is missing";
                 self.report.warning("PROVIDER_NATIVE_RAW_PAYLOAD_MISSING", &at, text);
             }
             if !answered && self.ended.contains(&round.0) {
@@ -168,7 +168,7 @@ impl Check {
                 self.report.error("PROVIDER_RESPONSE_RAW_MISSING", &at, text);
             }
             if !self.normalized.contains(&round) {
-                let text = "the provider's response in our words is missing";
+                let text = "the provider's normalised response is missing";
                 self.report.error("PROVIDER_RESPONSE_NORMALIZED_MISSING", &at, text);
             }
         }
@@ -179,8 +179,8 @@ impl Check {
         self.report
     }
 
-    /// Every request has a result, every result a request and a message: as often as each
-    /// other, since providers repeat their ids.
+    /// Checks that every request has a result, and every result a request and a message. Counts
+    /// them, because providers repeat their ids.
     fn tools(&mut self) {
         self.report.calls = self.calls.len() as u64;
         let count = |list: &[((String, String), String)]| {
@@ -190,7 +190,7 @@ impl Check {
             }
             counts
         };
-        let (mut asked, mut done) = (count(&self.calls), count(&self.results));
+        let (mut requests_left, mut results_left) = (count(&self.calls), count(&self.results));
         let take =
             |counts: &mut HashMap<(String, String), u64>, call: &(String, String)| match counts
                 .get_mut(call)
@@ -203,17 +203,17 @@ impl Check {
                 None => false,
             };
         for (call, at) in &self.calls {
-            if !take(&mut done, call) {
+            if !take(&mut results_left, call) {
                 let text = format!("the call {} has no result", call.1);
                 self.report.error("TOOL_RESULT_MISSING", at, text);
             }
         }
         for (call, at) in &self.results {
-            if !take(&mut asked, call) {
-                let text = format!("a result of the call {}, which nothing asks for", call.1);
+            if !take(&mut requests_left, call) {
+                let text = format!("a result of the call {} without a request", call.1);
                 self.report.error("TOOL_REQUEST_MISSING", at, text);
             }
-            if !take(&mut self.told, call) {
+            if !take(&mut self.committed, call) {
                 let text = format!("the result of the call {} is in no message", call.1);
                 self.report.error("TOOL_MESSAGE_MISSING", at, text);
             }

@@ -1,11 +1,11 @@
-//! Looks at a session record.
+//! Validates a session record.
 
 use robota_core::ids::CountingIds;
 
 use super::Report;
 use crate::replay::record::{Record, repairs};
 
-/// What is missing or does not fit in a record.
+/// Validates a record.
 #[must_use]
 pub fn record(record: &Record) -> Report {
     let mut report = Report::new("record");
@@ -20,14 +20,14 @@ pub fn record(record: &Record) -> Report {
             report.error("UNPAIRED_TOOL_USE", place, format!("{call} has no result"));
         }
         for _ in 0..repairs.orphans {
-            report.error("RESULT_WITHOUT_CALL", place, "a tool result that nothing asks for");
+            report.error("RESULT_WITHOUT_CALL", place, "a tool result without a call");
         }
         for reason in repairs.unreadable {
             report.error("MESSAGE_UNREADABLE", place, reason);
         }
     }
     if record.id.is_empty() {
-        report.error("ID_MISSING", "id", "the record does not say which session it is");
+        report.error("ID_MISSING", "id", "the record has no session id");
     }
     report
 }

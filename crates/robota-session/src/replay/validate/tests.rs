@@ -20,7 +20,8 @@ fn codes(report: &Report) -> Vec<&'static str> {
     report.findings.iter().map(|finding| finding.code).collect()
 }
 
-/// The journal without the events that are chosen, numbered as if they had never been.
+/// Returns the journal without the chosen events, with sequence numbers as if they had never
+/// existed.
 fn without(events: &[Envelope], mut drop: impl FnMut(&Event) -> bool) -> Vec<Envelope> {
     let kept = events.iter().filter(|event| !drop(&event.event)).cloned();
     kept.zip(1..).map(|(event, seq)| Envelope { seq, ..event }).collect()
@@ -102,7 +103,7 @@ async fn sess_14_gaps_and_damaged_lines_are_all_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_14_snapshots_hashes_and_sessions_must_fit() {
+async fn sess_14_snapshots_hashes_and_sessions_must_match() {
     let mut events = two_turns().await;
     let mut snapshot = robota_core::state::State::fold(&events).unwrap().snapshot().unwrap();
     snapshot.turns_completed += 1;
@@ -123,7 +124,7 @@ async fn sess_14_snapshots_hashes_and_sessions_must_fit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sess_14_blobs_must_be_there() {
+async fn sess_14_missing_blobs_are_reported() {
     let mut events = two_turns().await;
     let (kept, gone) = (BlobRef::of(b"kept"), BlobRef::of(b"gone"));
     let image = |blob: &BlobRef| {
@@ -162,7 +163,7 @@ async fn sess_14_every_missing_piece_of_a_log_is_reported() {
     assert_eq!(log("tool_execution_request"), ["TOOL_REQUEST_MISSING"; 3]);
     assert_eq!(log("tool_message_committed"), ["TOOL_MESSAGE_MISSING"; 3]);
     assert_eq!(log("assistant"), ["TERMINAL_MISSING"; 2]);
-    // A scripted model has no wire: that its raw payloads are gone is only a warning.
+    // A scripted model has no raw payloads: that they are missing is only a warning.
     let report = super::log(&exported.bytes(), &Payloads::new());
     assert!(report.ok());
     assert_eq!(codes(&report), ["PROVIDER_NATIVE_RAW_PAYLOAD_MISSING"; 3]);
@@ -193,7 +194,7 @@ async fn sess_14_every_missing_piece_of_a_log_is_reported() {
 }
 
 #[test]
-fn sess_14_a_record_is_looked_at_as_well() {
+fn sess_14_a_record_is_validated_too() {
     let record = json!({"id": "", "createdAt": "2026-01-02T03:04:05Z", "messages": [
         {"role": "assistant", "content": "", "toolCalls": [{"id": "c", "function": {"name": "ls"}}]},
         {"role": "user", "content": "?"},

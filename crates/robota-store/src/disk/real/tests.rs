@@ -1,18 +1,18 @@
 use super::*;
 
 #[test]
-fn network_file_systems_are_known_by_their_numbers() {
+fn network_file_systems_are_recognised_by_magic_number() {
     assert_eq!(network_name(0x6969), Some("NFS"));
     assert_eq!(network_name(0xff53_4d42), Some("CIFS"));
     for local in [0xef53, 0x0102_1994, 0x9123_683e, 0x5846_5342, 0x6573_5546] {
         assert_eq!(network_name(local), None, "{local:x}");
     }
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(RealDisk.network(folder.path()).unwrap(), None);
+    assert_eq!(RealDisk.network_file_system(folder.path()).unwrap(), None);
 }
 
 #[test]
-fn a_lock_whose_file_was_deleted_is_no_lock() {
+fn a_lock_on_a_deleted_file_is_not_a_lock() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
     let first = RealDisk.try_lock(&path, "one").unwrap().ok().unwrap();
@@ -20,21 +20,22 @@ fn a_lock_whose_file_was_deleted_is_no_lock() {
     let stale = lock_file(&path).unwrap();
     RealDisk.remove(&path).unwrap();
     drop(first);
-    // Whoever had opened it before it was deleted gets a lock on nothing, and can tell.
+    // A process that opened the file before it was deleted gets a lock, and detects that it is on a
+    // deleted file.
     stale.try_lock().unwrap();
-    assert!(!leads_to(&path, &stale).unwrap());
+    assert!(!is_same_file(&path, &stale).unwrap());
     let second = RealDisk.try_lock(&path, "two").unwrap().ok().unwrap();
-    assert!(!leads_to(&path, &stale).unwrap());
+    assert!(!is_same_file(&path, &stale).unwrap());
     drop(second);
 }
 
 #[test]
-fn a_shared_lock_is_shared_and_keeps_out_who_wants_it_alone() {
+fn a_shared_lock_is_shared_and_excludes_an_exclusive_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lock");
-    let one = RealDisk.lock(&path, Share::Together).unwrap();
-    let two = RealDisk.lock(&path, Share::Together).unwrap();
+    let one = RealDisk.lock(&path, LockMode::Shared).unwrap();
+    let two = RealDisk.lock(&path, LockMode::Shared).unwrap();
     assert!(RealDisk.try_lock(&path, "").unwrap().is_err());
     drop((one, two));
-    RealDisk.lock(&path, Share::Alone).unwrap();
+    RealDisk.lock(&path, LockMode::Exclusive).unwrap();
 }

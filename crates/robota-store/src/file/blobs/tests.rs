@@ -30,9 +30,9 @@ fn a_blob_that_was_acknowledged_survives_every_crash() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
     disk.record();
-    let one = files.put(&session, b"first", &mut Noted::default()).unwrap();
+    let one = files.put(&session, b"first", &mut KnownRefs::default()).unwrap();
     let first = disk.now();
-    let two = files.put(&session, b"second, on another shelf", &mut Noted::default()).unwrap();
+    let two = files.put(&session, b"second, on another shelf", &mut KnownRefs::default()).unwrap();
     let second = disk.now();
     for moment in 0..disk.moments() {
         let moment = Moment(moment);
@@ -42,7 +42,7 @@ fn a_blob_that_was_acknowledged_survives_every_crash() {
                 let got = files.get(blob);
                 if moment >= since {
                     assert!(matches!(got, Ok(Some(_))), "{moment:?} {}: {got:?}", crash.fate);
-                    // And it is known that somebody refers to it.
+                    // Its reference survived too.
                     files.sweep(&files.all_blobs().unwrap()).unwrap();
                     assert!(files.get(blob).unwrap().is_some(), "{}", crash.fate);
                 } else {
@@ -57,19 +57,19 @@ fn a_blob_that_was_acknowledged_survives_every_crash() {
 fn a_blob_that_was_changed_is_damage() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
-    let blob = files.put(&session, b"content", &mut Noted::default()).unwrap();
+    let blob = files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
     let path = files.blob_path(&blob.sha256);
     disk.remove(&path).unwrap();
-    disk.open_append(&path, Make::Always).unwrap().write(b"another").unwrap();
+    disk.open_append(&path, CreateMode::Always).unwrap().write(b"another").unwrap();
     let error = files.get(&blob).unwrap_err();
     assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
 }
 
 #[test]
-fn what_a_crash_left_is_swept() {
+fn blobs_left_by_a_crash_are_swept() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
-    let blob = files.put(&session, b"content", &mut Noted::default()).unwrap();
+    let blob = files.put(&session, b"content", &mut KnownRefs::default()).unwrap();
     disk.remove(&files.folder(&session).join("refs")).unwrap();
     assert_eq!(files.sweep(&files.all_blobs().unwrap()).unwrap(), 1);
     assert_eq!(files.get(&blob).unwrap(), None);
@@ -81,33 +81,34 @@ fn a_full_disk_keeps_no_half_blob() {
     let (files, session) = begun(&disk, "s");
     for room in [0, 70, 75, 99] {
         disk.faults(|faults| faults.room = Some(room));
-        let error = files.put(&session, &[b'x'; 100], &mut Noted::default()).unwrap_err();
+        let error = files.put(&session, &[b'x'; 100], &mut KnownRefs::default()).unwrap_err();
         assert!(error.to_string().contains("no space left"), "{error}");
         let blob = BlobRef::of(&[b'x'; 100]);
         assert_eq!(files.get(&blob).unwrap(), None, "{room}");
     }
     disk.faults(|faults| faults.room = None);
-    files.put(&session, &[b'x'; 100], &mut Noted::default()).unwrap();
+    files.put(&session, &[b'x'; 100], &mut KnownRefs::default()).unwrap();
 }
 
 #[test]
-fn references_are_read_once_and_noted_once() {
+fn references_are_read_once_and_written_once() {
     let disk = SimDisk::new();
     let (files, session) = begun(&disk, "s");
-    let mut noted = Noted::default();
-    let put = |noted: &mut Noted, text: &str| files.put(&session, text.as_bytes(), noted).unwrap();
-    let blob = put(&mut noted, "one");
-    put(&mut noted, "one");
-    // Another process keeps one.
-    put(&mut Noted::default(), "two");
-    put(&mut noted, "two");
+    let mut known = KnownRefs::default();
+    let put =
+        |known: &mut KnownRefs, text: &str| files.put(&session, text.as_bytes(), known).unwrap();
+    let blob = put(&mut known, "one");
+    put(&mut known, "one");
+    // Another process stores one.
+    put(&mut KnownRefs::default(), "two");
+    put(&mut known, "two");
     let path = files.folder(&session).join("refs");
-    let len = files.len(&path).unwrap();
+    let len = files.file_len(&path).unwrap();
     assert_eq!(files.refs(&files.folder(&session)).unwrap().len(), 2);
-    assert_eq!((noted.len, noted.hashes.len()), (len, 2), "each is noted once, and all were read");
-    // A new session of the same id refers to nothing.
+    assert_eq!((known.len, known.hashes.len()), (len, 2), "each is known once, and all were read");
+    // A new session with the same id has no references.
     files.delete(&session).unwrap();
     begun(&disk, "s");
-    put(&mut noted, "one");
+    put(&mut known, "one");
     assert_eq!(files.refs(&files.folder(&session)).unwrap(), [blob.sha256].into());
 }

@@ -38,8 +38,8 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
     assert!(segments.len() > 2, "{segments:?}");
     let all: Vec<u64> = (1..=1000).rev().step_by(7).collect();
     let check = |what: &str| {
-        let picked = files.pick(&session, &all).unwrap();
-        let seqs: Vec<_> = picked.iter().map(|event| event.seq).collect();
+        let events = files.read_events(&session, &all).unwrap();
+        let seqs: Vec<_> = events.iter().map(|event| event.seq).collect();
         assert_eq!(seqs, all, "{what}");
     };
     for segment in &segments {
@@ -56,7 +56,7 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
         assert_eq!(
             load(&disk, segment).is_some(),
             closed,
-            "those of closed segments are made anew"
+            "the marks of closed segments are rebuilt"
         );
         let wrong = [
             Mark { seq: segment.first + 1, offset: 17 },
@@ -72,7 +72,7 @@ fn every_event_is_found_with_and_without_marks_and_with_wrong_ones() {
 }
 
 #[test]
-fn a_writer_that_goes_on_keeps_the_marks() {
+fn a_writer_that_continues_a_segment_keeps_its_marks() {
     let disk = SimDisk::new();
     let (files, session) = long(&disk);
     let last = segment::list(&disk, &files.folder(&session)).unwrap().pop().unwrap();

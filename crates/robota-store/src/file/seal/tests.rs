@@ -30,10 +30,10 @@ fn a_seal_is_of_one_session_and_one_key() {
     let (one, two) = (SessionId::from("one"), SessionId::from("two"));
     let then = jiff::Timestamp::UNIX_EPOCH;
     let seal = ours.seal(&one, then);
-    assert!(ours.sealed(&one, then, &seal));
-    assert!(!ours.sealed(&two, then, &seal));
-    assert!(!ours.sealed(&one, jiff::Timestamp::MAX, &seal));
-    assert!(!theirs.sealed(&one, then, &seal));
-    assert!(!ours.sealed(&one, then, ""));
+    assert!(ours.verify(&one, then, &seal));
+    assert!(!ours.verify(&two, then, &seal));
+    assert!(!ours.verify(&one, jiff::Timestamp::MAX, &seal));
+    assert!(!theirs.verify(&one, then, &seal));
+    assert!(!ours.verify(&one, then, ""));
     assert!(!format!("{ours:?}").contains('1'));
 }

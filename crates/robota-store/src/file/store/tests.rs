@@ -46,7 +46,7 @@ fn error<T>(result: Result<T, JournalError>) -> JournalError {
 }
 
 #[tokio::test]
-async fn what_is_appended_is_read_back_and_added_to() {
+async fn appended_events_are_read_back_and_can_be_continued() {
     let (_dir, store) = store();
     let session = id("agent:dev/session:main");
     let mut journal = store.create(&session).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_session_exists_from_its_first_event() {
 }
 
 #[tokio::test]
-async fn what_died_before_its_first_event_is_taken_over() {
+async fn create_takes_over_a_session_that_crashed_before_its_first_event() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 1).await;
@@ -98,7 +98,7 @@ async fn what_died_before_its_first_event_is_taken_over() {
 }
 
 #[tokio::test]
-async fn a_second_writer_is_told_who_the_first_is() {
+async fn a_second_writer_learns_who_the_first_one_is() {
     struct Long;
     impl Clock for Long {
         fn now(&self) -> jiff::Timestamp {
@@ -140,7 +140,7 @@ async fn a_torn_tail_is_cut_off_wherever_it_tore() {
 }
 
 #[tokio::test]
-async fn a_last_line_with_any_byte_changed_is_never_believed() {
+async fn a_last_line_with_any_byte_changed_is_never_accepted() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 2).await;
@@ -184,13 +184,13 @@ async fn damage_in_the_middle_names_file_and_line_and_repairs_nothing() {
 }
 
 #[tokio::test]
-async fn a_hole_in_what_was_not_synced_is_the_end() {
+async fn a_hole_in_unsynced_data_ends_the_journal() {
     let (_dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 5).await;
     let whole = std::fs::read(&path).unwrap();
     let ends: Vec<_> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
-    // Pages that never reached the disk: in one line, and over the end of one.
+    // Pages that never reached the disk: inside one line, and across the end of one.
     for hole in [ends[2] + 9..ends[2] + 40, ends[2] + 30..ends[3] + 20] {
         let mut bytes = whole.clone();
         bytes[hole.clone()].fill(0);
@@ -200,7 +200,7 @@ async fn a_hole_in_what_was_not_synced_is_the_end() {
         journal.append(&events(4..=5), Durability::Written).await.unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), whole, "{hole:?}");
     }
-    // Behind it is an event that is always synced: it may have been acknowledged.
+    // After the hole is an event that is always synced: it may have been acknowledged.
     let closed = robota_core::event::Closed { reason: "done".to_owned() };
     let closed = Envelope { event: closed.into(), ..event(6) };
     let mut journal = store.open(&session).await.unwrap();
@@ -229,7 +229,7 @@ async fn a_journal_of_a_newer_version_is_not_repaired() {
 }
 
 #[tokio::test]
-async fn only_the_owner_may_look() {
+async fn only_the_owner_can_read_the_files() {
     let (dir, store) = store();
     let session = id("s");
     let path = written(&store, &session, 1).await;
@@ -242,7 +242,7 @@ async fn only_the_owner_may_look() {
 }
 
 #[tokio::test]
-async fn two_sessions_do_not_meet() {
+async fn two_session_ids_never_share_a_folder() {
     let (_dir, store) = store();
     let (lower, upper) = (id("agent:a/session:x"), id("agent:A/session:x"));
     let mut one = store.create(&lower).await.unwrap();
@@ -299,14 +299,14 @@ async fn segments_are_closed_and_read_across() {
         assert_eq!(seqs, (after + 1..=20).collect::<Vec<_>>());
     }
 
-    // A writer that died just after it began a segment.
+    // A writer that crashed just after it started a segment.
     std::fs::write(folder.join("21.jsonl"), b"{\"seq\":21,").unwrap();
     let mut journal = store.open(&session).await.unwrap();
     journal.append(&events(21..=21), Durability::Synced).await.unwrap();
     drop(journal);
     assert_eq!(store.read(&session, 0, usize::MAX).await.unwrap().len(), 21);
 
-    // A closed segment has no torn end: that is damage.
+    // A closed segment cannot have a torn end: this is damage.
     let closed = &segments[0].path;
     let bytes = std::fs::read(closed).unwrap();
     std::fs::write(closed, &bytes[..bytes.len() - 3]).unwrap();
@@ -316,7 +316,7 @@ async fn segments_are_closed_and_read_across() {
     ));
     std::fs::write(closed, &bytes).unwrap();
 
-    // One that is missing is missed.
+    // A missing segment is noticed.
     std::fs::remove_file(&segments[1].path).unwrap();
     let message = error(store.read(&session, 0, usize::MAX).await).to_string();
     assert!(message.contains("a segment is missing"), "{message}");
@@ -329,7 +329,7 @@ async fn a_projects_sessions_are_hidden_from_git() {
     written(&FileStore::new(&root), &id("s"), 1).await;
     assert_eq!(std::fs::read_to_string(root.join(".gitignore")).unwrap(), "*\n");
 
-    // What the user made of it stays.
+    // A change by the user is kept.
     std::fs::write(root.join(".gitignore"), "!keep\n").unwrap();
     written(&FileStore::new(&root), &id("t"), 1).await;
     assert_eq!(std::fs::read_to_string(root.join(".gitignore")).unwrap(), "!keep\n");
@@ -360,7 +360,7 @@ async fn links_and_pipes_in_a_checkout_are_refused() {
     let session = id("s");
     let path = written(&store, &session, 1).await;
     let target = dir.path().join("precious");
-    // What would be cut off, were the link followed.
+    // This would be cut off if the link were followed.
     let precious = [std::fs::read(&path).unwrap(), b"no newline at the end".to_vec()].concat();
     std::fs::write(&target, &precious).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -377,13 +377,13 @@ async fn links_and_pipes_in_a_checkout_are_refused() {
 }
 
 #[tokio::test]
-async fn an_append_whose_caller_went_away_still_ends_whole() {
+async fn an_append_whose_future_is_dropped_still_finishes() {
     let (_dir, store) = store();
     let session = id("s");
     let mut journal = store.create(&session).await.unwrap();
     let batch = events(1..=1);
     let mut append = journal.append(&batch, Durability::Synced);
-    // Polled once, so that it has begun, and then forgotten.
+    // Polled once, so that it has started, and then dropped.
     assert!(
         std::future::Future::poll(
             append.as_mut(),
@@ -398,7 +398,7 @@ async fn an_append_whose_caller_went_away_still_ends_whole() {
 }
 
 #[tokio::test]
-async fn the_first_event_decides_the_numbers_from_there_on() {
+async fn sequence_numbers_continue_from_the_first_event() {
     let (_dir, store) = store();
     let session = id("fork");
     let mut journal = store.create(&session).await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions that somebody else wrote.
+//! Sessions that another user wrote.
 
 use robota_core::event::Durability;
 use robota_core::journal::{JournalError, SessionFilter};
@@ -50,7 +50,7 @@ fn a_session_without_the_users_seal_is_read_and_listed_but_not_opened() {
         assert_eq!(read(&ours, &id(name)).len(), 2);
         assert!(ours.head(&id(name)).unwrap().foreign);
     }
-    // A seal is of one session: moved to another it says nothing.
+    // A seal belongs to one session: copied to another one it is not valid.
     let identity = |name: &str| ours.folder(&id(name)).join("session.json");
     let stolen = String::from_utf8(disk.contents()[&identity("ours")].clone()).unwrap();
     let forged = stolen.replace("\"ours\"", "\"theirs\"");
@@ -58,7 +58,7 @@ fn a_session_without_the_users_seal_is_read_and_listed_but_not_opened() {
         &disk,
         &identity("theirs"),
         forged.as_bytes(),
-        crate::file::replace::Wait::No,
+        crate::file::replace::SyncMode::No,
     )
     .unwrap();
     let error = ours.open(&id("theirs")).err().unwrap();
@@ -78,19 +78,19 @@ fn a_session_of_another_user_is_foreign_without_a_key_too() {
 }
 
 #[test]
-fn an_import_is_a_copy_of_ones_own() {
+fn an_import_is_a_copy_that_belongs_to_the_user() {
     let disk = SimDisk::new();
     let (ours, theirs) = (sealed(&disk, b"ours"), sealed(&disk, b"theirs"));
     begin(&theirs, "theirs");
     drop(ours.import(&id("theirs"), &id("mine")).unwrap());
     assert_eq!(foreign(&ours), [("mine".to_owned(), false), ("theirs".to_owned(), true)]);
-    assert_eq!(disk.shared_files(), 0, "what somebody else can change is not shared");
+    assert_eq!(disk.shared_files(), 0, "files that another user can change are not shared");
     let mut writer = ours.open(&id("mine")).unwrap();
     writer.append(&[envelope(2, 3, Renamed { name: "x".to_owned() })], Durability::Synced).unwrap();
     drop(writer);
     assert_eq!(read(&ours, &id("mine")).len(), 3);
     assert_eq!(read(&ours, &id("theirs")).len(), 2);
-    // A fork of it is ours as well.
+    // A fork of it belongs to this user too.
     drop(ours.fork(&id("theirs"), event(2).cursor(), &id("fork"), &[event(3)]).unwrap());
     drop(ours.open(&id("fork")).unwrap());
     assert_eq!(disk.shared_files(), 0);

@@ -1,4 +1,4 @@
-//! What a fork costs, and whose its files are.
+//! The cost of a fork, and which files it shares.
 
 use robota_core::event::Durability;
 
@@ -23,7 +23,8 @@ fn kode_04_closed_segments_are_shared_and_the_tail_is_copied() {
     let before = disk.contents();
     let mut fork =
         files.fork(&id("parent"), event(38).cursor(), &id("child"), &[event(39)]).unwrap();
-    // All segments but the one it is in, each with its two indexes; the first has no head.
+    // All segments before the one with the point, each with its two index files; the first has no
+    // head.
     let shared = segments.iter().filter(|segment| segment.first < 38).count() - 1;
     assert!(disk.shared_files() >= shared, "{} of {shared}", disk.shared_files());
     fork.append(&[event(40)], Durability::Synced).unwrap();
@@ -45,7 +46,7 @@ fn kode_04_a_fork_at_any_event_is_right() {
         let events = read(&files, &child);
         assert_eq!(events.len() as u64, at + 1);
         assert_eq!(events.last().unwrap().epoch, 2);
-        // And opened, appended to, and its parent is what it was.
+        // It can be opened and appended to, and its parent does not change.
         let mut writer = files.open(&child).unwrap();
         writer
             .append(&[envelope(3, at + 2, Renamed { name: "x".to_owned() })], Durability::Synced)

@@ -1,11 +1,11 @@
-//! The power goes, at every step, in every way.
+//! Power failures at every step, with every possible result.
 
 use robota_core::event::{Durability, TurnEnd, TurnFinished};
 use robota_core::journal::{JournalError, SessionFilter};
 use robota_core::usage::Usage;
 
 use super::*;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::sim::{Crash, Moment};
 
 fn turn_finished(epoch: u32, seq: u64) -> Arc<Envelope> {
@@ -15,26 +15,26 @@ fn turn_finished(epoch: u32, seq: u64) -> Arc<Envelope> {
     envelope(epoch, seq, event)
 }
 
-/// What somebody was told is safe, and when.
+/// How many events were acknowledged as durable, and when.
 #[derive(Default)]
-struct Told(Vec<(Moment, usize)>);
+struct Acknowledged(Vec<(Moment, usize)>);
 
-impl Told {
-    /// How many events were known to be safe at that moment.
+impl Acknowledged {
+    /// Returns how many events were durable at that moment.
     fn safe_at(&self, moment: Moment) -> usize {
-        self.0.iter().rev().find(|(told, _)| *told <= moment).map_or(0, |(_, count)| *count)
+        self.0.iter().rev().find(|(at, _)| *at <= moment).map_or(0, |(_, count)| *count)
     }
 }
 
-/// Opens what a loss of power left and checks that it is a beginning of `all` with all that was
-/// safe in it, that lists agree, and that it can be gone on with. Returns how much there is.
+/// Opens what a power failure left and checks that it is a prefix of `all` that contains all
+/// durable events, that lists agree, and that it can be continued. Returns its length.
 fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize) -> usize {
     let what = || format!("{:?}, {}", crash.moment, crash.fate);
     let files = files(&crash.disk);
     let mut writer = match files.open(session) {
         Ok(writer) => writer,
         Err(JournalError::NotFound(_)) if safe == 0 => {
-            // Then it can be begun again.
+            // Then it can be created again.
             let mut writer = files.create(session).unwrap_or_else(|e| panic!("{}: {e}", what()));
             writer.append(&all[..1], Durability::Synced).unwrap();
             assert_eq!(read(&files, session).len(), 1, "{}", what());
@@ -42,14 +42,14 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
         }
         Err(error) => panic!("{}: {error}", what()),
     };
-    let there = read(&files, session);
-    let expected: Vec<_> = all.iter().take(there.len()).map(|event| (**event).clone()).collect();
-    assert_eq!(there, expected, "{}", what());
-    assert!(there.len() >= safe, "{}: {} of {safe}", what(), there.len());
+    let events = read(&files, session);
+    let expected: Vec<_> = all.iter().take(events.len()).map(|event| (**event).clone()).collect();
+    assert_eq!(events, expected, "{}", what());
+    assert!(events.len() >= safe, "{}: {} of {safe}", what(), events.len());
     let head = files.head(session).unwrap();
-    assert_eq!(Some(head.last), there.last().map(Envelope::cursor), "{}", what());
+    assert_eq!(Some(head.last), events.last().map(Envelope::cursor), "{}", what());
     let mut fold = None;
-    there
+    events
         .iter()
         .for_each(|event| robota_core::journal::SessionHead::fold(&mut fold, session, event));
     assert_eq!(Some(&head), fold.as_ref(), "{}", what());
@@ -58,19 +58,19 @@ fn check(crash: &Crash, session: &SessionId, all: &[Arc<Envelope>], safe: usize)
     writer.append(&[turn_finished(epoch, seq)], Durability::Synced).unwrap();
     let seqs: Vec<_> = read(&files, session).iter().map(|event| event.seq).collect();
     assert_eq!(seqs, (1..=seq).collect::<Vec<_>>(), "{}", what());
-    assert_eq!(files.pick(session, &seqs).unwrap().len(), seqs.len(), "{}", what());
-    there.len()
+    assert_eq!(files.read_events(session, &seqs).unwrap().len(), seqs.len(), "{}", what());
+    events.len()
 }
 
 #[test]
-fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
+fn synced_events_survive_every_possible_power_failure() {
     let disk = SimDisk::new();
     disk.record();
     let session = id("s");
     let store = files(&disk);
-    let (mut all, mut told) = (Vec::new(), Told::default());
+    let (mut all, mut acknowledged) = (Vec::new(), Acknowledged::default());
     let mut epoch = 0;
-    // Two writers, one after the other; small segments, so that they roll.
+    // Two writers, one after the other; small segments, so that new ones are started.
     for batches in [[1, 2, 1, 3, 1], [2, 1, 1, 1, 4]] {
         epoch += 1;
         let mut writer = if epoch == 1 {
@@ -85,7 +85,7 @@ fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
             let durability = if number % 2 == 0 { Durability::Synced } else { Durability::Written };
             writer.append(&batch, durability).unwrap();
             if durability == Durability::Synced {
-                told.0.push((disk.now(), all.len()));
+                acknowledged.0.push((disk.now(), all.len()));
             }
         }
     }
@@ -93,18 +93,18 @@ fn what_was_synced_survives_the_loss_of_power_at_every_step_in_every_way() {
     let (mut crashes, mut least, mut most) = (0, usize::MAX, 0);
     for moment in (0..disk.moments()).map(Moment) {
         for crash in disk.crashes(moment) {
-            let there = check(&crash, &session, &all, told.safe_at(moment));
+            let length = check(&crash, &session, &all, acknowledged.safe_at(moment));
             crashes += 1;
-            (least, most) = (least.min(there), most.max(there));
+            (least, most) = (least.min(length), most.max(length));
         }
     }
-    // That the test can fail: there were many states, and they differ.
+    // The test covers something: there were many states, and they differ.
     assert!(crashes > 2000, "{crashes}");
     assert_eq!((least, most), (0, all.len()));
 }
 
 #[test]
-fn a_fork_is_there_whole_or_not_at_all() {
+fn a_fork_exists_completely_or_not_at_all() {
     let disk = SimDisk::new();
     let (parent, child) = (id("parent"), id("child"));
     let store = files(&disk);
@@ -133,7 +133,7 @@ fn a_fork_is_there_whole_or_not_at_all() {
                 Err(JournalError::NotFound(_)) => {
                     assert!(moment < done, "{what}");
                     missing += 1;
-                    // Made again, over what is left of it.
+                    // Created again, over what is left of it.
                     let first = [turn_finished(3, 8)];
                     drop(files.fork(&parent, all[6].cursor(), &child, &first).unwrap());
                     assert_eq!(read(&files, &child).len(), 8, "{what}");
@@ -180,7 +180,7 @@ fn a_deletion_is_whole_or_can_be_repeated() {
 
 #[test]
 fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
-    for level in [Level::Strict, Level::Relaxed] {
+    for level in [DurabilityLevel::Strict, DurabilityLevel::Relaxed] {
         let disk = SimDisk::new();
         let store = FileStore::new("/home/sessions").with_level(level);
         let store = store.with_disk(Arc::new(disk.clone())).files;
@@ -189,10 +189,10 @@ fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
         let all: Vec<_> = (1..=6).map(event).collect();
         writer.append(&all[..1], Durability::Synced).unwrap();
         disk.record();
-        let mut told = Told(vec![(disk.now(), 1)]);
+        let mut acknowledged = Acknowledged(vec![(disk.now(), 1)]);
         for (number, event) in all.iter().enumerate().skip(1) {
             writer.append(std::slice::from_ref(event), Durability::Written).unwrap();
-            told.0.push((disk.now(), number + 1));
+            acknowledged.0.push((disk.now(), number + 1));
         }
         for moment in (0..disk.moments()).map(Moment) {
             for crash in disk.crashes(moment) {
@@ -202,11 +202,11 @@ fn a_strict_store_loses_nothing_and_a_relaxed_one_stays_readable() {
                         let expected: Vec<_> =
                             all.iter().take(events.len()).map(|e| (**e).clone()).collect();
                         assert_eq!(events, expected);
-                        if level == Level::Strict {
-                            assert!(events.len() >= told.safe_at(moment), "{}", crash.fate);
+                        if level == DurabilityLevel::Strict {
+                            assert!(events.len() >= acknowledged.safe_at(moment), "{}", crash.fate);
                         }
                     }
-                    Err(JournalError::NotFound(_)) => assert_eq!(level, Level::Relaxed),
+                    Err(JournalError::NotFound(_)) => assert_eq!(level, DurabilityLevel::Relaxed),
                     Err(error) => panic!("{level:?} {moment:?} {}: {error}", crash.fate),
                 }
             }

@@ -6,7 +6,7 @@ use robota_core::journal::JournalError;
 
 use super::super::{FileStore, Files};
 use super::Writer;
-use crate::Level;
+use crate::DurabilityLevel;
 use crate::sim::SimDisk;
 
 fn event(seq: u64) -> Arc<Envelope> {
@@ -28,7 +28,7 @@ fn files(disk: &SimDisk) -> Arc<Files> {
     FileStore::new("/sessions").with_disk(Arc::new(disk.clone())).files
 }
 
-/// A writer of a session with one event.
+/// Returns a writer of a session with one event.
 fn writer(disk: &SimDisk) -> (Arc<Files>, Writer) {
     let files = files(disk);
     let mut writer = files.create(&session()).unwrap();
@@ -57,7 +57,7 @@ fn a_full_disk_leaves_nothing_behind_and_the_append_can_be_repeated() {
 }
 
 #[test]
-fn what_cannot_be_undone_ends_the_writer_and_opening_again_repairs_it() {
+fn an_append_that_cannot_be_undone_ends_the_writer_and_reopening_repairs_it() {
     let disk = SimDisk::new();
     let (files, mut writer) = writer(&disk);
     disk.faults(|faults| {
@@ -111,8 +111,8 @@ fn a_read_only_disk_is_a_clear_error_and_can_be_read() {
 }
 
 #[test]
-fn whatever_fails_at_whatever_step_nothing_is_half_there() {
-    // A script with rolls, a fork, blobs and a delete; each operation of it fails once.
+fn a_failure_at_any_step_leaves_nothing_half_written() {
+    // A script with segment changes, a fork, blobs and a delete; each operation of it fails once.
     let script = |disk: &SimDisk| -> Result<(), JournalError> {
         let store = FileStore::new("/sessions").with_segment_bytes(200);
         let files = store.with_disk(Arc::new(disk.clone())).files;
@@ -146,7 +146,7 @@ fn whatever_fails_at_whatever_step_nothing_is_half_there() {
                     let last = seqs.len() as u64;
                     assert_eq!(seqs, (1..=last).collect::<Vec<_>>(), "step {at}");
                     assert!(name == "s" || last == 5, "half a fork, step {at}");
-                    // Whatever happened, it can be gone on with.
+                    // Whatever happened, it can be continued.
                     let mut writer = files.open(&SessionId::from(name)).unwrap();
                     writer.append(&[event(last + 1)], Durability::Synced).unwrap();
                     assert_eq!(read(name).unwrap().len() as u64, last + 1);
@@ -155,7 +155,7 @@ fn whatever_fails_at_whatever_step_nothing_is_half_there() {
                 Err(error) => panic!("step {at}: {error}"),
             }
         }
-        // Steps that nobody needs fail silently: indexes.
+        // Failures of optional files, such as indexes, are ignored.
         if let Err(error) = result {
             assert!(error.to_string().contains("input/output error"), "step {at}: {error}");
         }
@@ -163,7 +163,7 @@ fn whatever_fails_at_whatever_step_nothing_is_half_there() {
 }
 
 #[test]
-fn each_level_waits_for_what_it_says() {
+fn each_durability_level_syncs_as_documented() {
     let syncs = |level| {
         let disk = SimDisk::new();
         let store = FileStore::new("/sessions").with_level(level);
@@ -175,13 +175,13 @@ fn each_level_waits_for_what_it_says() {
         let written = disk.syncs() - begun;
         writer.append(&[event(3)], Durability::Synced).unwrap();
         let synced = disk.syncs() - begun - written;
-        // Nothing new, but what was only written before must be safe now.
+        // No new events, but those that were only written before must be synced now.
         writer.append(&[], Durability::Synced).unwrap();
         (written, synced, disk.syncs() - begun - written - synced)
     };
-    assert_eq!(syncs(Level::Strict), (1, 1, 1));
-    assert_eq!(syncs(Level::Barrier), (0, 1, 1));
-    assert_eq!(syncs(Level::Relaxed), (0, 0, 0));
+    assert_eq!(syncs(DurabilityLevel::Strict), (1, 1, 1));
+    assert_eq!(syncs(DurabilityLevel::Barrier), (0, 1, 1));
+    assert_eq!(syncs(DurabilityLevel::Relaxed), (0, 0, 0));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn the_index_is_written_when_a_list_would_change() {
     let index =
         |disk: &SimDisk| disk.contents()[&files.folder(&session()).join("head.json")].clone();
     let before = index(&disk);
-    // Renamed, so it shows; but not safe yet, so it would claim too much.
+    // A list would show the new name, but the event is not synced yet, so the index is not written.
     writer.append(&[event(2)], Durability::Written).unwrap();
     assert_eq!(index(&disk), before);
     writer.append(&[event(3)], Durability::Synced).unwrap();

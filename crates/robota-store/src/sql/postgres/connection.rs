@@ -9,12 +9,13 @@ use robota_core::journal::JournalError;
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
-use super::super::{Exclude, Query, Row, Tx, Value, Work};
+use super::super::{BlobLock, Query, Row, Tx, TxWork, Value};
 
 /// How long to wait for a connection, and for the answer to a short statement.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The server's time in milliseconds: when it is asked, not when the transaction began.
+/// The server's time in milliseconds: at the moment of the call, not at the start of the
+/// transaction.
 macro_rules! now {
     () => {
         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
@@ -22,13 +23,13 @@ macro_rules! now {
 }
 pub(super) use now;
 
-/// Those who keep and sweep blobs exclude each other by this number.
-const BLOBS: i64 = 0x726f_626f_7461_0002;
+/// The advisory lock for storing and sweeping blobs.
+const BLOBS_LOCK: i64 = 0x726f_626f_7461_0002;
 
-/// What went wrong, with what the server says.
+/// Describes an error, with the server's message.
 pub(super) fn describe(error: &tokio_postgres::Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
-        (Some(said), _) => said.message().to_owned(),
+        (Some(reported), _) => reported.message().to_owned(),
         (None, Some(cause)) => format!("{error}: {cause}"),
         (None, None) => error.to_string(),
     }
@@ -42,9 +43,9 @@ pub(super) fn failed(
     JournalError::io(action, place, describe(error))
 }
 
-/// Why a statement was not done.
+/// Why a statement failed.
 pub(super) enum Failure {
-    /// The connection failed: it may have been done or not.
+    /// The connection failed: the statement may have run or not.
     Connection(JournalError),
     /// The server refused it.
     Refused(JournalError),
@@ -63,7 +64,7 @@ impl Failure {
 pub(super) struct Connections {
     pub(super) pool: Pool,
     pub(super) place: Arc<str>,
-    /// Whose time it is; the server's when there is none.
+    /// The clock for leases; the server's if none.
     pub(super) time: Option<Arc<dyn Clock>>,
 }
 
@@ -75,15 +76,15 @@ impl Connections {
         })
     }
 
-    /// Gives up a connection that failed, and those that wait beside it: they lead to the same
+    /// Closes a connection that failed, and all idle ones of the pool: they lead to the same
     /// server.
-    pub(super) fn give_up(&self, client: Object) {
+    pub(super) fn discard(&self, client: Object) {
         drop(Object::take(client));
         drop(self.pool.retain(|_, _| false));
     }
 
-    /// Waits for an answer that is due soon.
-    pub(super) async fn soon<T>(
+    /// Waits for the answer to a short statement.
+    pub(super) async fn with_timeout<T>(
         &self,
         action: &'static str,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -92,7 +93,7 @@ impl Connections {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => Err(self.failure(action, &error)),
             Err(_) => {
-                let reason = format!("no answer for {} s", TIMEOUT.as_secs());
+                let reason = format!("no answer within {} s", TIMEOUT.as_secs());
                 Err(Failure::Connection(JournalError::io(action, &*self.place, reason)))
             }
         }
@@ -104,11 +105,13 @@ impl Connections {
     }
 }
 
-/// Whether the connection failed, not a statement.
+/// Returns whether the connection failed, not just the statement.
 fn is_broken(error: &tokio_postgres::Error) -> bool {
     let io = || std::error::Error::source(error).is_some_and(|cause| cause.is::<std::io::Error>());
     match error.as_db_error() {
-        Some(said) => matches!(said.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
+        Some(reported) => {
+            matches!(reported.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
+        }
         None => error.is_closed() || io(),
     }
 }
@@ -165,25 +168,26 @@ fn values(rows: &[tokio_postgres::Row]) -> Result<Vec<Row>, tokio_postgres::Erro
     rows.iter().map(|row| (0..row.len()).map(|column| row.try_get(column)).collect()).collect()
 }
 
-/// A connection with a transaction. Dropped before its end it is closed, and the server rolls back.
-struct Begun(Option<Object>);
+/// A connection with an open transaction. Dropping it closes the connection, and the server rolls
+/// back.
+struct OpenTransaction(Option<Object>);
 
-impl Drop for Begun {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         drop(self.0.take().map(Object::take));
     }
 }
 
 impl Connections {
-    /// Begins a transaction. A connection that died shows here, where nothing is done yet: then
-    /// another one is used.
+    /// Begins a transaction. A broken connection shows here, before anything was done: then another
+    /// one is used.
     async fn begin(&self, durable: bool) -> Result<Object, JournalError> {
         let sql = if durable { "BEGIN" } else { "BEGIN; SET LOCAL synchronous_commit = off" };
         for _ in 0..2 {
-            let mut begun = Begun(Some(self.get().await?));
-            let Some(client) = &begun.0 else { continue };
-            match self.soon("write", client.batch_execute(sql)).await {
-                Ok(()) => return begun.0.take().ok_or_else(|| self.unreachable()),
+            let mut transaction = OpenTransaction(Some(self.get().await?));
+            let Some(client) = &transaction.0 else { continue };
+            match self.with_timeout("write", client.batch_execute(sql)).await {
+                Ok(()) => return transaction.0.take().ok_or_else(|| self.unreachable()),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Connection(_)) => drop(self.pool.retain(|_, _| false)),
             }
@@ -192,7 +196,7 @@ impl Connections {
     }
 
     fn unreachable(&self) -> JournalError {
-        let reason = "its connections are closed as soon as they are made";
+        let reason = "its connections are closed as soon as they are opened";
         JournalError::io("write", &*self.place, reason)
     }
 
@@ -200,16 +204,16 @@ impl Connections {
     pub(super) async fn transact<T>(
         &self,
         durable: bool,
-        work: Work<T>,
+        work: TxWork<T>,
     ) -> Result<T, JournalError> {
-        let mut begun = Begun(Some(self.begin(durable).await?));
-        let Some(client) = &begun.0 else { return Err(self.unreachable()) };
+        let mut transaction = OpenTransaction(Some(self.begin(durable).await?));
+        let Some(client) = &transaction.0 else { return Err(self.unreachable()) };
         let done = work(&mut PostgresTx { client, connections: self }).await;
         let end = if done.is_ok() { "COMMIT" } else { "ROLLBACK" };
         let ended = client.batch_execute(end).await;
         if ended.is_ok() {
-            // Back to the pool.
-            drop(begun.0.take());
+            // Return the connection to the pool.
+            drop(transaction.0.take());
         }
         let done = done?;
         ended.map_err(|error| failed("write", &self.place, &error))?;
@@ -223,24 +227,28 @@ struct PostgresTx<'t> {
     connections: &'t Connections,
 }
 
-/// Asks, and returns the answer's rows.
+/// Runs a statement and returns the rows.
 async fn rows(
     client: &Object,
     sql: &str,
-    given: &[Value],
+    arguments: &[Value],
 ) -> Result<Vec<Row>, tokio_postgres::Error> {
     let statement = client.prepare_cached(sql).await?;
-    values(&client.query(&statement, &parameters(given)).await?)
+    values(&client.query(&statement, &parameters(arguments)).await?)
 }
 
 impl PostgresTx<'_> {
-    async fn change(&self, sql: &str, given: &[Value]) -> Result<u64, tokio_postgres::Error> {
+    async fn execute_sql(
+        &self,
+        sql: &str,
+        arguments: &[Value],
+    ) -> Result<u64, tokio_postgres::Error> {
         let statement = self.client.prepare_cached(sql).await?;
-        self.client.execute(&statement, &parameters(given)).await
+        self.client.execute(&statement, &parameters(arguments)).await
     }
 
     async fn number(&mut self, sql: &str) -> Result<i64, JournalError> {
-        self.first(sql, vec![]).await?.ok_or_else(|| super::super::odd(None))?.int()
+        self.first(sql, vec![]).await?.ok_or_else(|| super::super::unexpected_column(None))?.int()
     }
 }
 
@@ -255,7 +263,7 @@ impl Query for PostgresTx<'_> {
 #[async_trait::async_trait]
 impl Tx for PostgresTx<'_> {
     async fn execute(&mut self, sql: &str, values: Vec<Value>) -> Result<u64, JournalError> {
-        let changed = self.change(sql, &values).await;
+        let changed = self.execute_sql(sql, &values).await;
         changed.map_err(|error| failed("write", &self.connections.place, &error))
     }
 
@@ -266,43 +274,43 @@ impl Tx for PostgresTx<'_> {
         }
     }
 
-    async fn fresh_journal(&mut self) -> Result<i64, JournalError> {
+    async fn new_journal_id(&mut self) -> Result<i64, JournalError> {
         self.number("SELECT nextval('robota_journal_ids')").await
     }
 
-    async fn exclude(&mut self, what: Exclude) -> Result<(), JournalError> {
+    async fn lock_blobs(&mut self, what: BlobLock) -> Result<(), JournalError> {
         let sql = match what {
-            Exclude::Keeping => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
-            Exclude::Sweeping => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
+            BlobLock::Put => "SELECT pg_advisory_xact_lock_shared($1::BIGINT)::TEXT",
+            BlobLock::Sweep => "SELECT pg_advisory_xact_lock($1::BIGINT)::TEXT",
         };
-        self.query(sql, vec![Value::Int(BLOBS)]).await.map(|_| ())
+        self.query(sql, vec![Value::Int(BLOBS_LOCK)]).await.map(|_| ())
     }
 }
 
-/// Statements that change nothing, each by itself. One whose connection fails is asked again on
+/// Runs read-only statements, each by itself. If the connection fails, the statement is repeated on
 /// another one.
-pub(super) struct Reading<'t> {
+pub(super) struct PostgresReader<'t> {
     pub(super) connections: &'t Connections,
     pub(super) client: Option<Object>,
-    /// Whether the connection answered already: a longer answer may take its time then.
+    /// Whether the connection has answered already: then a longer answer has no timeout.
     pub(super) answered: bool,
 }
 
-impl Reading<'_> {
-    async fn rows(&mut self, sql: &str, given: &[Value]) -> Result<Vec<Row>, Failure> {
+impl PostgresReader<'_> {
+    async fn rows(&mut self, sql: &str, arguments: &[Value]) -> Result<Vec<Row>, Failure> {
         let client = match self.client.take() {
             Some(client) => client,
             None => self.connections.get().await.map_err(Failure::Refused)?,
         };
-        let answer = rows(&client, sql, given);
+        let answer = rows(&client, sql, arguments);
         let rows = if self.answered {
             answer.await.map_err(|error| self.connections.failure("read", &error))
         } else {
-            self.connections.soon("read", answer).await
+            self.connections.with_timeout("read", answer).await
         };
         if matches!(rows, Err(Failure::Connection(_))) {
             self.answered = false;
-            self.connections.give_up(client);
+            self.connections.discard(client);
         } else {
             self.answered = true;
             self.client = Some(client);
@@ -312,7 +320,7 @@ impl Reading<'_> {
 }
 
 #[async_trait::async_trait]
-impl Query for Reading<'_> {
+impl Query for PostgresReader<'_> {
     async fn query(&mut self, sql: &str, values: Vec<Value>) -> Result<Vec<Row>, JournalError> {
         match self.rows(sql, &values).await {
             Err(Failure::Connection(_)) => self.rows(sql, &values).await,

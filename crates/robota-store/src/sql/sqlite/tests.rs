@@ -24,7 +24,7 @@ async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
 }
 
 #[tokio::test]
-async fn only_the_owner_may_look() {
+async fn only_the_owner_can_read_the_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");

@@ -37,7 +37,7 @@ fn the_standard_variables_are_read() {
 }
 
 #[test]
-fn a_value_that_cannot_be_used_is_an_error_that_names_the_variable() {
+fn an_invalid_value_is_an_error_that_names_the_variable() {
     let base = (ENDPOINT, "http://localhost:4318");
     for (name, value) in [
         (ENDPOINT, "not an address"),
@@ -53,14 +53,14 @@ fn a_value_that_cannot_be_used_is_an_error_that_names_the_variable() {
 }
 
 #[test]
-fn keys_in_headers_are_not_shown() {
+fn debug_output_has_no_header_values() {
     let options = read(&[(ENDPOINT, "http://localhost:4318"), (HEADERS, "x-key=secret")]);
     let shown = format!("{:?}", options.unwrap().unwrap());
     assert!(shown.contains("x-key") && !shown.contains("secret"), "{shown}");
 }
 
 #[test]
-fn a_stray_percent_sign_stays() {
+fn an_incomplete_percent_encoding_is_kept() {
     assert_eq!(decode("50%"), Some("50%".to_owned()));
     assert_eq!(decode("%zz%41"), Some("%zzA".to_owned()));
 }

@@ -1,17 +1,17 @@
-//! Anthropic Messages.
+//! Encodes answers for Anthropic Messages.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
 
 use super::sse::Sse;
-use super::{Context, Encoder, Gathered, Part, cut};
+use super::{CompleteAnswer, Context, Encoder, Part, split_chars};
 use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
 
-/// What the open block is.
+/// The kind of the open block.
 #[derive(Clone, Copy, PartialEq)]
-enum Open {
+enum OpenBlock {
     Text,
     Thinking,
 }
@@ -21,14 +21,14 @@ pub(super) struct Anthropic {
     tokens: Option<Tokens>,
     blocks: usize,
     calls: usize,
-    open: Option<Open>,
-    /// Blocks whose end is put off.
-    owed: Vec<usize>,
+    open: Option<OpenBlock>,
+    /// Blocks whose end is delayed.
+    delayed_ends: Vec<usize>,
 }
 
 impl Anthropic {
     pub(super) fn new(context: Context, tokens: Option<Tokens>) -> Self {
-        Self { context, tokens, blocks: 0, calls: 0, open: None, owed: Vec::new() }
+        Self { context, tokens, blocks: 0, calls: 0, open: None, delayed_ends: Vec::new() }
     }
 
     fn send(sse: &mut Sse, mut event: Value) {
@@ -57,7 +57,7 @@ impl Anthropic {
 
     fn end(&mut self, sse: &mut Sse, index: usize) {
         if sse.quirks().has(Quirk::Overlap) {
-            self.owed.push(index);
+            self.delayed_ends.push(index);
         } else {
             Self::send(sse, json!({"type": "content_block_stop", "index": index}));
         }
@@ -69,15 +69,15 @@ impl Anthropic {
         }
     }
 
-    fn open(&mut self, sse: &mut Sse, kind: Open) -> usize {
+    fn open(&mut self, sse: &mut Sse, kind: OpenBlock) -> usize {
         if self.open != Some(kind) {
             self.close(sse);
             let block = match kind {
-                Open::Text if sse.quirks().has(Quirk::NullContent) => {
+                OpenBlock::Text if sse.quirks().has(Quirk::NullContent) => {
                     json!({"type": "text", "text": null})
                 }
-                Open::Text => json!({"type": "text", "text": ""}),
-                Open::Thinking => json!({"type": "thinking", "thinking": "", "signature": ""}),
+                OpenBlock::Text => json!({"type": "text", "text": ""}),
+                OpenBlock::Thinking => json!({"type": "thinking", "thinking": "", "signature": ""}),
             };
             self.start(sse, block);
             self.open = Some(kind);
@@ -100,17 +100,17 @@ impl Encoder for Anthropic {
     }
 
     fn text(&mut self, sse: &mut Sse, piece: &str) {
-        let index = self.open(sse, Open::Text);
+        let index = self.open(sse, OpenBlock::Text);
         Self::delta(sse, index, json!({"type": "text_delta", "text": piece}));
     }
 
     fn thinking(&mut self, sse: &mut Sse, piece: &str) {
-        let index = self.open(sse, Open::Thinking);
+        let index = self.open(sse, OpenBlock::Thinking);
         Self::delta(sse, index, json!({"type": "thinking_delta", "thinking": piece}));
     }
 
-    fn thought(&mut self, sse: &mut Sse, signature: Option<&str>) {
-        let index = self.open(sse, Open::Thinking);
+    fn end_thinking(&mut self, sse: &mut Sse, signature: Option<&str>) {
+        let index = self.open(sse, OpenBlock::Thinking);
         if let Some(signature) = signature {
             Self::delta(sse, index, json!({"type": "signature_delta", "signature": signature}));
         }
@@ -143,7 +143,7 @@ impl Encoder for Anthropic {
                     );
                 };
                 piece("");
-                cut(&call.arguments(), call.chunk).for_each(piece);
+                split_chars(&call.arguments(), call.chunk).for_each(piece);
             }
             self.end(sse, index);
         }
@@ -162,7 +162,7 @@ impl Encoder for Anthropic {
     }
 
     fn event(&mut self, sse: &mut Sse, event: &Value) {
-        // A block that is told by hand takes its place among the others.
+        // A block that the scenario sends as a raw event counts like the others.
         if event["type"] == "content_block_start" {
             self.close(sse);
             self.blocks += 1;
@@ -180,10 +180,10 @@ impl Encoder for Anthropic {
 
     fn stop(&mut self, sse: &mut Sse, reason: &StopReason) {
         self.close(sse);
-        for index in std::mem::take(&mut self.owed) {
+        for index in std::mem::take(&mut self.delayed_ends) {
             Self::send(sse, json!({"type": "content_block_stop", "index": index}));
         }
-        let mut event = json!({"type": "message_delta", "delta": stopped(reason)});
+        let mut event = json!({"type": "message_delta", "delta": stop_fields(reason)});
         if let Some(tokens) = self.tokens {
             event["usage"] = json!({"output_tokens": tokens.output});
             if tokens.reasoning > 0 {
@@ -204,23 +204,23 @@ fn input_usage(tokens: Tokens) -> Value {
     })
 }
 
-fn stopped(reason: &StopReason) -> Value {
-    let word = match reason {
+fn stop_fields(reason: &StopReason) -> Value {
+    let name = match reason {
         StopReason::EndTurn => "end_turn",
         StopReason::ToolUse => "tool_use",
         StopReason::MaxTokens => "max_tokens",
         StopReason::StopSequence => "stop_sequence",
         StopReason::Refusal => "refusal",
         StopReason::Pause => "pause_turn",
-        StopReason::Other(word) => word,
+        StopReason::Other(name) => name,
     };
     let sequence = (*reason == StopReason::StopSequence).then_some("END");
-    let mut stopped = json!({"stop_reason": word, "stop_sequence": sequence});
+    let mut stop_fields = json!({"stop_reason": name, "stop_sequence": sequence});
     if *reason == StopReason::Refusal {
-        stopped["stop_details"] =
+        stop_fields["stop_details"] =
             json!({"type": "refusal", "category": "policy", "explanation": "It would not."});
     }
-    stopped
+    stop_fields
 }
 
 fn search_blocks(search: &Search, at: usize) -> [Value; 2] {
@@ -236,7 +236,7 @@ fn search_blocks(search: &Search, at: usize) -> [Value; 2] {
 }
 
 pub(super) fn whole(
-    all: &Gathered,
+    all: &CompleteAnswer,
     tokens: Option<Tokens>,
     quirks: &Quirks,
     context: &Context,
@@ -264,8 +264,10 @@ pub(super) fn whole(
         "id": format!("msg_{}", context.serial), "type": "message", "role": "assistant",
         "model": context.model, "content": content,
     });
-    if let (Value::Object(message), Value::Object(stopped)) = (&mut message, stopped(&all.stop())) {
-        message.extend(stopped);
+    if let (Value::Object(message), Value::Object(stop_fields)) =
+        (&mut message, stop_fields(&all.stop()))
+    {
+        message.extend(stop_fields);
     }
     if let Some(tokens) = tokens {
         message["usage"] = input_usage(tokens);

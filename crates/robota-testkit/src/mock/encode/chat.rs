@@ -1,10 +1,10 @@
-//! OpenAI Chat Completions, and those who copy it.
+//! Encodes answers for OpenAI Chat Completions and compatible services.
 
 use robota_core::provider::StopReason;
 use serde_json::{Map, Value, json};
 
 use super::sse::Sse;
-use super::{Context, Encoder, Gathered, Part, cut};
+use super::{CompleteAnswer, Context, Encoder, Part, split_chars};
 use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
@@ -13,7 +13,7 @@ pub(super) struct Chat {
     context: Context,
     tokens: Option<Tokens>,
     calls: usize,
-    /// Inside `<think>`.
+    /// Whether the text is inside `<think>`.
     in_think: bool,
 }
 
@@ -41,7 +41,7 @@ impl Chat {
         sse.data(&self.chunk(choices));
     }
 
-    /// A call's entry in a delta: where, who, and what of its arguments.
+    /// Encodes the entry of a call in a delta: index, id and name, and a piece of its arguments.
     fn entry(
         quirks: &Quirks,
         index: usize,
@@ -91,7 +91,7 @@ impl Encoder for Chat {
         }
     }
 
-    fn thought(&mut self, sse: &mut Sse, _signature: Option<&str>) {
+    fn end_thinking(&mut self, sse: &mut Sse, _signature: Option<&str>) {
         if std::mem::replace(&mut self.in_think, false) {
             self.text(sse, "</think>\n\n");
         }
@@ -99,30 +99,31 @@ impl Encoder for Chat {
 
     fn calls(&mut self, sse: &mut Sse, calls: &[Call]) {
         let quirks = sse.quirks().clone();
-        let mut together = Vec::new();
+        let mut entries = Vec::new();
         for call in calls {
             let index = self.calls;
             self.calls += 1;
             let id = self.context.call_id(index, call, &quirks);
             let head = Some((&id, call.name.as_str()));
             if quirks.has(Quirk::ObjectArguments) {
-                together.push(Self::entry(&quirks, index, head, Some(call.object())));
+                entries.push(Self::entry(&quirks, index, head, Some(call.object())));
             } else if quirks.has(Quirk::OneDelta) {
-                together.push(Self::entry(&quirks, index, head, Some(json!(call.arguments()))));
+                entries.push(Self::entry(&quirks, index, head, Some(json!(call.arguments()))));
             } else {
                 let first = Self::entry(&quirks, index, head, Some(json!("")));
                 self.delta(sse, json!({"tool_calls": [first]}));
-                let again = quirks.has(Quirk::RepeatHead).then_some((&id, call.name.as_str()));
-                for piece in cut(&call.arguments(), call.chunk) {
-                    let entry = Self::entry(&quirks, index, again, Some(json!(piece)));
+                let repeated_head =
+                    quirks.has(Quirk::RepeatHead).then_some((&id, call.name.as_str()));
+                for piece in split_chars(&call.arguments(), call.chunk) {
+                    let entry = Self::entry(&quirks, index, repeated_head, Some(json!(piece)));
                     self.delta(sse, json!({"tool_calls": [entry]}));
                 }
             }
         }
         if quirks.has(Quirk::OneDelta) {
-            self.delta(sse, json!({ "tool_calls": together }));
+            self.delta(sse, json!({ "tool_calls": entries }));
         } else {
-            for entry in together {
+            for entry in entries {
                 self.delta(sse, json!({"tool_calls": [entry]}));
             }
         }
@@ -170,7 +171,7 @@ impl Encoder for Chat {
             sse.data(&last);
         }
         if !sse.quirks().has(Quirk::NoDone) {
-            sse.word("[DONE]");
+            sse.marker("[DONE]");
         }
     }
 }
@@ -196,7 +197,7 @@ fn usage(tokens: Tokens) -> Value {
 }
 
 pub(super) fn whole(
-    all: &Gathered,
+    all: &CompleteAnswer,
     tokens: Option<Tokens>,
     quirks: &Quirks,
     context: &Context,
@@ -204,8 +205,8 @@ pub(super) fn whole(
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::new());
     for part in &all.parts {
         match part {
-            Part::Text(words) => text.push_str(words),
-            Part::Thinking(thought, _) => reasoning.push_str(thought),
+            Part::Text(piece) => text.push_str(piece),
+            Part::Thinking(piece, _) => reasoning.push_str(piece),
             Part::Call(call) => {
                 let id = context.call_id(calls.len(), call, quirks);
                 calls.push(json!({

@@ -1,10 +1,10 @@
-//! Gemini generateContent. Every event is a whole response of its own.
+//! Encodes answers for Gemini generateContent. Every event is a complete response object.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
 
 use super::sse::Sse;
-use super::{Context, Encoder, Gathered, Part};
+use super::{CompleteAnswer, Context, Encoder, Part};
 use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
@@ -13,7 +13,7 @@ pub(super) struct Gemini {
     context: Context,
     tokens: Option<Tokens>,
     calls: usize,
-    /// A signature that waits for the part it sits on.
+    /// A signature that waits for the part that carries it.
     signature: Option<String>,
     grounding: Option<Value>,
 }
@@ -50,7 +50,7 @@ impl Encoder for Gemini {
         self.parts(sse, vec![json!({"text": piece, "thought": true})]);
     }
 
-    fn thought(&mut self, _sse: &mut Sse, signature: Option<&str>) {
+    fn end_thinking(&mut self, _sse: &mut Sse, signature: Option<&str>) {
         self.signature = signature.map(str::to_owned);
     }
 
@@ -60,7 +60,7 @@ impl Encoder for Gemini {
             let id = self.context.call_id(self.calls, call, sse.quirks());
             self.calls += 1;
             let mut part = json!({ "functionCall": function_call(id, call) });
-            // Only the first of parallel calls has one.
+            // Only the first of parallel calls has a signature.
             if let Some(signature) = self.signature.take() {
                 part["thoughtSignature"] = json!(signature);
             }
@@ -155,14 +155,14 @@ fn usage(tokens: Tokens) -> Value {
 }
 
 pub(super) fn whole(
-    all: &Gathered,
+    all: &CompleteAnswer,
     tokens: Option<Tokens>,
     quirks: &Quirks,
     context: &Context,
 ) -> Value {
     let mut parts = Vec::new();
     let mut signature = None;
-    let mut found = None;
+    let mut metadata = None;
     let mut calls = 0;
     for part in &all.parts {
         match part {
@@ -180,7 +180,7 @@ pub(super) fn whole(
                 }
                 parts.push(part);
             }
-            Part::Search(search) => found = Some(grounding(search)),
+            Part::Search(search) => metadata = Some(grounding(search)),
         }
     }
     if let (Some(signature), Some(last)) = (signature, parts.last_mut()) {
@@ -190,7 +190,7 @@ pub(super) fn whole(
     let mut candidate = json!({
         "content": {"role": "model", "parts": parts}, "finishReason": finish(&stop), "index": 0,
     });
-    if let Some(grounding) = found {
+    if let Some(grounding) = metadata {
         candidate["groundingMetadata"] = grounding;
     }
     Gemini::new(context.clone(), tokens).response(candidate)

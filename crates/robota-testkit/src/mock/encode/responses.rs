@@ -1,16 +1,16 @@
-//! OpenAI Responses.
+//! Encodes answers for OpenAI Responses.
 
 use robota_core::provider::StopReason;
 use serde_json::{Value, json};
 
 use super::sse::Sse;
-use super::{Context, Encoder, Gathered, Part, cut};
+use super::{CompleteAnswer, Context, Encoder, Part, split_chars};
 use crate::mock::Failure;
 use crate::mock::quirk::{Quirk, Quirks};
 use crate::mock::scenario::{Call, Search, Tokens};
 
-/// The item that is being told.
-enum Open {
+/// The item that is being streamed.
+enum OpenItem {
     Message { id: String, text: String },
     Reasoning { id: String, text: String },
 }
@@ -20,7 +20,7 @@ pub(super) struct Responses {
     tokens: Option<Tokens>,
     sequence: usize,
     calls: usize,
-    open: Option<Open>,
+    open: Option<OpenItem>,
     output: Vec<Value>,
 }
 
@@ -29,7 +29,7 @@ impl Responses {
         Self { context, tokens, sequence: 0, calls: 0, open: None, output: Vec::new() }
     }
 
-    /// An event: its type and number come first, as the service has it.
+    /// Sends an event. The type and the sequence number come first, as the service sends them.
     fn send(&mut self, sse: &mut Sse, kind: &str, fields: Value) {
         let mut event = json!({"type": kind, "sequence_number": self.sequence});
         self.sequence += 1;
@@ -61,7 +61,7 @@ impl Responses {
         let index = self.output.len();
         match self.open.take() {
             None => {}
-            Some(Open::Message { id, text }) => {
+            Some(OpenItem::Message { id, text }) => {
                 let part = json!({"type": "output_text", "text": text, "annotations": []});
                 let at = json!({"item_id": id, "output_index": index, "content_index": 0});
                 self.send(
@@ -72,7 +72,7 @@ impl Responses {
                 self.send(sse, "response.content_part.done", with(&at, json!({ "part": part })));
                 self.done(sse, message(&id, "completed", json!([part])));
             }
-            Some(Open::Reasoning { id, text }) => {
+            Some(OpenItem::Reasoning { id, text }) => {
                 let part = json!({"type": "summary_text", "text": text});
                 let at = json!({"item_id": id, "output_index": index, "summary_index": 0});
                 self.send(
@@ -135,7 +135,7 @@ impl Encoder for Responses {
     }
 
     fn text(&mut self, sse: &mut Sse, piece: &str) {
-        if !matches!(self.open, Some(Open::Message { .. })) {
+        if !matches!(self.open, Some(OpenItem::Message { .. })) {
             self.close(sse, None);
             let id = self.item_id("msg");
             self.added(sse, &message(&id, "in_progress", json!([])));
@@ -148,9 +148,9 @@ impl Encoder for Responses {
                     "part": {"type": "output_text", "text": "", "annotations": []},
                 }),
             );
-            self.open = Some(Open::Message { id, text: String::new() });
+            self.open = Some(OpenItem::Message { id, text: String::new() });
         }
-        if let Some(Open::Message { id, text }) = &mut self.open {
+        if let Some(OpenItem::Message { id, text }) = &mut self.open {
             text.push_str(piece);
             let fields = json!({
                 "item_id": id, "output_index": self.output.len(), "content_index": 0,
@@ -161,7 +161,7 @@ impl Encoder for Responses {
     }
 
     fn thinking(&mut self, sse: &mut Sse, piece: &str) {
-        if !matches!(self.open, Some(Open::Reasoning { .. })) {
+        if !matches!(self.open, Some(OpenItem::Reasoning { .. })) {
             self.close(sse, None);
             let id = self.item_id("rs");
             self.added(sse, &json!({"type": "reasoning", "id": id, "summary": []}));
@@ -174,9 +174,9 @@ impl Encoder for Responses {
                     "part": {"type": "summary_text", "text": ""},
                 }),
             );
-            self.open = Some(Open::Reasoning { id, text: String::new() });
+            self.open = Some(OpenItem::Reasoning { id, text: String::new() });
         }
-        if let Some(Open::Reasoning { id, text }) = &mut self.open {
+        if let Some(OpenItem::Reasoning { id, text }) = &mut self.open {
             text.push_str(piece);
             let fields = json!({
                 "item_id": id, "output_index": self.output.len(), "summary_index": 0,
@@ -186,9 +186,9 @@ impl Encoder for Responses {
         }
     }
 
-    fn thought(&mut self, sse: &mut Sse, signature: Option<&str>) {
-        if !matches!(self.open, Some(Open::Reasoning { .. })) {
-            // A thought without words is an item without a summary.
+    fn end_thinking(&mut self, sse: &mut Sse, signature: Option<&str>) {
+        if !matches!(self.open, Some(OpenItem::Reasoning { .. })) {
+            // Reasoning without text is an item without a summary.
             self.close(sse, None);
             let id = self.item_id("rs");
             self.added(sse, &json!({"type": "reasoning", "id": id, "summary": []}));
@@ -212,7 +212,7 @@ impl Encoder for Responses {
             };
             self.added(sse, &item("", "in_progress"));
             let at = json!({"item_id": id, "output_index": self.output.len()});
-            for piece in cut(&arguments, call.chunk) {
+            for piece in split_chars(&arguments, call.chunk) {
                 let kind = "response.function_call_arguments.delta";
                 self.send(sse, kind, with(&at, json!({ "delta": piece })));
             }
@@ -297,7 +297,7 @@ fn usage(tokens: Tokens) -> Value {
 }
 
 pub(super) fn whole(
-    all: &Gathered,
+    all: &CompleteAnswer,
     tokens: Option<Tokens>,
     quirks: &Quirks,
     context: &Context,

@@ -1,4 +1,4 @@
-//! Events as bytes, with the oddities that lie in the framing.
+//! Encodes events as bytes, with the deviations that concern framing.
 
 use std::fmt::Write as _;
 
@@ -6,61 +6,61 @@ use serde_json::Value;
 
 use crate::mock::quirk::{Quirk, Quirks};
 
-/// Collects the bytes of a stream, one piece per event.
+/// Collects the bytes of a stream, one element per event.
 pub(super) struct Sse {
     events: Vec<Vec<u8>>,
     crlf: bool,
     quirks: Quirks,
-    seen: usize,
+    count: usize,
 }
 
 impl Sse {
     pub(super) fn new(quirks: Quirks, crlf: bool) -> Self {
         let crlf = crlf || quirks.has(Quirk::Crlf);
-        Self { events: Vec::new(), crlf, quirks, seen: 0 }
+        Self { events: Vec::new(), crlf, quirks, count: 0 }
     }
 
     pub(super) fn quirks(&self) -> &Quirks {
         &self.quirks
     }
 
-    /// An event with a name, where names are told.
+    /// Adds an event with a name, unless names are omitted.
     pub(super) fn named(&mut self, name: &str, data: &Value) {
         let name = (!self.quirks.has(Quirk::NoEventNames)).then_some(name);
         self.push(name, &data.to_string());
     }
 
-    /// An event that is data alone.
+    /// Adds an event without a name.
     pub(super) fn data(&mut self, data: &Value) {
         self.push(None, &data.to_string());
     }
 
-    /// The word at the end.
-    pub(super) fn word(&mut self, word: &str) {
-        self.push(None, word);
+    /// Adds an event that is plain text, such as `[DONE]`.
+    pub(super) fn marker(&mut self, marker: &str) {
+        self.push(None, marker);
     }
 
-    /// A line that says nothing.
+    /// Adds a comment.
     pub(super) fn comment(&mut self, comment: &str) {
         let text = format!(": {comment}\n\n");
-        self.raw(self.ended(text).into_bytes());
+        self.raw(self.with_line_ends(text).into_bytes());
     }
 
     pub(super) fn raw(&mut self, bytes: Vec<u8>) {
         self.events.push(bytes);
     }
 
-    /// What has come together since the last time.
+    /// Takes the events that were added since the last call.
     pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.events)
     }
 
     fn push(&mut self, name: Option<&str>, data: &str) {
         let mut text = String::with_capacity(data.len() + 32);
-        if self.seen == 0 && self.quirks.has(Quirk::Bom) {
+        if self.count == 0 && self.quirks.has(Quirk::Bom) {
             text.push('\u{feff}');
         }
-        self.seen += 1;
+        self.count += 1;
         if self.quirks.has(Quirk::Comments) {
             text.push_str(": still here\n");
         }
@@ -72,23 +72,24 @@ impl Sse {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "event:{space}{name}");
         }
-        let _ = write!(text, "data:{space}{}\n\n", self.odd(data));
-        self.raw(self.ended(text).into_bytes());
+        let _ = write!(text, "data:{space}{}\n\n", self.apply_quirks(data));
+        self.raw(self.with_line_ends(text).into_bytes());
         if self.quirks.has(Quirk::UnknownEvents) && data.starts_with('{') {
             let text = "event: brand_new\ndata: {\"type\":\"brand_new\",\"news\":[1,2]}\n\n";
-            // Without a name of its own it would be an object of an unknown type to wires that
-            // know no names; they skip it by its type.
+            // Clients of wires without event names skip an event by its type, but an event without
+            // a name would reach them as an object of an unknown type, so they get a comment
+            // instead.
             let named = name.is_some();
             let text = if named { text } else { ": brand new\n\n" };
-            self.raw(self.ended(text.to_owned()).into_bytes());
+            self.raw(self.with_line_ends(text.to_owned()).into_bytes());
         }
     }
 
-    fn ended(&self, text: String) -> String {
+    fn with_line_ends(&self, text: String) -> String {
         if self.crlf { text.replace('\n', "\r\n") } else { text }
     }
 
-    fn odd(&self, data: &str) -> String {
+    fn apply_quirks(&self, data: &str) -> String {
         let mut data = data.to_owned();
         if self.quirks.has(Quirk::LoneSurrogate) {
             data = data.replace('\u{e000}', "\\ud83d");

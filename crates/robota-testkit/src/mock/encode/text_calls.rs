@@ -1,12 +1,12 @@
-//! Tool calls the way local models write them when nobody parses them.
+//! Renders tool calls as text, as local models write them when the server has no parser.
 
 use serde_json::{Value, json};
 
 use crate::mock::quirk::TextCalls;
 use crate::mock::scenario::Call;
 
-/// The calls of an answer as text.
-pub(super) fn written(form: TextCalls, calls: &[Call]) -> String {
+/// Renders the calls of an answer as text.
+pub(super) fn render(form: TextCalls, calls: &[Call]) -> String {
     match form {
         TextCalls::Hermes => calls
             .iter()

@@ -2,7 +2,7 @@ use robota_core::scripted::Script;
 
 use super::*;
 
-/// The script of the docs, which has every key that scripts have.
+/// The script in the documentation, which has every key of scripts.
 const SCRIPTED: &str = include_str!("../../../../../docs/scripted.md");
 
 fn documented() -> &'static str {
@@ -10,7 +10,7 @@ fn documented() -> &'static str {
 }
 
 #[test]
-fn every_script_is_a_scenario_and_means_the_same() {
+fn every_script_is_an_equal_scenario() {
     let script = Script::from_yaml(documented()).unwrap();
     let scenario = Scenario::from_yaml(documented()).unwrap();
     assert_eq!(scenario.answers.len(), script.answers().len());
@@ -18,7 +18,7 @@ fn every_script_is_a_scenario_and_means_the_same() {
         scenario.answers.iter().zip(Scenario::from(script).answers).enumerate()
     {
         let mut read = read.clone();
-        // A message alone has no kind here; for scripts the kind of such an error is `provider`.
+        // A message alone has no kind here; in scripts the kind of such an error is `provider`.
         for step in &mut read.steps {
             if let Step::Error(failure) = step {
                 failure.kind.get_or_insert(robota_core::error::ErrorKind::Provider);
@@ -30,7 +30,7 @@ fn every_script_is_a_scenario_and_means_the_same() {
 }
 
 #[test]
-fn the_documented_scenario_is_one() {
+fn the_documented_scenario_is_valid() {
     let docs = include_str!("../../../../../docs/mock-model.md");
     let yaml = docs.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let scenario = Scenario::from_yaml(yaml).unwrap();
@@ -39,7 +39,7 @@ fn the_documented_scenario_is_one() {
 }
 
 #[test]
-fn a_scenario_survives_being_written_and_read() {
+fn scenarios_round_trip_through_json() {
     let scenario = Scenario::from_yaml(documented()).unwrap();
     let json = serde_json::to_string(&scenario).unwrap();
     assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
@@ -47,7 +47,7 @@ fn a_scenario_survives_being_written_and_read() {
 }
 
 #[test]
-fn what_only_a_wire_can_do_is_read_too() {
+fn wire_specific_keys_are_parsed() {
     let scenario = Scenario::from_yaml(
         "
 key: k-1
@@ -79,7 +79,7 @@ answers:
 }
 
 #[test]
-fn mistakes_are_named() {
+fn errors_name_the_mistake() {
     let wrong = |yaml: &str| Scenario::from_yaml(yaml).unwrap_err().to_string();
     assert!(wrong("- {txt: hi}").contains("unknown field `txt`"), "{}", wrong("- {txt: hi}"));
     assert!(wrong("- {text: a, steps: []}").contains("not both"));

@@ -1,4 +1,4 @@
-//! What a model says.
+//! The content of answers.
 
 use robota_core::message::Block;
 use robota_core::provider::{Delta, StopReason};
@@ -10,10 +10,10 @@ use super::super::{Feature, Suite};
 use super::size;
 use crate::mock::{Quirk, Reply, Search, Step, Tokens, Wire};
 
-/// Text comes in order, piece by piece, and the request asks for it as it should.
+/// Text is emitted in order, piece by piece, and the request is correct.
 pub async fn text(suite: Suite) {
-    let bench = suite.bench(Reply::new().pieces(["Hel", "lo, ", "world. 🦀"])).await;
-    let answered = bench.hello().await.unwrap();
+    let fixture = suite.fixture(Reply::new().pieces(["Hel", "lo, ", "world. 🦀"])).await;
+    let answered = fixture.hello().await.unwrap();
     assert_eq!(answered.text(), "Hello, world. 🦀");
     assert_eq!(answered.stop, StopReason::EndTurn);
     let pieces: Vec<_> = answered
@@ -24,9 +24,9 @@ pub async fn text(suite: Suite) {
             _ => None,
         })
         .collect();
-    assert_eq!(pieces, ["Hel", "lo, ", "world. 🦀"], "each piece is told when it comes");
-    let sent = bench.sent(1);
-    assert_eq!(sent.wire(), Some(suite.wire), "it calls the wire's address");
+    assert_eq!(pieces, ["Hel", "lo, ", "world. 🦀"], "each piece is a delta");
+    let sent = fixture.sent(1);
+    assert_eq!(sent.wire(), Some(suite.wire), "it calls the wire's URL");
     assert_eq!(sent.model(), super::super::MODEL);
     assert!(sent.wants_stream());
     assert_eq!(sent.system(), "You are a test.");
@@ -38,19 +38,19 @@ pub async fn text(suite: Suite) {
 }
 
 /// An answer can be empty.
-pub async fn nothing(suite: Suite) {
-    let bench = suite.bench(Reply::new()).await;
-    let answered = bench.hello().await.unwrap();
+pub async fn empty_answer(suite: Suite) {
+    let fixture = suite.fixture(Reply::new()).await;
+    let answered = fixture.hello().await.unwrap();
     assert_eq!(answered.text(), "");
     assert!(answered.calls().is_empty());
     assert_eq!(answered.stop, StopReason::EndTurn);
 }
 
-/// Reasoning is told as such.
+/// Reasoning is emitted as reasoning.
 pub async fn thinking(suite: Suite) {
     let reply = Reply::new().thinking("Add them.", Some("c2ln")).text("5").chunked(size(3));
-    let bench = suite.bench(reply).await;
-    let answered = bench.hello().await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    let answered = fixture.hello().await.unwrap();
     assert_eq!(answered.text(), "5");
     assert_eq!(answered.thinking(), "Add them.");
     let streamed: String = answered
@@ -61,22 +61,22 @@ pub async fn thinking(suite: Suite) {
             _ => None,
         })
         .collect();
-    assert_eq!(streamed, "Add them.", "watchers see it come");
+    assert_eq!(streamed, "Add them.", "it is streamed");
     let first = answered.message.content.first();
     assert!(matches!(first, Some(Block::Thinking(_))), "it comes first: {first:?}");
 }
 
-/// Reasoning that was signed goes back with its signature, before what it led to.
-pub async fn thinking_goes_back(suite: Suite) {
+/// Signed reasoning is sent back with its signature, before the call it led to.
+pub async fn thinking_is_sent_back(suite: Suite) {
     let reply = Reply::new().thinking("Look first.", Some("c2lnbmVk")).tool("list", json!({}));
-    let bench = suite.bench(reply).await;
-    bench.mock.push("done");
-    let user = bench.user("hello");
-    let first = bench.ask(vec![user.clone()]).await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    fixture.mock.push("done");
+    let user = fixture.user("hello");
+    let first = fixture.ask(vec![user.clone()]).await.unwrap();
     let call = &first.calls()[0];
     let result = robota_core::message::ToolResult::text(call, "a.txt", false);
-    bench.ask(vec![user, first.message.clone(), bench.results(vec![result])]).await.unwrap();
-    let body = bench.sent(2).json.clone();
+    fixture.ask(vec![user, first.message.clone(), fixture.results(vec![result])]).await.unwrap();
+    let body = fixture.sent(2).json.clone();
     assert_eq!(sent::contains(&body, "c2lnbmVk"), Feature::SignedThinking.on(suite.wire), "{body}");
     if suite.wire == Wire::Anthropic {
         let block = body["messages"][1]["content"][0].clone();
@@ -87,24 +87,24 @@ pub async fn thinking_goes_back(suite: Suite) {
     }
 }
 
-/// Reasoning whose words are hidden goes back too.
-pub async fn hidden_thinking_goes_back(suite: Suite) {
+/// Reasoning with hidden text is sent back too.
+pub async fn hidden_thinking_is_sent_back(suite: Suite) {
     let reply = Reply::new().thinking("", Some("c2lnbmVk")).tool("list", json!({}));
-    let bench = suite.bench(reply).await;
-    bench.mock.push("done");
-    let user = bench.user("hello");
-    let first = bench.ask(vec![user.clone()]).await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    fixture.mock.push("done");
+    let user = fixture.user("hello");
+    let first = fixture.ask(vec![user.clone()]).await.unwrap();
     let result = robota_core::message::ToolResult::text(&first.calls()[0], "a.txt", false);
-    bench.ask(vec![user, first.message.clone(), bench.results(vec![result])]).await.unwrap();
-    let body = bench.sent(2).json.clone();
+    fixture.ask(vec![user, first.message.clone(), fixture.results(vec![result])]).await.unwrap();
+    let body = fixture.sent(2).json.clone();
     assert_eq!(sent::contains(&body, "c2lnbmVk"), Feature::SignedThinking.on(suite.wire), "{body}");
 }
 
-/// Usage is counted in one way, whatever the wire's way.
+/// Usage has the same meaning on every wire.
 pub async fn usage(suite: Suite) {
     let tokens = Tokens { input: 100, output: 20, cache_read: 60, cache_write: 10, reasoning: 12 };
-    let bench = suite.bench(Reply::new().text("x").usage(tokens)).await;
-    let answered = bench.hello().await.unwrap();
+    let fixture = suite.fixture(Reply::new().text("x").usage(tokens)).await;
+    let answered = fixture.hello().await.unwrap();
     let on = |feature: Feature, count| if feature.on(suite.wire) { count } else { 0 };
     let expected = Usage {
         input_tokens: 100,
@@ -116,15 +116,15 @@ pub async fn usage(suite: Suite) {
     assert_eq!(answered.usage, Some(expected));
 }
 
-/// A service that counts nothing is believed.
+/// A service that reports no usage is accepted.
 pub async fn no_usage(suite: Suite) {
-    let bench = suite.bench(Reply::from("x").quirks([Quirk::NoUsage])).await;
-    let answered = bench.hello().await.unwrap();
+    let fixture = suite.fixture(Reply::from("x").quirks([Quirk::NoUsage])).await;
+    let answered = fixture.hello().await.unwrap();
     assert_eq!(answered.text(), "x");
     assert!(answered.usage.is_none_or(Usage::is_zero), "{:?}", answered.usage);
 }
 
-/// Every reason to stop, as far as the wire tells them apart.
+/// Every stop reason that the wire can report.
 pub async fn stop_reasons(suite: Suite) {
     let reasons = [
         (StopReason::EndTurn, None),
@@ -134,47 +134,47 @@ pub async fn stop_reasons(suite: Suite) {
         (StopReason::Pause, Some(Feature::Pause)),
     ];
     for (reason, feature) in reasons {
-        let bench = suite.bench(Reply::new().text("x").stop(reason.clone())).await;
-        let answered = bench.hello().await.unwrap();
-        let told = feature.is_none_or(|feature| feature.on(suite.wire));
-        let expected = if told { reason } else { StopReason::EndTurn };
+        let fixture = suite.fixture(Reply::new().text("x").stop(reason.clone())).await;
+        let answered = fixture.hello().await.unwrap();
+        let reported = feature.is_none_or(|feature| feature.on(suite.wire));
+        let expected = if reported { reason } else { StopReason::EndTurn };
         assert_eq!(answered.stop, expected);
         assert_eq!(answered.text(), "x");
     }
-    let odd = StopReason::Other("brand_new".to_owned());
-    let bench = suite.bench(Reply::new().text("x").stop(odd)).await;
-    let answered = bench.hello().await.unwrap();
-    let StopReason::Other(word) = &answered.stop else { panic!("{:?}", answered.stop) };
-    assert!(word.contains("brand_new"), "in the service's word: {word}");
+    let unknown = StopReason::Other("brand_new".to_owned());
+    let fixture = suite.fixture(Reply::new().text("x").stop(unknown)).await;
+    let answered = fixture.hello().await.unwrap();
+    let StopReason::Other(name) = &answered.stop else { panic!("{:?}", answered.stop) };
+    assert!(name.contains("brand_new"), "the service's name is kept: {name}");
 }
 
-/// Calls decide, not the word at the end.
-pub async fn calls_decide_the_stop(suite: Suite) {
+/// An answer with calls stops for tool use, whatever the service reports.
+pub async fn calls_determine_the_stop_reason(suite: Suite) {
     let reply = Reply::new().tool("list", json!({})).quirks([Quirk::StopWithCalls]);
-    let answered = suite.bench(reply).await.hello().await.unwrap();
+    let answered = suite.fixture(reply).await.hello().await.unwrap();
     assert_eq!(answered.stop, StopReason::ToolUse);
 }
 
-/// Bytes that say nothing are told, so that nobody takes a slow service for a dead one.
+/// Bytes without content are reported as activity, so that a slow service is not considered dead.
 pub async fn activity(suite: Suite) {
     use futures::StreamExt as _;
     use robota_core::call::CallContext;
 
     let reply =
         Reply::new().text("Well").gate("before").step(Step::Activity).gate("after").text(", yes");
-    let bench = suite.bench(reply).await;
-    let request = bench.request(vec![bench.user("hello")]);
-    let mut stream = bench.provider.stream(request, CallContext::detached()).await.unwrap();
-    let mut seen = Vec::new();
-    while !seen.contains(&Delta::Text("Well".to_owned())) {
-        seen.push(stream.next().await.unwrap().unwrap());
+    let fixture = suite.fixture(reply).await;
+    let request = fixture.request(vec![fixture.user("hello")]);
+    let mut stream = fixture.provider.stream(request, CallContext::detached()).await.unwrap();
+    let mut deltas = Vec::new();
+    while !deltas.contains(&Delta::Text("Well".to_owned())) {
+        deltas.push(stream.next().await.unwrap().unwrap());
     }
-    bench.mock.reached("before").await;
-    bench.mock.release("before");
-    // The service says nothing more until the second gate opens: what comes now is the activity.
+    fixture.mock.reached("before").await;
+    fixture.mock.release("before");
+    // Nothing more arrives until the second gate opens, so the next delta is the activity.
     let next = stream.next().await.unwrap().unwrap();
     assert_eq!(next, Delta::Activity);
-    bench.mock.release("after");
+    fixture.mock.release("after");
     let mut rest = String::new();
     while let Some(delta) = stream.next().await {
         if let Delta::Text(text) = delta.unwrap() {
@@ -184,10 +184,10 @@ pub async fn activity(suite: Suite) {
     assert_eq!(rest, ", yes");
 }
 
-/// Blocks that only the service can read go back as they came.
-pub async fn hidden_blocks_go_back(suite: Suite) {
+/// Blocks that only the service understands are sent back unchanged.
+pub async fn opaque_blocks_are_sent_back(suite: Suite) {
     if suite.wire != Wire::Anthropic {
-        // The other wires hide what they hide inside of reasoning.
+        // On the other wires, such content is part of the reasoning.
         return;
     }
     let block = json!({"type": "redacted_thinking", "data": "aGlkZGVu"});
@@ -196,16 +196,16 @@ pub async fn hidden_blocks_go_back(suite: Suite) {
         .step(Step::Event(start))
         .step(Step::Event(json!({"type": "content_block_stop", "index": 0})))
         .tool("list", json!({}));
-    let bench = suite.bench(reply).await;
-    bench.mock.push("done");
-    let user = bench.user("hello");
-    let first = bench.ask(vec![user.clone()]).await.unwrap();
+    let fixture = suite.fixture(reply).await;
+    fixture.mock.push("done");
+    let user = fixture.user("hello");
+    let first = fixture.ask(vec![user.clone()]).await.unwrap();
     let result = robota_core::message::ToolResult::text(&first.calls()[0], "a.txt", false);
-    bench.ask(vec![user, first.message.clone(), bench.results(vec![result])]).await.unwrap();
-    assert_eq!(bench.sent(2).json["messages"][1]["content"][0], block);
+    fixture.ask(vec![user, first.message.clone(), fixture.results(vec![result])]).await.unwrap();
+    assert_eq!(fixture.sent(2).json["messages"][1]["content"][0], block);
 }
 
-/// The service's own search is asked for, its answer is an answer, and what it found goes back.
+/// The service's own search is requested, its answer is an answer, and its results are sent back.
 pub async fn web_search(suite: Suite) {
     use robota_core::provider::WebSupport;
 
@@ -214,31 +214,31 @@ pub async fn web_search(suite: Suite) {
         url: "https://e.test/crabs".to_owned(),
         title: "Crabs".to_owned(),
     };
-    let bench = suite.bench(Reply::new().step(Step::Search(search)).text("They walk.")).await;
-    bench.mock.push("Sideways.");
-    let can = bench.provider.capabilities().web_search != WebSupport::Unsupported;
-    if !can {
-        assert!(!Feature::WebSearch.on(suite.wire), "the wire could search");
+    let fixture = suite.fixture(Reply::new().step(Step::Search(search)).text("They walk.")).await;
+    fixture.mock.push("Sideways.");
+    let can_search = fixture.provider.capabilities().web_search != WebSupport::Unsupported;
+    if !can_search {
+        assert!(!Feature::WebSearch.on(suite.wire), "the wire supports search");
         return;
     }
-    let user = bench.user("hello");
-    let mut request = bench.request(vec![user.clone()]);
+    let user = fixture.user("hello");
+    let mut request = fixture.request(vec![user.clone()]);
     request.native_web.search = true;
-    let first = bench.send(request).await.unwrap();
+    let first = fixture.send(request).await.unwrap();
     assert_eq!(first.text(), "They walk.");
-    assert!(first.calls().is_empty(), "it is not ours to run: {:?}", first.calls());
-    let tools = bench.sent(1).json["tools"].to_string().to_lowercase();
+    assert!(first.calls().is_empty(), "the client must not run it: {:?}", first.calls());
+    let tools = fixture.sent(1).json["tools"].to_string().to_lowercase();
     assert!(tools.contains("search"), "{tools}");
-    let view = vec![user, first.message.clone(), bench.user("how?")];
-    assert_eq!(bench.ask(view).await.unwrap().text(), "Sideways.");
-    let again = bench.sent(2).json.clone();
-    let found = match suite.wire {
+    let view = vec![user, first.message.clone(), fixture.user("how?")];
+    assert_eq!(fixture.ask(view).await.unwrap().text(), "Sideways.");
+    let body = fixture.sent(2).json.clone();
+    let expected_result = match suite.wire {
         Wire::Anthropic => Some("https://e.test/crabs"),
         Wire::OpenaiResponses => Some("crabs"),
-        // What was found is told beside the answer, not in it.
+        // The results come next to the answer, not in it.
         Wire::OpenaiChat | Wire::Gemini => None,
     };
-    if let Some(found) = found {
-        assert!(sent::contains(&again, found), "{again}");
+    if let Some(expected_result) = expected_result {
+        assert!(sent::contains(&body, expected_result), "{body}");
     }
 }

@@ -1,4 +1,4 @@
-//! How a service fails, and what is made of it.
+//! Failures of services, and the errors they become.
 
 use std::time::Duration;
 
@@ -7,26 +7,25 @@ use robota_core::error::{Diagnose as _, ErrorKind};
 use robota_core::provider::{FailureReason, ProviderError};
 use serde_json::json;
 
-use super::super::bench::SuiteBlobs;
+use super::super::fixture::SuiteBlobs;
 use super::super::{Feature, Suite};
-use crate::mock::{Ended, Failure, Looks, MockServer, Quirk, Reply, Step, Wire};
+use crate::mock::{Failure, FailureFormat, MockServer, Quirk, Reply, ResponseEnd, Step, Wire};
 
 async fn fails(suite: Suite, reply: impl Into<Reply>) -> ProviderError {
-    let bench = suite.bench(reply.into()).await;
-    match bench.hello().await {
+    let fixture = suite.fixture(reply.into()).await;
+    match fixture.hello().await {
         Err(error) => error,
-        Ok(answered) => panic!("a failure passed for an answer: {answered:?}"),
+        Ok(answered) => panic!("a failure was reported as an answer: {answered:?}"),
     }
 }
 
-/// A stream that ends without its terminal record is truncated, never an answer, wherever it
-/// ends and however.
+/// A stream without a terminal event is truncated, never an answer, wherever and however it ends.
 pub async fn truncation(suite: Suite) {
     for end in [Step::Truncate, Step::Drop, Step::Reset] {
         let text = Reply::new().text("Half an ans");
         let call = Reply::new().text("I look.").tool("read", json!({"path": "a.txt"}));
         for reply in [Reply::new().thinking("Hm", None), text, call, Reply::new()] {
-            // A reset as the only step comes before the headers; that is another case.
+            // A reset as the only step happens before the headers; that is another case.
             let reply = if reply.steps.is_empty() { reply.step(Step::Activity) } else { reply };
             let error = fails(suite, reply.step(end.clone())).await;
             assert!(error.retryable(), "{end:?}: {error}");
@@ -36,7 +35,7 @@ pub async fn truncation(suite: Suite) {
     }
 }
 
-/// Wherever an answer breaks off, even inside an event, it is a failure or the whole answer.
+/// Wherever an answer breaks, even inside an event, the result is a failure or the whole answer.
 pub async fn truncation_anywhere(suite: Suite) {
     let reply = || {
         Reply::new()
@@ -45,18 +44,18 @@ pub async fn truncation_anywhere(suite: Suite) {
             .tool("read", json!({"path": "a.txt"}))
             .tool("list", json!({}))
     };
-    let whole = suite.bench(reply()).await.hello().await.unwrap();
+    let whole = suite.fixture(reply()).await.hello().await.unwrap();
     for size in [super::size(4096), super::size(61)] {
         let (mut broken, mut complete) = (0, 0);
         loop {
             let quirks = [Quirk::Bytes(size), Quirk::DropAt(broken + complete)];
-            let bench = suite.bench(reply().quirks(quirks)).await;
-            let result = bench.hello().await;
-            let ended = bench.sent(1).ended().await;
+            let fixture = suite.fixture(reply().quirks(quirks)).await;
+            let result = fixture.hello().await;
+            let ended = fixture.sent(1).ended().await;
             match result {
                 Err(error) => {
                     assert!(error.retryable(), "{error:?}");
-                    assert_eq!(complete, 0, "more of it makes it no worse");
+                    assert_eq!(complete, 0, "receiving more never turns success into failure");
                     broken += 1;
                 }
                 Ok(answered) => {
@@ -66,19 +65,19 @@ pub async fn truncation_anywhere(suite: Suite) {
                     complete += 1;
                 }
             }
-            if ended == Ended::Whole {
+            if ended == ResponseEnd::Complete {
                 break;
             }
-            assert!(broken < 1000, "it ends some day");
+            assert!(broken < 1000, "the loop ends");
         }
         assert!(broken > 2 && complete > 0, "{broken} {complete}");
         if matches!(suite.wire, Wire::Anthropic | Wire::OpenaiResponses) && size.get() == 4096 {
-            assert_eq!(complete, 1, "the last event is what completes it");
+            assert_eq!(complete, 1, "only the last event completes the answer");
         }
     }
 }
 
-/// A connection that is closed before any answer can be tried again.
+/// A connection that closes before any response is a retryable failure.
 pub async fn closed_before_headers(suite: Suite) {
     for end in [Step::Close, Step::Reset] {
         let error = fails(suite, Reply::new().step(end.clone())).await;
@@ -87,25 +86,25 @@ pub async fn closed_before_headers(suite: Suite) {
     }
 }
 
-/// Nobody listens.
+/// No server listens.
 pub async fn connection_refused(suite: Suite) {
     let origin = MockServer::refusing_origin().await.unwrap();
-    let bench = suite.bench("unused").await;
+    let fixture = suite.fixture("unused").await;
     let provider =
         suite.provider(origin.clone(), &std::sync::Arc::new(SuiteBlobs::default()), false);
-    let request = bench.request(vec![bench.user("hello")]);
+    let request = fixture.request(vec![fixture.user("hello")]);
     let context = CallContext::detached();
     let Err(error) = provider.stream(request, context).await else {
-        panic!("nobody answers there")
+        panic!("no server listens there")
     };
     assert_eq!(error.kind(), ErrorKind::Network, "{error}");
     assert!(error.retryable(), "{error}");
     let place = origin.strip_prefix("http://").unwrap();
-    let said = format!("{error} {}", error.hint().unwrap_or_default());
-    assert!(said.contains(place), "it says where nobody was: {said}");
+    let shown = format!("{error} {}", error.hint().unwrap_or_default());
+    assert!(shown.contains(place), "the error names the address: {shown}");
 }
 
-/// Every status means what it means, in the service's words.
+/// Every status is classified correctly, with the service's message.
 pub async fn statuses(suite: Suite) {
     for status in [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 529] {
         let failure = Failure::status(status, "The service says no.").retry_after("1");
@@ -136,12 +135,12 @@ pub async fn statuses(suite: Suite) {
         };
         assert!(reason.is_none() || error.reason == reason, "{status}: {:?}", error.reason);
         if matches!(status, 401 | 403 | 404 | 413) {
-            assert!(error.hint().is_some(), "{status}: there is something to be done");
+            assert!(error.hint().is_some(), "{status}: there is a hint");
         }
     }
 }
 
-/// The service says when to come back: in seconds, in milliseconds, as a date.
+/// The service gives the retry delay in seconds, in milliseconds or as a date.
 pub async fn retry_after(suite: Suite) {
     let limited = || Failure::status(429, "Slow down.");
     let exact = Failure { retry_after_ms: Some(1500), ..limited() };
@@ -161,13 +160,13 @@ pub async fn retry_after(suite: Suite) {
     let error = fails(suite, limited().retry_after("Sat, 01 Jan 2000 00:00:00 GMT")).await;
     assert!(error.retry_after.is_none_or(|wait| wait.is_zero()), "{error:?}");
     let error = fails(suite, limited().retry_after("soon")).await;
-    assert_eq!(error.retry_after, None, "nonsense is no delay");
+    assert_eq!(error.retry_after, None, "an invalid value is ignored");
 }
 
-/// What will not help when it is tried again is not.
+/// Failures that a retry cannot fix are not retryable.
 pub async fn final_failures(suite: Suite) {
     let quota = match suite.wire {
-        // No word on when to come back: the spend limit.
+        // Without a retry delay: the spend limit.
         Wire::Anthropic => Failure::status(429, "You have reached your spend limit."),
         Wire::OpenaiChat | Wire::OpenaiResponses => {
             Failure::status(429, "You exceeded your current quota.").code("insufficient_quota")
@@ -177,13 +176,13 @@ pub async fn final_failures(suite: Suite) {
         }
     };
     let error = fails(suite, quota).await;
-    assert!(!error.retryable(), "a quota that is used up: {error:?}");
+    assert!(!error.retryable(), "an exhausted quota: {error:?}");
     assert_eq!(error.kind(), ErrorKind::RateLimit);
     if matches!(suite.wire, Wire::OpenaiChat | Wire::OpenaiResponses) {
         assert_eq!(error.reason, Some(FailureReason::Quota));
     }
 
-    let words = match suite.wire {
+    let message = match suite.wire {
         Wire::Anthropic => "prompt is too long: 210000 tokens > 200000 maximum",
         Wire::OpenaiChat => "This model's maximum context length is 8192 tokens",
         Wire::OpenaiResponses => "Your input exceeds the context window of this model",
@@ -191,21 +190,22 @@ pub async fn final_failures(suite: Suite) {
             "The input token count (2000000) exceeds the maximum number of tokens allowed"
         }
     };
-    let error = fails(suite, Failure::status(400, words)).await;
+    let error = fails(suite, Failure::status(400, message)).await;
     assert!(!error.retryable(), "{error:?}");
     assert_eq!(error.kind(), ErrorKind::Validation);
-    let hint = error.hint().expect("there is something to be done");
+    let hint = error.hint().expect("there is a hint");
     assert!(hint.contains("compact"), "{hint}");
     assert_eq!(error.reason, Some(FailureReason::ContextTooLong));
 
     if suite.wire != Wire::Gemini {
-        let told = Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
-        let error = fails(suite, told).await;
-        assert!(!error.retryable(), "the service says so: {error:?}");
+        let final_failure =
+            Failure { retryable: Some(false), ..Failure::status(500, "Do not try again.") };
+        let error = fails(suite, final_failure).await;
+        assert!(!error.retryable(), "the service forbids a retry: {error:?}");
     }
 }
 
-/// Errors inside a stream are errors, and as final as they are elsewhere.
+/// Errors inside a stream are classified like error responses.
 pub async fn error_in_the_stream(suite: Suite) {
     for status in [500, 529] {
         let failure = Failure::status(status, "It broke just now.");
@@ -223,36 +223,44 @@ pub async fn error_in_the_stream(suite: Suite) {
     assert!(error.to_string().contains("That was wrong."), "{error}");
 }
 
-/// Pages, other people's errors, and errors that look like success.
-pub async fn odd_errors(suite: Suite) {
-    for looks in
-        [Looks::Html, Looks::Plain, Looks::Empty, Looks::Openai, Looks::List, Looks::Native]
-    {
-        let error = fails(suite, Failure::status(502, "Bad gateway").looks(looks)).await;
-        assert!(error.retryable(), "{looks:?}: {error}");
+/// HTML pages, errors in another vendor's form, and errors with status 200.
+pub async fn unusual_errors(suite: Suite) {
+    for format in [
+        FailureFormat::Html,
+        FailureFormat::Plain,
+        FailureFormat::Empty,
+        FailureFormat::Openai,
+        FailureFormat::List,
+        FailureFormat::Native,
+    ] {
+        let error = fails(suite, Failure::status(502, "Bad gateway").format(format)).await;
+        assert!(error.retryable(), "{format:?}: {error}");
         let text = error.to_string();
-        assert!(!text.contains('<'), "{looks:?}: a page is not repeated: {text}");
-        assert!(text.contains("502"), "{looks:?}: {text}");
-        let said = text.to_lowercase().contains("bad gateway");
-        assert!(said || looks == Looks::Empty, "{looks:?}: {text}");
+        assert!(!text.contains('<'), "{format:?}: a page is not repeated: {text}");
+        assert!(text.contains("502"), "{format:?}: {text}");
+        let shown = text.to_lowercase().contains("bad gateway");
+        assert!(shown || format == FailureFormat::Empty, "{format:?}: {text}");
     }
-    let error = fails(suite, Failure::status(503, "Still loading").looks(Looks::Ok)).await;
-    assert!(error.to_string().contains("Still loading"), "a 200 that is none: {error}");
-    let error = fails(suite, Failure::status(401, "Wrong key").looks(Looks::Openai)).await;
+    let error = fails(suite, Failure::status(503, "Still loading").format(FailureFormat::Ok)).await;
+    assert!(error.to_string().contains("Still loading"), "an error with status 200: {error}");
+    let error = fails(suite, Failure::status(401, "Wrong key").format(FailureFormat::Openai)).await;
     assert_eq!(error.kind(), ErrorKind::Authentication, "{error}");
-    let page = Failure { status: Some(200), ..Failure::status(200, "Sign in").looks(Looks::Html) };
+    let page = Failure {
+        status: Some(200),
+        ..Failure::status(200, "Sign in").format(FailureFormat::Html)
+    };
     let error = fails(suite, page).await;
     assert!(!error.to_string().contains("<html"), "a page with status 200: {error}");
 }
 
-/// Errors inside a stream that do not look as they should.
-pub async fn odd_errors_in_the_stream(suite: Suite) {
-    let odd = match suite.wire {
-        // As local servers write it.
+/// Errors inside a stream in an unexpected form.
+pub async fn unusual_errors_in_the_stream(suite: Suite) {
+    let event = match suite.wire {
+        // The form of local servers.
         Wire::Anthropic | Wire::OpenaiChat => {
             Step::Event(json!({"error": {"message": "It broke just now.", "code": 500}}))
         }
-        // The other of two ways.
+        // The second of the two forms.
         Wire::OpenaiResponses => Step::Event(json!({
             "type": "error", "code": "server_error", "message": "It broke just now.",
             "param": null, "sequence_number": 9,
@@ -263,12 +271,12 @@ pub async fn odd_errors_in_the_stream(suite: Suite) {
             Step::Bytes(format!("{error:#}\r\n"))
         }
     };
-    let error = fails(suite, Reply::new().text("Half").step(odd).step(Step::Truncate)).await;
+    let error = fails(suite, Reply::new().text("Half").step(event).step(Step::Truncate)).await;
     assert!(error.to_string().contains("It broke just now."), "{error}");
     assert!(error.retryable(), "{error:?}");
 }
 
-/// A prompt that the service will not look at is a refusal, and asking again does not help.
+/// A blocked prompt is a refusal or a failure that is not retryable.
 pub async fn blocked_prompt(suite: Suite) {
     let reply = match suite.wire {
         Wire::Gemini => Reply::new()
@@ -281,14 +289,14 @@ pub async fn blocked_prompt(suite: Suite) {
             Failure::status(400, "The content is filtered.").code("content_filter").into()
         }
     };
-    let bench = suite.bench(reply).await;
-    match bench.hello().await {
+    let fixture = suite.fixture(reply).await;
+    match fixture.hello().await {
         Ok(answered) => assert_eq!(answered.stop, robota_core::provider::StopReason::Refusal),
         Err(error) => assert!(!error.retryable(), "{error:?}"),
     }
 }
 
-/// The service's number of the request is told, so that its support can find it.
+/// The error contains the service's request id, for its support.
 pub async fn request_id(suite: Suite) {
     if !Feature::RequestId.on(suite.wire) {
         return;
@@ -300,19 +308,19 @@ pub async fn request_id(suite: Suite) {
     assert_eq!(fails(suite, broken).await.request_id.as_deref(), Some("req_0"));
 }
 
-/// The key is in no error, no hint, no debug print and no payload, even if the service says it.
-pub async fn the_key_is_never_told(suite: Suite) {
+/// The key is not in any error, hint, debug output or payload, even if the service repeats it.
+pub async fn the_key_is_never_exposed(suite: Suite) {
     use std::sync::{Arc, Mutex};
 
     use robota_core::provider::PayloadTap;
 
-    use super::super::bench::KEY;
+    use super::super::fixture::KEY;
 
     let echo = format!("Incorrect API key provided: {KEY}. Try another.");
     let replies = [
         Reply::from(Failure::status(401, echo.clone())),
-        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Html)),
-        Reply::from(Failure::status(500, echo.clone()).looks(Looks::Plain)),
+        Reply::from(Failure::status(500, echo.clone()).format(FailureFormat::Html)),
+        Reply::from(Failure::status(500, echo.clone()).format(FailureFormat::Plain)),
         Reply::new().text("Half").error(Failure::status(500, echo)),
         Reply::new().step(Step::Close),
     ];
@@ -322,17 +330,17 @@ pub async fn the_key_is_never_told(suite: Suite) {
         assert!(!shown.contains(KEY), "{shown}");
         assert!(!shown.contains("TOPSECRET"), "{shown}");
     }
-    let bench = suite.bench("fine").await;
-    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let sink = seen.clone();
+    let fixture = suite.fixture("fine").await;
+    let payloads: Arc<Mutex<Vec<String>>> = Arc::default();
+    let sink = payloads.clone();
     let tap = PayloadTap::new(move |payload, _| crate::lock(&sink).push(format!("{payload:?}")));
-    let request = bench.request(vec![bench.user("hello")]);
+    let request = fixture.request(vec![fixture.user("hello")]);
     let stream =
-        bench.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
+        fixture.provider.stream(request, CallContext::detached().with_payloads(tap)).await.unwrap();
     drop(futures::StreamExt::collect::<Vec<_>>(stream).await);
-    let seen = crate::lock(&seen).clone();
-    assert!(!seen.is_empty(), "payloads are reported to whoever wants them");
-    assert!(seen.iter().all(|payload| !payload.contains(KEY)), "{seen:?}");
-    let sent = bench.sent(1);
-    assert!(!sent.query.contains(KEY) && !sent.path.contains(KEY), "addresses are logged");
+    let payloads = crate::lock(&payloads).clone();
+    assert!(!payloads.is_empty(), "payloads are reported to the tap");
+    assert!(payloads.iter().all(|payload| !payload.contains(KEY)), "{payloads:?}");
+    let sent = fixture.sent(1);
+    assert!(!sent.query.contains(KEY) && !sent.path.contains(KEY), "URLs are logged");
 }

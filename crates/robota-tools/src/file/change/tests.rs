@@ -7,7 +7,7 @@ fn once<'a>(old: &'a str, new: &'a str) -> Replacement<'a> {
 }
 
 #[test]
-fn what_fails_last_undoes_what_went_before() {
+fn if_the_last_change_fails_the_others_are_undone() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (dir.path().join("a"), dir.path().join("b"));
     std::fs::write(&a, "one").unwrap();
@@ -15,17 +15,17 @@ fn what_fails_last_undoes_what_went_before() {
     let new = plan_write(&dir.path().join("c"), "three", None).unwrap();
     let (first, _) = plan_edit(&a, &[once("one", "1")], None).unwrap();
     let (last, _) = plan_edit(&b, &[once("two", "2")], None).unwrap();
-    // Between plan and commit somebody else writes the last one.
+    // Another program writes the last file between plan and commit.
     std::fs::write(&b, "theirs").unwrap();
     let error = commit(&[new, first, last]).unwrap_err();
     assert_eq!(error.code(), "changed_since_read");
     assert_eq!(std::fs::read(&a).unwrap(), b"one");
     assert_eq!(std::fs::read(&b).unwrap(), b"theirs");
-    assert_eq!(dir.path().read_dir().unwrap().count(), 2, "the new file is gone again");
+    assert_eq!(dir.path().read_dir().unwrap().count(), 2, "the new file was deleted again");
 }
 
 #[test]
-fn two_who_make_the_same_file_do_not_lose_one() {
+fn a_file_created_by_another_program_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
     let ours = plan_write(&path, "ours", None).unwrap();
@@ -34,9 +34,9 @@ fn two_who_make_the_same_file_do_not_lose_one() {
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
 }
 
-/// Eight who edit one file at once, each its own lines: none of what succeeded is lost.
+/// Eight threads edit different lines of one file. No successful edit may be lost.
 #[test]
-fn racing_edits_lose_nothing_silently() {
+fn concurrent_edits_lose_nothing() {
     const WRITERS: usize = 8;
     const EDITS: usize = 12;
     let dir = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ proptest! {
         let start = if mark { BOM.to_vec() } else { Vec::new() };
         let with = |middle: &[u8]| [&start[..], &before, middle, &after].concat();
         let content = with(b"THE-OLD");
-        // What looks like UTF-16 is another test's.
+        // Content that starts like UTF-16 has its own test.
         prop_assume!(!content.starts_with(b"\xff\xfe") && !content.starts_with(b"\xfe\xff"));
         std::fs::write(&path, &content).unwrap();
         #[cfg(unix)]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn encodings_are_told_apart() {
+fn encodings_are_detected() {
     assert_eq!(Encoding::of(b"plain"), Some(Encoding::Utf8));
     assert_eq!(Encoding::of("größe".as_bytes()), Some(Encoding::Utf8));
     assert_eq!(Encoding::of(b"gr\xf6\xdfe"), Some(Encoding::Windows1252));
@@ -20,7 +20,7 @@ fn encodings_are_told_apart() {
 }
 
 #[test]
-fn what_does_not_come_back_is_not_text() {
+fn content_that_does_not_round_trip_is_not_decoded() {
     assert_eq!(Encoding::Utf16Le.decode(b"\xff\xfe\x00\xd8"), None, "half a character");
     assert_eq!(Encoding::Utf16Le.decode(b"\xff\xfea\0b"), None, "half a unit");
     assert_eq!(Encoding::Windows1252.encode("日".as_bytes()), None);
@@ -28,13 +28,13 @@ fn what_does_not_come_back_is_not_text() {
 
 proptest! {
     #[test]
-    fn every_byte_of_a_single_byte_file_comes_back(bytes: Vec<u8>) {
+    fn windows_1252_round_trips_every_byte(bytes: Vec<u8>) {
         let text = Encoding::Windows1252.decode(&bytes).unwrap();
         prop_assert_eq!(Encoding::Windows1252.encode(&text).unwrap(), bytes);
     }
 
     #[test]
-    fn every_text_comes_back_from_utf_16(text: String) {
+    fn utf_16_round_trips_every_text(text: String) {
         for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
             let bytes = encoding.encode(text.as_bytes()).unwrap();
             prop_assert_eq!(encoding.decode(&bytes).unwrap(), text.as_bytes());

@@ -2,7 +2,7 @@ use super::*;
 
 const SOURCE: &str = "fn main() {\n    let total = sum(&items);\n\n    println!(\"{total}\");\n}\n\nfn sum(items: &[u32]) -> u32 {\n    items.iter().sum()\n}\n";
 
-fn find(wanted: &str) -> Option<Nearest> {
+fn find(wanted: &str) -> Option<NearestMatch> {
     nearest(SOURCE.as_bytes(), wanted)
 }
 
@@ -26,7 +26,7 @@ fn white_space_is_named_as_the_only_difference() {
 }
 
 #[test]
-fn the_surroundings_choose_among_equal_lines() {
+fn context_lines_decide_between_equal_lines() {
     let source = "if a {\n    stop();\n}\nif b {\n    stop();\n}\n";
     let found = nearest(source.as_bytes(), "if b  {\n    stop( );\n}").unwrap();
     assert_eq!(found.line, 4);
@@ -41,14 +41,14 @@ fn line_numbers_copied_from_read_are_noticed() {
 }
 
 #[test]
-fn nothing_alike_is_nothing() {
+fn without_a_similar_line_there_is_no_match() {
     assert_eq!(find("SELECT * FROM users WHERE id = 7"), None);
     assert_eq!(nearest(b"", "anything"), None);
     assert_eq!(nearest(b"short\n", &"long line\n".repeat(100)), None);
 }
 
 #[test]
-fn long_places_are_shortened() {
+fn long_matches_are_shortened() {
     let source: String =
         (0..30).map(|n| format!("line number {n} {}\n", "x".repeat(500))).collect();
     let wanted = source.replace("number 3 ", "numbr 3 ");

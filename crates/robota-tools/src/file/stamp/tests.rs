@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn content_decides_where_it_is_known_and_time_where_not() {
+fn hashes_are_compared_if_known_and_times_otherwise() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let metadata = file.as_file().metadata().unwrap();
     let a = FileStamp::of(b"a", &metadata);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn private_addresses_are_known_in_every_dress() {
+fn private_addresses_are_detected_in_every_form() {
     for address in [
         "127.0.0.1",
         "127.9.9.9",

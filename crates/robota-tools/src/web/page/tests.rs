@@ -18,7 +18,7 @@ fn html_becomes_markdown() {
 }
 
 #[test]
-fn encodings_are_honoured() {
+fn the_declared_encoding_is_used() {
     assert_eq!(text("text/plain; charset=iso-8859-1", b"gr\xf6\xdfe").unwrap(), "größe");
     let html = b"<html><meta charset=\"windows-1252\"><body>gr\xf6\xdfe</body></html>";
     assert_eq!(text("text/html", html).unwrap().trim(), "größe");
@@ -29,7 +29,7 @@ fn encodings_are_honoured() {
 }
 
 #[test]
-fn a_page_as_deep_as_the_sea_drowns_nobody() {
+fn a_very_deeply_nested_page_does_not_overflow_the_stack() {
     let deep = format!("{}bottom{}", "<div>".repeat(200_000), "</div>".repeat(200_000));
     assert_eq!(text("text/html", deep.as_bytes()).unwrap(), "bottom");
     let shallow = format!("{}bottom", "<div>".repeat(900));

@@ -35,9 +35,9 @@ async fn journal() -> Vec<Arc<Envelope>> {
     let script = Script::new().text("Hello.").tool("Look", json!({})).text("Done.");
     let mut agent = Agent::builder(ScriptedProvider::new(script), "any-model")
         .tools([Arc::new(Look(spec)) as Arc<dyn Tool>])
-        .unwrap()
         .record_payloads(true)
-        .build();
+        .build()
+        .unwrap();
     agent.run("Hi").await;
     assert_eq!(agent.run("Look.").await.tools_executed, 1);
     agent.events()

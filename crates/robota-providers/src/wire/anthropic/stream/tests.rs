@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::fuzzing::read;
 
-/// Events as the service frames them.
+/// Frames events as the service does.
 fn sse(events: &[Value]) -> String {
     let frame = |event: &Value| {
         format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("odd"))
@@ -51,12 +51,12 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
     read(text.as_bytes(), text.len(), &mut Decoder::new("m"))
 }
 
-/// What an answer comes to, without counts and pieces of input.
+/// Decodes an answer, without usage and pieces of input.
 fn content(text: &str) -> Vec<Delta> {
     let (deltas, failure) = decode(text);
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value) -> Delta {
@@ -64,7 +64,7 @@ fn call(id: &str, name: &str, input: Value) -> Delta {
 }
 
 #[test]
-fn words_usage_and_the_end() {
+fn text_usage_and_end() {
     let middle = [
         begin(0, json!({"type": "text", "text": ""})),
         json!({"type": "ping"}),
@@ -126,7 +126,7 @@ fn calls_are_whole_and_in_order() {
         begin(0, json!({"type": "tool_use", "id": "toolu_a", "name": "read", "input": {}})),
         piece(0, "input_json_delta", "partial_json", ""),
         piece(0, "input_json_delta", "partial_json", "{\"path\":\"a.t"),
-        // The next one begins before this one has ended, and has no input.
+        // The next block starts before this one has ended, and this one has no input.
         begin(1, json!({"type": "tool_use", "id": "toolu_b", "name": "list"})),
         end_block(1),
         piece(0, "input_json_delta", "partial_json", "xt\"}"),
@@ -148,7 +148,7 @@ fn calls_are_whole_and_in_order() {
 }
 
 #[test]
-fn a_call_that_was_cut_is_declared_unreadable() {
+fn a_truncated_call_is_marked_unparsed() {
     let middle = [
         begin(0, json!({"type": "tool_use", "id": "toolu_a", "name": "read", "input": {}})),
         piece(0, "input_json_delta", "partial_json", "{\"path\": \"a"),
@@ -163,7 +163,7 @@ fn a_call_that_was_cut_is_declared_unreadable() {
 }
 
 #[test]
-fn core_17_missing_and_repeated_ids_and_numbers() {
+fn core_17_missing_and_repeated_ids_and_indices() {
     let middle = [
         json!({"type": "content_block_start", "content_block": {"type": "tool_use", "name": "read", "input": {"path": "x"}}}),
         json!({"type": "content_block_stop"}),
@@ -182,7 +182,7 @@ fn core_17_missing_and_repeated_ids_and_numbers() {
 }
 
 #[test]
-fn words_wait_for_reasoning_that_has_not_ended() {
+fn text_waits_for_open_reasoning() {
     let middle = [
         begin(0, json!({"type": "thinking", "thinking": ""})),
         piece(0, "thinking_delta", "thinking", "a"),
@@ -205,7 +205,7 @@ fn words_wait_for_reasoning_that_has_not_ended() {
 }
 
 #[test]
-fn sdk_26_web_search_is_told_and_kept_as_it_came() {
+fn sdk_26_web_search_is_reported_and_kept_unchanged() {
     let result = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
         {"type": "web_search_result", "url": "https://e.test", "title": "T", "encrypted_content": "ZW5j"}]});
     let middle = [
@@ -249,7 +249,7 @@ fn sdk_26_web_search_is_told_and_kept_as_it_came() {
 }
 
 #[test]
-fn every_reason_to_stop() {
+fn every_stop_reason() {
     let reasons = [
         ("end_turn", StopReason::EndTurn),
         ("stop_sequence", StopReason::StopSequence),
@@ -264,7 +264,7 @@ fn every_reason_to_stop() {
 }
 
 #[test]
-fn without_its_end_an_answer_is_truncated() {
+fn an_answer_without_end_is_truncated() {
     let whole = answer(&[begin(0, json!({"type": "text", "text": "Hi"}))], "end_turn");
     let cut =
         whole.strip_suffix("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n").unwrap();
@@ -283,16 +283,16 @@ fn errors_in_the_stream_in_both_shapes() {
         "data: {\"error\":{\"message\":\"no slot\",\"type\":\"server_error\",\"code\":500}}\n\n";
     let failure = decode(foreign).1.unwrap();
     assert_eq!((failure.message.as_str(), failure.status), ("no slot", Some(500)));
-    let words = decode("event: error\ndata: out of memory\n\n").1.unwrap();
-    assert_eq!(words.message, "out of memory");
+    let failure = decode("event: error\ndata: out of memory\n\n").1.unwrap();
+    assert_eq!(failure.message, "out of memory");
 }
 
 #[test]
-fn half_a_surrogate_does_not_cost_the_answer() {
+fn a_lone_surrogate_does_not_fail_the_answer() {
     let text = answer(&[begin(0, json!({"type": "text", "text": ""}))], "end_turn");
-    let odd = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\\ud83d\"}}\n\n";
+    let event_with_lone_surrogate = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\\ud83d\"}}\n\n";
     let at = text.find("event: message_delta").unwrap();
-    let text = format!("{}{odd}{}", &text[..at], &text[at..]);
+    let text = format!("{}{event_with_lone_surrogate}{}", &text[..at], &text[at..]);
     assert_eq!(content(&text)[0], Delta::Text("a\u{fffd}".into()));
 }
 

@@ -26,8 +26,8 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
 fn content(events: &[Value]) -> Vec<Delta> {
     let (deltas, failure) = decode(&sse(events));
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value, signature: Option<&str>) -> Delta {
@@ -40,7 +40,7 @@ fn call(id: &str, name: &str, input: Value, signature: Option<&str>) -> Delta {
 }
 
 #[test]
-fn reasoning_words_signature_and_usage() {
+fn reasoning_text_signature_and_usage() {
     let events = [
         chunk(json!([{"text": "Add.", "thought": true}]), None),
         chunk(json!([{"text": "5"}]), None),
@@ -99,7 +99,7 @@ fn core_17_calls_with_and_without_ids() {
 }
 
 #[test]
-fn sdk_26_a_search_is_told_and_its_sources_kept() {
+fn sdk_26_a_search_is_reported_and_its_sources_kept() {
     let mut event = chunk(json!([{"text": "y"}]), Some("STOP"));
     event["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["x"],
         "groundingChunks": [{"web": {"uri": "https://e.test", "title": "T"}}]});
@@ -114,7 +114,7 @@ fn sdk_26_a_search_is_told_and_its_sources_kept() {
 }
 
 #[test]
-fn every_reason_to_stop() {
+fn every_stop_reason() {
     for (word, reason) in [
         ("STOP", StopReason::EndTurn),
         ("MAX_TOKENS", StopReason::MaxTokens),
@@ -150,7 +150,7 @@ fn a_blocked_prompt_and_errors_in_each_form() {
 }
 
 #[test]
-fn without_its_end_an_answer_is_truncated() {
+fn an_answer_without_end_is_truncated() {
     let (_, failure) = decode(&sse(&[chunk(json!([{"text": "a"}]), None)]));
     assert_eq!(failure, Some(Failure::truncated()));
     let (_, failure) = decode(&sse(&[json!({"candidates": [{"content": {}}]})]));

@@ -45,7 +45,7 @@ fn tools(list: Value) -> Value {
 }
 
 #[test]
-fn words_usage_and_the_end() {
+fn text_usage_and_end() {
     let events = [
         chunk(json!({"role": "assistant", "content": "", "refusal": null})),
         chunk(json!({"content": "Hi"})),
@@ -96,10 +96,10 @@ fn reasoning_details_are_kept_whole() {
     let signed = chunk(json!({"reasoning_details": [
         {"type": "reasoning.text", "index": 0, "signature": "s"}]}));
     let deltas = content(&[detail("Ad"), detail("d."), signed, finish("stop")]);
-    let kept = json!({"reasoning_details": [
+    let expected = json!({"reasoning_details": [
         {"type": "reasoning.text", "index": 0, "text": "Add.", "signature": "s"}]});
     assert_eq!(deltas[0], Delta::Thinking("Add.".into()));
-    assert_eq!(deltas[1], opaque(WIRE, "m", kept));
+    assert_eq!(deltas[1], opaque(WIRE, "m", expected));
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn calls_in_pieces() {
 }
 
 #[test]
-fn core_17_ids_names_and_numbers_as_servers_send_them() {
+fn core_17_ids_names_and_indices_as_servers_send_them() {
     let read = |id: &str| call(id, "read", json!({"path": "a"}));
     let end = Delta::End(StopReason::ToolUse);
     // Id and name in every piece.
@@ -137,21 +137,21 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
         finish("tool_calls"),
     ];
     assert_eq!(content(&repeated), [read("x"), end.clone()]);
-    // No number: another id is another call.
+    // No index: another id is another call.
     let unnumbered = [
         tools(json!([{"id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
                      {"id": "y", "function": {"name": "list", "arguments": {}}}])),
         finish("stop"),
     ];
     assert_eq!(content(&unnumbered), [read("x"), call("y", "list", json!({})), end.clone()]);
-    // Neither number nor id, arguments as an object.
+    // Neither index nor id, arguments as an object.
     let bare = [
         tools(json!([{"function": {"name": "read", "arguments": {"path": "a"}}}])),
         tools(json!([{"id": "", "function": {"name": "read", "arguments": {"path": "a"}}}])),
         finish("tool_calls"),
     ];
     assert_eq!(content(&bare), [read("call_0"), read("call_1"), end.clone()]);
-    // Every call has the number 0.
+    // Every call has the index 0.
     let zero = [
         tools(
             json!([{"index": 0, "id": "x", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}}]),
@@ -172,10 +172,15 @@ fn core_17_ids_names_and_numbers_as_servers_send_them() {
 }
 
 #[test]
-fn the_end_told_twice_without_done_and_with_usage_behind() {
-    let mut told = finish("stop");
-    told["usage"] = usage()["usage"].clone();
-    let text = sse(&[chunk(json!({"content": "Hi"})), finish("stop"), told, finish("length")]);
+fn a_repeated_finish_reason_without_done_and_usage_after_it() {
+    let mut finish_with_usage = finish("stop");
+    finish_with_usage["usage"] = usage()["usage"].clone();
+    let text = sse(&[
+        chunk(json!({"content": "Hi"})),
+        finish("stop"),
+        finish_with_usage,
+        finish("length"),
+    ]);
     let text = text.strip_suffix("data: [DONE]\n\n").unwrap();
     let (deltas, failure) = decode(text);
     assert_eq!(failure, None);
@@ -184,7 +189,7 @@ fn the_end_told_twice_without_done_and_with_usage_behind() {
 }
 
 #[test]
-fn without_its_end_an_answer_is_truncated() {
+fn an_answer_without_end_is_truncated() {
     let text = sse(&[chunk(json!({"content": "Hi"}))]);
     let (deltas, failure) = decode(text.strip_suffix("data: [DONE]\n\n").unwrap());
     assert_eq!(failure, Some(Failure::truncated()));
@@ -193,7 +198,7 @@ fn without_its_end_an_answer_is_truncated() {
 }
 
 #[test]
-fn every_reason_to_stop() {
+fn every_stop_reason() {
     let reasons = [
         ("stop", StopReason::EndTurn),
         ("length", StopReason::MaxTokens),
@@ -221,7 +226,7 @@ fn an_error_in_the_stream() {
 }
 
 #[test]
-fn comments_and_a_whole_message_are_understood() {
+fn comments_and_a_whole_message_are_accepted() {
     let text = format!(
         ": OPENROUTER PROCESSING\n\n{}",
         sse(&[json!({"choices": [{"message":

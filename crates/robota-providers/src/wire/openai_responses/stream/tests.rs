@@ -55,8 +55,8 @@ fn decode(text: &str) -> (Vec<Delta>, Option<Failure>) {
 fn content(events: &[Value]) -> Vec<Delta> {
     let (deltas, failure) = decode(&sse(events));
     assert_eq!(failure, None);
-    let kept = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
-    deltas.into_iter().filter(kept).collect()
+    let is_content = |delta: &Delta| !matches!(delta, Delta::Usage(_) | Delta::ToolInput { .. });
+    deltas.into_iter().filter(is_content).collect()
 }
 
 fn call(id: &str, name: &str, input: Value) -> Delta {
@@ -64,7 +64,7 @@ fn call(id: &str, name: &str, input: Value) -> Delta {
 }
 
 #[test]
-fn reasoning_words_usage_and_the_end() {
+fn reasoning_text_usage_and_end() {
     let reasoning = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "Z0FB",
         "summary": [{"type": "summary_text", "text": "Add."}]});
     let events = [
@@ -104,7 +104,7 @@ fn reasoning_words_usage_and_the_end() {
 }
 
 #[test]
-fn what_did_not_stream_is_told_when_it_is_done() {
+fn items_without_deltas_are_emitted_when_done() {
     let events = [
         done(0, json!({"type": "reasoning", "summary": [{"text": "Hm."}]})),
         done(1, message("Hi")),
@@ -117,7 +117,7 @@ fn what_did_not_stream_is_told_when_it_is_done() {
 }
 
 #[test]
-fn calls_count_as_they_are_when_done() {
+fn completed_calls_are_authoritative() {
     let events = [
         created(),
         added(0, function("call_a", "read", "")),
@@ -125,7 +125,7 @@ fn calls_count_as_they_are_when_done() {
         done(0, function("call_a", "read", "{\"path\":\"a.txt\"}")),
         added(1, function("call_b", "list", "")),
         delta("function_call_arguments", 1, "{}"),
-        // The second is never said to be done.
+        // The second one has no `done` event.
         completed("completed", json!({})),
     ];
     assert_eq!(
@@ -139,7 +139,7 @@ fn calls_count_as_they_are_when_done() {
 }
 
 #[test]
-fn sdk_26_a_search_is_told_and_kept() {
+fn sdk_26_a_search_is_reported_and_kept() {
     let search = json!({"type": "web_search_call", "id": "ws_1", "status": "completed",
         "action": {"type": "search", "queries": ["x"]}});
     let mut cited = message("y");
@@ -157,16 +157,16 @@ fn sdk_26_a_search_is_told_and_kept() {
     assert!(deltas.iter().any(|delta| matches!(delta,
         Delta::ToolInput { name: Some(name), .. } if name == "web_search")));
     let content = content(&events);
-    let kept = json!({"type": "web_search_call", "status": "completed",
+    let expected = json!({"type": "web_search_call", "status": "completed",
         "action": {"type": "search", "queries": ["x"]}});
-    assert_eq!(content[0], opaque(WIRE, "m", kept));
+    assert_eq!(content[0], opaque(WIRE, "m", expected));
     assert_eq!(content[1], Delta::Text("y".into()));
     assert_eq!(content[2], opaque(WIRE, "m", json!({"phase": "final_answer"})));
     assert!(matches!(&content[3], Delta::Block(Block::Opaque(block)) if block.wire == CITATIONS));
 }
 
 #[test]
-fn every_reason_to_stop() {
+fn every_stop_reason() {
     let incomplete = |reason: &str| {
         vec![completed("incomplete", json!({"incomplete_details": {"reason": reason}}))]
     };
@@ -194,7 +194,7 @@ fn failures_in_the_stream() {
 }
 
 #[test]
-fn without_its_end_an_answer_is_truncated() {
+fn an_answer_without_end_is_truncated() {
     let (_, failure) =
         decode(&sse(&[created(), added(0, message("")), delta("output_text", 0, "H")]));
     assert_eq!(failure, Some(Failure::truncated()));

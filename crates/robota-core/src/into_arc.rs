@@ -1,0 +1,73 @@
+//! What builders accept where they keep a shared trait object.
+
+use std::sync::Arc;
+
+use crate::approve::{Approver, RuleSink};
+use crate::clock::Clock;
+use crate::compact::Compactor;
+use crate::gate::Gate;
+use crate::hook::Hooks;
+use crate::ids::Ids;
+use crate::journal::JournalStore;
+use crate::provider::Provider;
+use crate::tool::{Tool, ToolFactory};
+
+/// A value or an [`Arc`] of it: builders take either, so that a caller writes `Arc::new` only
+/// where the value is really shared.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use robota_core::gate::{AllowEverything, Gate};
+/// use robota_core::into_arc::IntoArc;
+///
+/// fn keep(gate: impl IntoArc<dyn Gate>) -> Arc<dyn Gate> {
+///     gate.into_arc()
+/// }
+///
+/// keep(AllowEverything);
+/// keep(keep(Arc::new(AllowEverything)));
+/// ```
+pub trait IntoArc<T: ?Sized> {
+    /// Converts the value; an `Arc` is passed on as it is.
+    fn into_arc(self) -> Arc<T>;
+}
+
+/// Implements [`IntoArc`] for the values of a trait, for `Arc`s of them, and for `Arc<dyn Trait>`.
+/// Invoke it where the trait is defined.
+#[macro_export]
+macro_rules! into_arc {
+    ($($trait:path),+ $(,)?) => {$(
+        impl<T: $trait + 'static> $crate::into_arc::IntoArc<dyn $trait> for T {
+            fn into_arc(self) -> std::sync::Arc<dyn $trait> {
+                std::sync::Arc::new(self)
+            }
+        }
+
+        impl<T: $trait + 'static> $crate::into_arc::IntoArc<dyn $trait> for std::sync::Arc<T> {
+            fn into_arc(self) -> std::sync::Arc<dyn $trait> {
+                self
+            }
+        }
+
+        impl $crate::into_arc::IntoArc<dyn $trait> for std::sync::Arc<dyn $trait> {
+            fn into_arc(self) -> std::sync::Arc<dyn $trait> {
+                self
+            }
+        }
+    )+};
+}
+
+into_arc!(
+    Approver,
+    Clock,
+    Compactor,
+    Gate,
+    Hooks,
+    Ids,
+    JournalStore,
+    Provider,
+    RuleSink,
+    Tool,
+    ToolFactory,
+);

@@ -1,0 +1,106 @@
+//! Typed answers: asks the model for a JSON value of a Rust type, and reads it.
+//!
+//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt, reads the
+//! answer with [`read`], and sends the reason back to the model when the answer does not fit, at most
+//! [`MAX_REPAIRS`] times.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{Diagnose, ErrorData, ErrorKind};
+use crate::message::{Block, Content};
+use crate::tool::{schema_of, validate};
+
+/// How often an answer that does not fit its type is sent back to the model.
+pub const MAX_REPAIRS: u32 = 2;
+
+/// Why a typed run has no value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypedError {
+    /// The last answer does not fit the type.
+    #[error("the model's answer does not fit the type after {attempts} attempts: {reason}")]
+    Mismatch {
+        /// What is wrong with the answer.
+        reason: String,
+        /// The text of the answer.
+        answer: String,
+        /// How often the model was asked.
+        attempts: u32,
+    },
+    /// The run was interrupted before there was an answer.
+    #[error("the run was interrupted")]
+    Interrupted,
+    /// The run failed before there was an answer.
+    #[error("{}", .0.message)]
+    Failed(ErrorData),
+}
+
+impl Diagnose for TypedError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Mismatch { .. } | Self::Interrupted => ErrorKind::Validation,
+            Self::Failed(data) => data.kind,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Mismatch { .. } => {
+                Some("use a simpler type, describe its fields, or a larger model".to_owned())
+            }
+            Self::Failed(data) => data.hint.clone(),
+            Self::Interrupted => None,
+        }
+    }
+}
+
+/// Appends to a prompt the instruction to answer with a JSON value of type `T`.
+#[must_use]
+pub fn ask_for<T: JsonSchema>(prompt: impl Into<Content>) -> Content {
+    let Content(mut content) = prompt.into();
+    content.push(Block::text(format!(
+        "\n\nAnswer with one JSON value that matches this JSON Schema, and nothing else:\n{}",
+        schema_of::<T>()
+    )));
+    Content(content)
+}
+
+/// The message that sends a wrong answer back.
+#[must_use]
+pub fn repair(reason: &str) -> String {
+    format!(
+        "That answer does not match the schema: {reason}. Answer with the corrected JSON value only."
+    )
+}
+
+/// Reads the JSON value in an answer. Text around it and a Markdown code fence are ignored.
+///
+/// # Errors
+/// When the answer has no JSON value, or the value does not match the schema of `T`. The text is
+/// written for the model.
+pub fn read<T: DeserializeOwned + JsonSchema>(answer: &str) -> Result<T, String> {
+    let value = json_in(answer)?;
+    validate(&schema_of::<T>(), &value).map_err(|error| error.0)?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+fn json_in(answer: &str) -> Result<Value, String> {
+    let text = answer.trim();
+    let whole = match serde_json::from_str(text) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    // Models often write a sentence or a code fence before the value.
+    for (start, _) in text.match_indices(['{', '[']) {
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        if let Some(Ok(value)) = values.next() {
+            return Ok(value);
+        }
+    }
+    Err(format!("it is not JSON ({whole})"))
+}
+
+#[cfg(test)]
+mod tests;

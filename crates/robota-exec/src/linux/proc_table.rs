@@ -1,0 +1,78 @@
+//! Reads the process table from `/proc`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::OnceLock;
+
+use robota_core::process::ProcessIdentity;
+
+/// One process of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) parent: i32,
+    pub(crate) start_time: u64,
+    pub(crate) zombie: bool,
+}
+
+/// Reads the entry of a process; `None` if the process does not exist.
+pub(crate) fn entry(pid: i32) -> Option<Entry> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Parses `pid (name) state ppid …`. The name may contain any character, also brackets, so parsing
+/// starts after the last bracket.
+fn parse(stat: &str) -> Option<Entry> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    // In proc(5) the state is field 3, the parent field 4 and the start time field 22.
+    let start_time = fields.nth(17)?.parse().ok()?;
+    Some(Entry { parent, start_time, zombie: matches!(state, "Z" | "X") })
+}
+
+/// Returns the id of the current boot; empty if the system does not provide it.
+pub(crate) fn boot_id() -> &'static str {
+    static BOOT: OnceLock<String> = OnceLock::new();
+    BOOT.get_or_init(|| {
+        fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default()
+    })
+}
+
+/// Returns the identity of a running process.
+pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
+    let entry = entry(pid)?;
+    Some(ProcessIdentity {
+        pid: u32::try_from(pid).ok()?,
+        start_time: entry.start_time,
+        boot_id: boot_id().to_owned(),
+    })
+}
+
+/// Returns all descendants of `root`, without zombies.
+pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
+    let mut children: HashMap<i32, Vec<(i32, Entry)>> = HashMap::new();
+    let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
+    for pid in proc.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok()) {
+        if let Some(entry) = entry(pid) {
+            children.entry(entry.parent).or_default().push((pid, entry));
+        }
+    }
+    let mut found = Vec::new();
+    let mut todo = vec![root];
+    while let Some(parent) = todo.pop() {
+        // Removed from the map, because the table changes while it is read and could have a cycle.
+        for (pid, entry) in children.remove(&parent).unwrap_or_default() {
+            todo.push(pid);
+            if !entry.zombie {
+                found.push((pid, entry));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! What environment variables say about providers: keys, addresses, models, proxies.
+//!
+//! Nothing here reads the process environment: the caller passes a lookup function.
+
+use std::sync::Arc;
+
+use robota_core::env_ref::{Lookup, Secret};
+
+use crate::http::Transport;
+use crate::profile::{Auth, Profile, Vendors};
+use crate::settings::ProviderSettings;
+
+/// The variables that name a proxy, in the order in which they are tried.
+const PROXY: [&str; 6] =
+    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
+
+/// The variables that name a file with additional certificate authorities.
+pub const CERTIFICATE_FILES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+
+/// A variable counts as set when it is not blank.
+fn get(lookup: Lookup<'_>, name: &str) -> Option<String> {
+    lookup(name).filter(|value| !value.trim().is_empty())
+}
+
+/// Returns the first vendor whose key or address is set, and the variable that sets it.
+#[must_use]
+pub fn first_vendor(vendors: &Vendors, lookup: Lookup<'_>) -> Option<(Arc<Profile>, String)> {
+    vendors.iter().find_map(|vendor| {
+        let keys = if vendor.local { &[][..] } else { &vendor.api_key_env[..] };
+        let mut variables = keys.iter().chain(&vendor.base_url_env);
+        let variable = variables.find(|name| get(lookup, name).is_some())?;
+        Some((Arc::clone(vendor), variable.clone()))
+    })
+}
+
+/// Fills in the key, address and model that the settings leave out.
+pub fn complete(vendor: &Profile, settings: &mut ProviderSettings, lookup: Lookup<'_>) {
+    let find = |names: &[String]| {
+        names.iter().find_map(|name| get(lookup, name).map(|value| (name.clone(), value)))
+    };
+    if settings.api_key.is_none()
+        && let Some((name, key)) = find(&vendor.api_key_env)
+    {
+        settings.api_key = Some(Secret::new(key));
+        // A token is sent as a bearer token, however the vendor expects keys.
+        if name.ends_with("_AUTH_TOKEN") && settings.auth.is_none() {
+            settings.auth = Some(Auth::Bearer);
+        }
+    }
+    if settings.base_url.is_none() {
+        settings.base_url = find(&vendor.base_url_env).map(|(_, value)| value);
+    }
+    if settings.model.is_none() {
+        settings.model = get(lookup, &format!("{}_MODEL", vendor.vendor.to_ascii_uppercase()));
+    }
+}
+
+/// Returns the proxy settings. The caller reads the files of [`CERTIFICATE_FILES`] and adds them.
+#[must_use]
+pub fn transport(lookup: Lookup<'_>) -> Transport {
+    let first = |names: &[&str]| names.iter().find_map(|name| get(lookup, name));
+    Transport {
+        proxy: first(&PROXY),
+        no_proxy: first(&["NO_PROXY", "no_proxy"]),
+        ..Transport::default()
+    }
+}

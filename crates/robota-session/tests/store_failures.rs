@@ -1,0 +1,198 @@
+//! Stores that fail: a commit whose answer is lost, and a database that loses what it had not
+//! synced. The session repairs this by itself, or ends with an error that says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::*;
+use robota_core::event::{Durability, Envelope, Event};
+use robota_core::journal::{Journal, JournalError, MemoryStore};
+use robota_core::permission::Class;
+use robota_core::resume::load_whole;
+use robota_session::{EventFilter, Session, SessionBuilder, SessionState, StartAt};
+
+fn busy() -> (SessionBuilder, Vec<&'static str>) {
+    let script = "- tools: [look, act]\n- text: One.\n- tools: [act]\n- text: Two.\n- text: Three.";
+    let (builder, _) = builder(yaml(script));
+    let builder = builder
+        .tools(tool(echo("look", Class::Inspect)))
+        .tools(tool(echo("act", Class::Execute)))
+        .gate(allow());
+    (builder, vec!["One.", "Two.", "Three."])
+}
+
+async fn watch(session: &Session) -> tokio::task::JoinHandle<Vec<Arc<Envelope>>> {
+    let mut events = session.subscribe(StartAt::Start, EventFilter::Everything).await.unwrap();
+    tokio::spawn(async move {
+        let mut seen = Vec::new();
+        while let Some(event) = events.next_event().await {
+            seen.push(event.unwrap().envelope);
+        }
+        seen
+    })
+}
+
+/// Whichever append loses its answer, the same events are written once, and clients see no failure.
+#[test]
+fn sess_08_a_lost_commit_answer_is_repaired_whichever_append_it_was() {
+    both_runtimes(async || {
+        let mut tried = 0;
+        for nth in 1.. {
+            let (builder, answers) = busy();
+            let store = Failing::new();
+            store.lose_answer(nth);
+            let retries = vec![std::time::Duration::from_millis(1)];
+            let builder = builder.configure(|config| config.append_retries = retries.clone());
+            let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+            let watcher = watch(&session).await;
+            for answer in answers {
+                assert_eq!(session.run("Go").await.unwrap(), answer, "append {nth}");
+            }
+            let messages = session.context().messages().await.unwrap();
+            session.shutdown("end").await.unwrap();
+            let events = journal(&store, session.id()).await;
+            check(&events, &messages);
+            let seen: Vec<_> =
+                watcher.await.unwrap().iter().map(|event| (**event).clone()).collect();
+            assert_eq!(seen, events, "append {nth}: watchers saw each event once");
+            tried = nth;
+            if store.appends() < nth {
+                break;
+            }
+        }
+        assert!(tried > 20, "{tried} appends");
+    });
+}
+
+/// Without a retry the turn fails and reports it; the next send writes what is missing, once.
+#[test]
+fn sess_08_a_lost_commit_answer_never_blocks_a_session() {
+    both_runtimes(async || {
+        for nth in 1.. {
+            let (builder, _) = busy();
+            let store = Failing::new();
+            let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+            let nth = store.appends() + nth;
+            store.lose_answer(nth);
+            let mut failed = 0;
+            for _ in 0..3 {
+                failed += usize::from(session.run("Go").await.is_err());
+            }
+            assert!(failed <= 1, "append {nth}: one failure, not a wedge");
+            let messages = session.context().messages().await.unwrap();
+            // The lost answer may be the one of the very last append.
+            let closed = session.shutdown("end").await;
+            assert!(closed.is_ok() || (failed == 0 && store.appends() == nth), "append {nth}");
+            check(&journal(&store, session.id()).await, &messages);
+            if store.appends() < nth {
+                break;
+            }
+        }
+    });
+}
+
+/// A database that keeps only synced events when it crashes.
+#[derive(Clone)]
+struct Forgetful {
+    inner: MemoryStore,
+    unsynced: Arc<Mutex<Vec<Arc<Envelope>>>>,
+}
+
+struct ForgetfulWriter {
+    inner: Box<dyn Journal>,
+    store: Forgetful,
+    /// The last event that the database has.
+    last: u64,
+}
+
+impl Forgetful {
+    fn wrap(&self, inner: Box<dyn Journal>) -> Box<dyn Journal> {
+        Box::new(ForgetfulWriter { inner, store: self.clone(), last: 0 })
+    }
+
+    fn crash(&self) -> usize {
+        self.unsynced.lock().unwrap().drain(..).count()
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for ForgetfulWriter {
+    async fn append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let unsynced: Vec<_> = self.store.unsynced.lock().unwrap().clone();
+        let next = unsynced.last().map_or(self.last + 1, |last| last.seq + 1);
+        if events[0].seq > next {
+            // The store's own check finds the gap and reports it.
+            return self.inner.append(events, durability).await;
+        }
+        let all: Vec<_> = unsynced.into_iter().chain(events.iter().cloned()).collect();
+        match durability {
+            Durability::Written => *self.store.unsynced.lock().unwrap() = all,
+            Durability::Synced => {
+                self.inner.append(&all, durability).await?;
+                self.last = all.last().map_or(self.last, |last| last.seq);
+                self.store.unsynced.lock().unwrap().clear();
+            }
+        }
+        Ok(())
+    }
+}
+
+store_around!(Forgetful, |store: &Forgetful| store.inner.clone(), Forgetful::wrap);
+
+/// The database restarts during an answer and has lost what was only written. The session still has
+/// these events, and writes them again.
+#[test]
+fn sess_08_events_that_a_database_lost_are_written_again() {
+    both_runtimes(async || {
+        let script = robota_testkit::Script::new()
+            .answer(robota_testkit::Answer::new().text("Half").gate("restart").text(" whole."))
+            .text("After.");
+        let (builder, model) = builder(script);
+        let store = Forgetful { inner: MemoryStore::new(), unsynced: Arc::default() };
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        let running = session.clone();
+        let run = tokio::spawn(async move { running.run("Go").await });
+        model.reached("restart").await;
+        while store.unsynced.lock().unwrap().len() < 3 {
+            tokio::task::yield_now().await;
+        }
+        assert!(store.crash() > 0, "something was forgotten");
+        model.release("restart");
+        assert_eq!(run.await.unwrap().unwrap(), "Half whole.");
+        assert_eq!(session.run("And then?").await.unwrap(), "After.");
+        let messages = session.context().messages().await.unwrap();
+        session.shutdown("end").await.unwrap();
+        let events = journal(&store, session.id()).await;
+        check(&events, &messages);
+        let state = load_whole(&store, session.id()).await.unwrap();
+        assert_eq!(state.view.messages, messages, "nothing is missing");
+        let chunk = |event: &&Envelope| matches!(event.event, Event::TextChunk(_));
+        assert!(events.iter().find(chunk).is_some(), "what streamed before the crash too");
+    });
+}
+
+/// A journal that another process continued cannot be repaired: the session ends with the reason.
+#[test]
+fn sess_08_a_journal_that_diverged_ends_the_session() {
+    both_runtimes(async || {
+        let (builder, _) = busy();
+        let store = Failing::new();
+        let session = builder.create(Arc::new(store.clone()), None).await.unwrap();
+        session.run("Go").await.unwrap();
+        store.diverge();
+        let error = session.run("Go").await.unwrap_err();
+        assert!(error.to_string().contains("cannot follow"), "{error}");
+        let error = session.run("Go").await.unwrap_err();
+        assert!(error.to_string().contains("cannot follow"), "every later call says it: {error}");
+        assert!(!matches!(
+            session.status().await.map(|status| status.state),
+            Ok(SessionState::Ready)
+        ));
+    });
+}

@@ -1,0 +1,181 @@
+//! `JournalStore` for files: runs the blocking file operations outside the async threads.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::blob::Blobs;
+use robota_core::event::{Cursor, Durability, Envelope};
+use robota_core::ids::SessionId;
+use robota_core::journal::{
+    Journal, JournalError, JournalStore, SessionFilter, SessionHead, SessionPage,
+};
+
+use super::blobs::FileBlobs;
+use super::writer::Writer;
+use super::{FileStore, Files};
+
+/// How often a waiting reader checks the length of the journal.
+const POLL: std::time::Duration = std::time::Duration::from_millis(100);
+
+impl FileStore {
+    /// Runs blocking work on the store's files in a blocking thread.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Files>) -> Result<T, JournalError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let files = Arc::clone(&self.files);
+        run_blocking("the sessions", move || work(&files)).await
+    }
+
+    /// Copies a session that another user wrote into a new session of this user. The source does
+    /// not change.
+    ///
+    /// # Errors
+    /// If the source cannot be read, or a session with the target's id exists.
+    pub async fn import(
+        &self,
+        source: &SessionId,
+        target: &SessionId,
+    ) -> Result<SessionHead, JournalError> {
+        let (source, target) = (source.clone(), target.clone());
+        self.blocking(move |files| {
+            // Releases the lock of the new session.
+            drop(files.import(&source, &target)?);
+            files.head(&target)
+        })
+        .await
+    }
+
+    /// Deletes blobs that no session refers to, and returns how many. Deleting a session does this
+    /// too, unless a crash interrupts it.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written.
+    pub async fn sweep(&self) -> Result<usize, JournalError> {
+        self.blocking(|files| files.sweep(&files.all_blobs()?)).await
+    }
+}
+
+#[async_trait::async_trait]
+impl JournalStore for FileStore {
+    async fn create(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.create(&session)).await.map(FileJournal::boxed)
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<Box<dyn Journal>, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.open(&session)).await.map(FileJournal::boxed)
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after_seq: u64,
+        limit: usize,
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.read(&session, after_seq, limit)).await
+    }
+
+    async fn read_events(
+        &self,
+        session: &SessionId,
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let (session, seqs) = (session.clone(), seqs.to_vec());
+        self.blocking(move |files| files.read_events(&session, &seqs)).await
+    }
+
+    async fn head(&self, session: &SessionId) -> Result<SessionHead, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.head(&session)).await
+    }
+
+    async fn list(&self, filter: &SessionFilter) -> Result<SessionPage, JournalError> {
+        let filter = filter.clone();
+        self.blocking(move |files| files.list(&filter)).await
+    }
+
+    async fn fork(
+        &self,
+        parent: &SessionId,
+        at: Cursor,
+        child: &SessionId,
+        first: &[Arc<Envelope>],
+    ) -> Result<Box<dyn Journal>, JournalError> {
+        let (parent, child, first) = (parent.clone(), child.clone(), first.to_vec());
+        self.blocking(move |files| files.fork(&parent, at, &child, &first))
+            .await
+            .map(FileJournal::boxed)
+    }
+
+    async fn delete(&self, session: &SessionId) -> Result<bool, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.delete(&session)).await
+    }
+
+    async fn bytes(&self, session: &SessionId) -> Result<u64, JournalError> {
+        let session = session.clone();
+        self.blocking(move |files| files.bytes(&session)).await
+    }
+
+    async fn wait_past(&self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        let mut seen = None;
+        loop {
+            let (session, before) = (session.clone(), seen);
+            let (grown, end) =
+                self.blocking(move |files| files.grown_past(&session, seq, before)).await?;
+            if grown {
+                return Ok(());
+            }
+            seen = Some(end);
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn blobs(&self, session: &SessionId) -> Arc<dyn Blobs> {
+        Arc::new(FileBlobs::new(Arc::clone(&self.files), session.clone()))
+    }
+}
+
+/// A session that is open for writing. Dropping it releases the session, after an append that is
+/// still in progress has finished.
+struct FileJournal {
+    /// Shared with the append in progress: if its caller drops the future, the append still
+    /// finishes before the next one starts.
+    writer: Arc<Mutex<Writer>>,
+}
+
+impl FileJournal {
+    fn boxed(writer: Writer) -> Box<dyn Journal> {
+        Box::new(Self { writer: Arc::new(Mutex::new(writer)) })
+    }
+}
+
+#[async_trait::async_trait]
+impl Journal for FileJournal {
+    async fn append(
+        &mut self,
+        events: &[Arc<Envelope>],
+        durability: Durability,
+    ) -> Result<(), JournalError> {
+        let writer = Arc::clone(&self.writer);
+        let events = events.to_vec();
+        run_blocking("the journal", move || {
+            writer.lock().unwrap_or_else(PoisonError::into_inner).append(&events, durability)
+        })
+        .await
+    }
+}
+
+/// Runs blocking work in a blocking thread.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    place: &'static str,
+    work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        // The runtime is shutting down, or the work panicked.
+        Err(error) => Err(JournalError::io("complete the operation on", place, error)),
+    }
+}

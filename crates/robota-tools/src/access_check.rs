@@ -1,0 +1,75 @@
+//! Checks whether a tool may return the content of a file. The check is made when the tool has found
+//! the file: the gate judges a call by its arguments, and a search pattern does not name files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use robota_core::paths::Paths;
+use robota_exec::OsPaths;
+use robota_exec::sandbox::Confinement;
+use robota_policy::Policy;
+
+/// Decides what tools may return to the model.
+pub trait AccessCheck: Send + Sync {
+    /// Returns whether the content of a file may be returned.
+    fn may_read(&self, path: &Path) -> bool;
+
+    /// Returns whether a URL may be fetched although its host is this machine or in a private
+    /// network.
+    fn may_fetch_private(&self, url: &str) -> bool;
+}
+
+/// Allows all files and no private address. For tools that are used without rules.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AllowAllFiles;
+
+impl AccessCheck for AllowAllFiles {
+    fn may_read(&self, _path: &Path) -> bool {
+        true
+    }
+
+    fn may_fetch_private(&self, _url: &str) -> bool {
+        false
+    }
+}
+
+/// Applies the permission rules.
+pub struct PolicyAccessCheck {
+    policy: Arc<Policy>,
+    paths: Arc<dyn Paths>,
+}
+
+impl PolicyAccessCheck {
+    /// Creates a check for these rules on this file system.
+    pub fn new(policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
+        Self { policy, paths }
+    }
+}
+
+impl AccessCheck for PolicyAccessCheck {
+    fn may_read(&self, path: &Path) -> bool {
+        self.policy.may_read(path, &*self.paths)
+    }
+
+    fn may_fetch_private(&self, url: &str) -> bool {
+        self.policy.host_allowed_by_rule(url)
+    }
+}
+
+/// Applies the permission rules and the read restrictions of the sandbox.
+pub(crate) struct SandboxAccessCheck {
+    pub(crate) rules: Arc<dyn AccessCheck>,
+    pub(crate) confinement: Arc<Confinement>,
+}
+
+impl AccessCheck for SandboxAccessCheck {
+    fn may_read(&self, path: &Path) -> bool {
+        let fence = &self.confinement.boundaries().fence;
+        let real = OsPaths.canonical(path);
+        self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
+    }
+
+    fn may_fetch_private(&self, url: &str) -> bool {
+        self.rules.may_fetch_private(url)
+    }
+}

@@ -1,0 +1,85 @@
+//! Completes the changes of a crashed process: afterwards all files of a call are changed, or none.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::{FileChange, FoundFile};
+use robota_core::message::BlobRef;
+
+use super::MAX_EDIT_BYTES;
+use super::atomic_swap::{PreparedFile, lock_folders, remove_leftovers};
+
+/// Inspects the files that one call was about to change, and returns the state of each. If only some
+/// were changed, their old content is restored. Files that something else has changed are not touched.
+pub async fn settle_files(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundFile> {
+    let mut states: Vec<_> = files.iter().map(inspect).collect();
+    if states.contains(&FoundFile::New) && states.contains(&FoundFile::Old) {
+        for (file, state) in files.iter().zip(&mut states) {
+            if *state != FoundFile::New {
+                continue;
+            }
+            let before = match &file.before {
+                None => Some(None),
+                Some(blob) => blobs.get(blob).await.ok().flatten().map(Some),
+            };
+            // If the old content is not available, the file stays changed and is reported so.
+            if let Some(before) = before
+                && restore(file, before.as_deref()).is_ok()
+            {
+                *state = FoundFile::PutBack;
+            }
+        }
+    }
+    let mut folders: Vec<_> =
+        files.iter().filter_map(|file| Path::new(&file.path).parent()).collect();
+    folders.sort();
+    folders.dedup();
+    folders.into_iter().for_each(remove_leftovers);
+    states
+}
+
+/// Compares a file with its content before and after the change.
+fn inspect(file: &FileChange) -> FoundFile {
+    let current = match content(Path::new(&file.path)) {
+        Ok(content) => Some(BlobRef::of(&content).sha256),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(_) => return FoundFile::Other,
+    };
+    if current.as_ref() == file.before.as_ref().map(|before| &before.sha256) {
+        FoundFile::Old
+    } else if current.as_deref() == Some(&file.after_sha256) {
+        FoundFile::New
+    } else {
+        FoundFile::Other
+    }
+}
+
+fn content(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.symlink_metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut content = Vec::new();
+    File::open(path)?.take(MAX_EDIT_BYTES + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Restores the old content, if the file still has the new content.
+fn restore(file: &FileChange, before: Option<&[u8]>) -> io::Result<()> {
+    let path = PathBuf::from(&file.path);
+    let _locks = lock_folders(std::iter::once(path.as_path()));
+    let after = content(&path)?;
+    if BlobRef::of(&after).sha256 != file.after_sha256 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let Some(before) = before else { return std::fs::remove_file(&path) };
+    let like = path.metadata()?;
+    let prepared = PreparedFile::new(&path, before, Some(&like))?;
+    let changed = |_| io::Error::from(io::ErrorKind::InvalidData);
+    let swapped = prepared.swap(Some(&after), before).map_err(changed)?;
+    swapped.sync().map(drop)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Applies permission rules to a tool that is used without a session, which has no gate.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use robota_core::approve::{Answer, Approver, NobodyToAsk, Question};
+use robota_core::ids::CallId;
+use robota_core::message::{ToolInput, ToolUse};
+use robota_core::paths::Paths;
+use robota_core::permission::Verdict;
+use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_policy::{Policy, ToolCall};
+use serde_json::{Map, Value};
+
+/// A tool that runs only calls that a policy allows. Calls with the verdict ask are passed to the
+/// approver; without an approver they are denied.
+pub struct PolicyCheckedTool {
+    tool: Arc<dyn Tool>,
+    policy: Arc<Policy>,
+    paths: Arc<dyn Paths>,
+    approver: Arc<dyn Approver>,
+}
+
+impl PolicyCheckedTool {
+    /// Wraps a tool with a policy, without an approver.
+    pub fn new(tool: Arc<dyn Tool>, policy: Arc<Policy>, paths: Arc<dyn Paths>) -> Self {
+        Self { tool, policy, paths, approver: Arc::new(NobodyToAsk) }
+    }
+
+    /// Sets the approver.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = approver;
+        self
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for PolicyCheckedTool {
+    fn spec(&self) -> &ToolSpec {
+        self.tool.spec()
+    }
+
+    fn check(&self, input: &Value) -> Result<(), InvalidInput> {
+        self.tool.check(input)
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.tool.gate_input(call, input)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.tool.timeout()
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        if let Err(error) = self.check(&input) {
+            return ToolOutcome::not_run("invalid_input", error.to_string());
+        }
+        let spec = self.spec();
+        let gate_input = self.gate_input(&context.call, &input);
+        let judged = gate_input.as_ref().unwrap_or(&input);
+        let call = ToolCall { tool: &spec.name, input: judged, class: spec.class };
+        let judgement = self.policy.judge(&call, &*self.paths);
+        let reason = judgement.why().to_owned();
+        match judgement.verdict {
+            Verdict::Allow => {}
+            Verdict::Deny => return ToolOutcome::not_run("denied", reason),
+            Verdict::Ask => {
+                let question = Question {
+                    call: ToolUse {
+                        call: context.call.clone(),
+                        id: context.call.to_string(),
+                        name: spec.name.clone(),
+                        input: ToolInput::Json(input.clone()),
+                        extra: Map::new(),
+                    },
+                    class: judgement.class,
+                    reason: reason.clone(),
+                    rules: Vec::new(),
+                };
+                if let Answer::Deny { note } = self.approver.ask(question).await {
+                    let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+                    return ToolOutcome::not_run("denied", format!("{reason}{note}"));
+                }
+            }
+        }
+        self.tool.run(input, context).await
+    }
+}

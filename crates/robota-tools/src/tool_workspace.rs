@@ -1,0 +1,271 @@
+//! The state that the tools of one session share.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use robota_core::blob::Blobs;
+use robota_core::checkpoint::{Before, Changing};
+use robota_core::ids::CallId;
+use robota_core::paths::Paths as _;
+use robota_core::sandbox::SandboxError;
+use robota_core::tool::{ToolContext, ToolOutcome};
+use robota_exec::sandbox::Confinement;
+use robota_exec::{Environment, OsPaths, Supervisor};
+
+use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
+use crate::arguments::EarlyOutcome;
+use crate::ask_user::QuestionHandler;
+use crate::background_commands::BackgroundCommands;
+use crate::error::FileError;
+use crate::file::{FileStamp, PlannedChange, commit};
+use crate::read_log::ReadLog;
+use crate::todo::Todos;
+use crate::web_search::Searcher;
+
+/// The working directory of tools, and the state that they share. Clones share all state.
+#[derive(Clone)]
+pub struct ToolWorkspace {
+    pub(crate) cwd: PathBuf,
+    pub(crate) supervisor: Supervisor,
+    pub(crate) env: Environment,
+    pub(crate) log: Arc<ReadLog>,
+    /// The check by the permission rules alone.
+    rules: Arc<dyn AccessCheck>,
+    /// The check by the permission rules and the sandbox.
+    pub(crate) access_check: Arc<dyn AccessCheck>,
+    pub(crate) blobs: Option<Arc<dyn Blobs>>,
+    pub(crate) confinement: Option<Arc<Confinement>>,
+    pub(crate) question_handler: Option<Arc<dyn QuestionHandler>>,
+    pub(crate) searcher: Option<Arc<dyn Searcher>>,
+    pub(crate) background: BackgroundCommands,
+    pub(crate) todos: Todos,
+    follow_cd: bool,
+    /// The directory in which the next Bash call starts.
+    shell_cwd: Arc<Mutex<PathBuf>>,
+    /// The directories for which the gate has judged Bash calls that have not started yet.
+    judged_cwds: Arc<Mutex<HashMap<CallId, PathBuf>>>,
+    /// Held while files are changed.
+    edit_lock: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl ToolWorkspace {
+    /// Creates a workspace in a directory. Commands get exactly this environment.
+    pub fn new(cwd: impl Into<PathBuf>, supervisor: Supervisor, env: Environment) -> Self {
+        let cwd = cwd.into();
+        Self {
+            supervisor,
+            env,
+            log: Arc::default(),
+            rules: Arc::new(AllowAllFiles),
+            access_check: Arc::new(AllowAllFiles),
+            blobs: None,
+            confinement: None,
+            question_handler: None,
+            searcher: None,
+            background: BackgroundCommands::default(),
+            todos: Todos::default(),
+            follow_cd: false,
+            shell_cwd: Arc::new(Mutex::new(cwd.clone())),
+            judged_cwds: Arc::default(),
+            edit_lock: Arc::default(),
+            cwd,
+        }
+    }
+
+    /// Returns a workspace for another session: with the same directory, rules and environment, and
+    /// with new state (files read, background commands, to-do list, shell directory).
+    #[must_use]
+    pub fn for_session(&self, blobs: Arc<dyn Blobs>) -> Self {
+        Self {
+            blobs: Some(blobs),
+            log: Arc::default(),
+            background: BackgroundCommands::default(),
+            todos: Todos::default(),
+            shell_cwd: Arc::new(Mutex::new(self.cwd.clone())),
+            judged_cwds: Arc::default(),
+            edit_lock: Arc::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Sets the rules that decide which files tools may return.
+    #[must_use]
+    pub fn access_check(mut self, rules: Arc<dyn AccessCheck>) -> Self {
+        self.rules = rules;
+        self.update_access_check()
+    }
+
+    /// Sets the blob store, which is needed to show images.
+    #[must_use]
+    pub fn blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
+        self.blobs = Some(blobs);
+        self
+    }
+
+    /// Restricts the tools to a sandbox. The kernel enforces it for commands; tools that read and
+    /// change files enforce it themselves.
+    #[must_use]
+    pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
+        self.confinement = Some(confinement);
+        self.update_access_check()
+    }
+
+    fn update_access_check(mut self) -> Self {
+        self.access_check = match &self.confinement {
+            Some(confinement) => Arc::new(SandboxAccessCheck {
+                rules: self.rules.clone(),
+                confinement: confinement.clone(),
+            }),
+            None => self.rules.clone(),
+        };
+        self
+    }
+
+    /// Fails if the sandbox does not allow one of the changes.
+    fn check_sandbox(&self, planned: &[PlannedChange]) -> Result<(), EarlyOutcome> {
+        let Some(confinement) = &self.confinement else { return Ok(()) };
+        let fence = &confinement.boundaries().fence;
+        let denied = planned.iter().find(|change| {
+            // The target may have missing folders or links in its path.
+            let real = OsPaths.canonical(&change.target);
+            !real.is_some_and(|real| fence.may_write(&real))
+        });
+        let Some(denied) = denied else { return Ok(()) };
+        let path = denied.path.clone();
+        let what = format!("write ({})", path.display());
+        let error = SandboxError::Denied { action: "write", path, level: fence.level };
+        let text = format!("{error}; nothing was changed.\n[denied by the sandbox: {what}]\n");
+        let outcome = ToolOutcome::failed("sandbox_denied", text);
+        Err(outcome.with_metadata("sandbox_denied", vec![what]).into())
+    }
+
+    /// Sets the handler that shows questions to the user.
+    #[must_use]
+    pub fn question_handler(mut self, handler: Arc<dyn QuestionHandler>) -> Self {
+        self.question_handler = Some(handler);
+        self
+    }
+
+    /// Sets the search service for WebSearch.
+    #[must_use]
+    pub fn searcher(mut self, searcher: Arc<dyn Searcher>) -> Self {
+        self.searcher = Some(searcher);
+        self
+    }
+
+    /// Keeps the working directory from one Bash call to the next.
+    ///
+    /// The gate judges a command in the directory in which it will start. Bash passes that directory
+    /// through [`Tool::gate_input`](robota_core::tool::Tool::gate_input).
+    #[must_use]
+    pub fn follow_cd(mut self) -> Self {
+        self.follow_cd = true;
+        self
+    }
+
+    /// Returns the directory in which the next Bash call starts.
+    #[must_use]
+    pub fn shell_cwd(&self) -> PathBuf {
+        self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the directory in which the gate judges a Bash call, and records it: the call will
+    /// start there, even if earlier calls change the directory in the meantime.
+    #[must_use]
+    pub(crate) fn cwd_for_gate(&self, call: &CallId) -> PathBuf {
+        let dir = self.shell_cwd();
+        if self.follow_cd {
+            let mut judged = self.judged_cwds.lock().unwrap_or_else(PoisonError::into_inner);
+            judged.insert(call.clone(), dir.clone());
+        }
+        dir
+    }
+
+    /// Returns the directory in which a Bash call starts.
+    pub(crate) fn start_cwd(&self, call: &CallId) -> PathBuf {
+        let judged = self.judged_cwds.lock().unwrap_or_else(PoisonError::into_inner).remove(call);
+        judged.unwrap_or_else(|| self.shell_cwd())
+    }
+
+    /// Returns the to-do list.
+    #[must_use]
+    pub fn todos(&self) -> &Todos {
+        &self.todos
+    }
+
+    pub(crate) fn tracks_cwd(&self) -> bool {
+        self.follow_cd
+    }
+
+    /// Sets the directory for the next Bash call, if it exists and is in the workspace. Returns
+    /// whether it was set.
+    pub(crate) fn change_shell_cwd(&self, dir: &Path) -> bool {
+        let inside = self.cwd.canonicalize().is_ok_and(|root| dir.starts_with(root));
+        let accepted = inside && dir.is_dir();
+        if accepted {
+            *self.shell_cwd.lock().unwrap_or_else(PoisonError::into_inner) = dir.to_owned();
+        }
+        accepted
+    }
+
+    /// Returns a path as text, relative to the working directory if it is below it.
+    pub(crate) fn display_path(&self, path: &Path) -> String {
+        path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
+    }
+
+    /// Returns the folder for temporary files.
+    pub(crate) fn temporary_folder(&self) -> PathBuf {
+        let set = self.env.get("TMPDIR").filter(|dir| !dir.is_empty());
+        set.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
+    /// Saves the current content of all files before they are changed.
+    async fn checkpoint(
+        &self,
+        context: &ToolContext,
+        planned: &[PlannedChange],
+    ) -> Result<(), EarlyOutcome> {
+        let files: Vec<_> = planned
+            .iter()
+            .map(|change| {
+                let before = match &change.before {
+                    None => Before::Missing,
+                    Some(content) => Before::File { content, mode: change.mode() },
+                };
+                Changing { path: &change.target, before, after: &change.after }
+            })
+            .collect();
+        let saved = context.checkpoints.before_change(&context.call, &files).await;
+        saved.map_err(|error| {
+            let path = planned.first().map(|change| change.path.clone()).unwrap_or_default();
+            let error = FileError::NoCheckpoint { path, message: error.message };
+            crate::blocking::failed(&error).into()
+        })
+    }
+
+    /// Plans changes, saves a checkpoint, then makes the changes. Only one call does this at a time:
+    /// two concurrent edits could overwrite each other.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        context: &ToolContext,
+        plan: impl FnOnce(&ReadLog) -> Result<(Vec<PlannedChange>, T), FileError> + Send + 'static,
+    ) -> Result<(Vec<(PlannedChange, FileStamp)>, T), EarlyOutcome> {
+        let _one_at_a_time = self.edit_lock.lock().await;
+        let log = self.log.clone();
+        let (planned, extra) = crate::blocking::blocking(move || plan(&log)).await?;
+        self.check_sandbox(&planned)?;
+        self.checkpoint(context, &planned).await?;
+        let log = self.log.clone();
+        let made = crate::blocking::blocking(move || {
+            let stamps = commit(&planned)?;
+            // A file that the session has written counts as read.
+            for (change, stamp) in planned.iter().zip(&stamps) {
+                log.record(&change.target, *stamp);
+            }
+            Ok(planned.into_iter().zip(stamps).collect())
+        })
+        .await?;
+        Ok((made, extra))
+    }
+}

@@ -1,0 +1,50 @@
+//! Providers in one line. This is the one place of the library that reads the environment.
+
+use std::sync::Arc;
+
+use robota_core::env_ref::Secret;
+use robota_providers::{BuildError, Host, HttpProvider, ProviderSettings, environment};
+
+/// Connects to the vendor of a model named `vendor/model`, and returns the provider and the name of
+/// the model, as [`Session::builder`](crate::Session::builder) takes them. Nothing is sent yet.
+///
+/// ```
+/// let (provider, model) = robota::connect("anthropic/claude-sonnet-5-5", "sk-...")?;
+/// assert_eq!(model, "claude-sonnet-5-5");
+/// # Ok::<(), robota::providers::BuildError>(())
+/// ```
+///
+/// For another address, a proxy or options use [`connect`](robota_providers::connect) of
+/// [`providers`](crate::providers), which takes settings.
+///
+/// # Errors
+/// When the vendor is unknown, or the key is empty where one is needed.
+pub fn connect(
+    model: &str,
+    key: impl Into<String>,
+) -> Result<(Arc<HttpProvider>, String), BuildError> {
+    let settings =
+        ProviderSettings { api_key: Some(Secret::new(key)), ..ProviderSettings::default() };
+    robota_providers::connect(model, settings, &Host::default())
+}
+
+/// Connects to the vendor whose API key is in the environment (`ANTHROPIC_API_KEY`,
+/// `OPENAI_API_KEY`, ...; `docs/providers.md` lists them), and returns the provider and the model: that of
+/// `{VENDOR}_MODEL`, or the vendor's default. Proxy and certificate variables apply.
+///
+/// # Errors
+/// When no key is set, or the settings cannot work.
+pub fn connect_from_env() -> Result<(Arc<HttpProvider>, String), BuildError> {
+    #[expect(clippy::disallowed_methods, reason = "the caller asks for the environment")]
+    let lookup = |name: &str| std::env::var(name).ok();
+    let mut transport = environment::transport(&lookup);
+    for name in environment::CERTIFICATE_FILES {
+        if let Some(file) = lookup(name).filter(|file| !file.trim().is_empty()) {
+            let bytes = std::fs::read(&file).map_err(|error| BuildError::Transport {
+                reason: format!("cannot read {name}={file}: {error}"),
+            })?;
+            transport.certificates.push(bytes);
+        }
+    }
+    robota_providers::connect_from(&lookup, &Host::new(transport))
+}
