@@ -1,5 +1,5 @@
-//! Counts allocations, for `cargo xtask bench program` alone: it is built only with the feature
-//! `count-allocations`, which the program that people get does not have.
+//! Counts allocations for `cargo xtask bench program`. Built only with the feature
+//! `count-allocations`, which released programs do not have.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,45 +13,45 @@ static COUNTING: Counting = Counting;
 
 struct Counting;
 
-fn one_more() {
+fn count_one() {
     COUNT.fetch_add(1, Ordering::Relaxed);
 }
 
 #[expect(unsafe_code, reason = "an allocator is unsafe by its contract")]
-// SAFETY: every call is handed on to the system's allocator exactly as it came, so its promises
-// are ours.
+// SAFETY: every call is passed to the system allocator unchanged, so its guarantees hold here.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        one_more();
-        // SAFETY: the caller keeps the contract.
+        count_one();
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        one_more();
-        // SAFETY: the caller keeps the contract.
+        count_one();
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        one_more();
-        // SAFETY: the caller keeps the contract.
+        count_one();
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.realloc(place, layout, size) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`.
         unsafe { System.dealloc(place, layout) }
     }
 }
 
-/// Says how many there were, in the last line of standard error, to who sets this variable: tests
-/// of all features see the program as it is.
+/// Prints the number of allocations as the last line of standard error, if
+/// `ROBOTA_COUNT_ALLOCATIONS` is set. Without the variable the output stays as it is, so that
+/// tests with all features see the normal program.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the bench speaks to the program it built, not to a user's"
+    reason = "only the benchmark sets this variable; it is not a setting"
 )]
-pub(crate) fn tell() {
+pub(crate) fn report() {
     if std::env::var_os("ROBOTA_COUNT_ALLOCATIONS").is_none() {
         return;
     }

@@ -1,17 +1,17 @@
-//! The command line.
+//! The command line. Clap prints the doc comments of commands, options and values as help.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use robota_core::permission::Mode;
 
-/// Agents that outlive their process.
+/// Durable, crash-safe agents: a coding agent and an SDK.
 #[derive(Debug, Parser)]
 #[command(name = "robota", version, args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted.
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted.
 
-Try it without a key:  robota demo")]
+Try it without an API key:  robota demo")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -19,49 +19,50 @@ pub(crate) struct Cli {
     pub(crate) print: PrintArgs,
 }
 
-/// What the program can do beside answering a prompt.
+/// The subcommands. Without one, the program answers a prompt.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show a whole run, offline and without a key: a read, an edit, a command, the journal.
+    /// Run an offline demo (no API key): read, edit, run a command, crash, recover.
     Demo(DemoArgs),
-    /// Explain what may run.
+    /// Explain permission decisions.
     Permissions(PermissionsArgs),
     /// Show and change settings.
     Config(ConfigArgs),
-    /// Show what this folder's settings would do, and say whether they may.
+    /// Show, grant or revoke trust in this folder's settings.
     Trust(TrustArgs),
-    /// List, show, export, import, check, fork and delete sessions.
+    /// List, show, export, import, validate, fork and delete sessions.
     Sessions(Box<crate::commands::sessions::args::SessionsArgs>),
-    /// List the models of the service that would answer.
+    /// List the models of a provider.
     Models(ModelsArgs),
-    /// Check that everything a run needs works: settings, sessions, shell, model.
+    /// Check settings, session storage, shell, sandbox and model.
     Doctor(DoctorArgs),
 }
 
-/// What settings hold: the same for a run and for an explanation.
+/// Options that select or override settings. Every command that reads settings has them.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArgs {
-    /// Work in this folder.
+    /// Working folder [default: the current folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Settings that override those of files: a file, or JSON.
+    /// Settings that override the settings files: a file or inline JSON.
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) settings: Option<String>,
 
-    /// Rules for what runs without a question, such as `Bash(git log *)`. May be repeated.
+    /// Allow tool calls that match these rules without approval, e.g. `Bash(git log *)`
+    /// (repeatable).
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES")]
     pub(crate) allowed_tools: Vec<String>,
 
-    /// Rules for what never runs. May be repeated.
+    /// Deny tool calls that match these rules (repeatable).
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES")]
     pub(crate) disallowed_tools: Vec<String>,
 
-    /// Another folder that belongs to the workspace. May be repeated.
+    /// Add a folder to the workspace (repeatable).
     #[arg(long, value_name = "DIR")]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Trust this folder's settings, for this run.
+    /// Trust this folder's settings for this run.
     #[arg(long)]
     pub(crate) trust: bool,
 }
@@ -73,39 +74,39 @@ pub(crate) struct PermissionsArgs {
     pub(crate) command: PermissionsCommand,
 }
 
-/// What can be asked about permissions.
+/// The subcommands of `robota permissions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Say what would happen to a tool call, and why. Nothing is run.
+    /// Explain what would happen to a tool call, without running it.
     Check(Box<CheckArgs>),
 }
 
 /// `robota permissions check`
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The tool, for example Bash.
+    /// Tool name, e.g. Bash.
     #[arg(long)]
     pub(crate) tool: Option<String>,
-    /// Its arguments, for example {"command": "ls"}.
+    /// Tool arguments, e.g. '{"command": "ls"}'.
     #[arg(long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// A rule of this session that allows. May be repeated.
+    /// Add a session rule that allows calls (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) allow: Vec<String>,
-    /// A rule of this session that asks. May be repeated.
+    /// Add a session rule that requires approval (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) ask: Vec<String>,
-    /// A rule of this session that denies. May be repeated.
+    /// Add a session rule that denies calls (repeatable).
     #[arg(long, value_name = "RULE")]
     pub(crate) deny: Vec<String>,
-    /// The permission mode.
+    /// Permission mode: plan, default, acceptEdits or bypassPermissions.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<Mode>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read one case per line from standard input, print one verdict per line. No settings are
-    /// read: only what the case says counts.
+    /// Read one JSON case per line from standard input and print one verdict per line.
+    /// Settings files are ignored.
     #[arg(long, conflicts_with_all = ["tool", "input"])]
     pub(crate) batch: bool,
     #[command(flatten)]
@@ -119,32 +120,31 @@ pub(crate) struct ConfigArgs {
     pub(crate) command: ConfigCommand,
 }
 
-/// What can be done with settings.
+/// The subcommands of `robota config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Print the value that holds.
+    /// Print the effective value of a key.
     Get {
-        /// For example permissions.allow.
+        /// Settings key, e.g. permissions.allow.
         key: String,
         #[command(flatten)]
         settings: SettingsArgs,
     },
-    /// Write a value into a settings file; without a value the key is taken out.
+    /// Write a value to a settings file, or remove the key if no value is given.
     Set {
-        /// For example model.
+        /// Settings key, e.g. model.
         key: String,
-        /// JSON, or text.
+        /// New value: JSON, or plain text.
         value: Option<String>,
-        /// Which file: ~/.robota/settings.json, .robota/settings.json or
-        /// .robota/settings.local.json.
+        /// Settings file to write.
         #[arg(long, value_enum, default_value_t = SetLayer::User)]
         layer: SetLayer,
         #[command(flatten)]
         settings: SettingsArgs,
     },
-    /// Say which file set a key, and what was dropped and why.
+    /// Show which file set a key, and which values were ignored and why.
     Explain {
-        /// For example permissions; all keys when left out.
+        /// Settings key, e.g. permissions [default: all keys].
         key: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -154,24 +154,24 @@ pub(crate) enum ConfigCommand {
     },
 }
 
-/// Which file `robota config set` writes.
+/// The settings file that `robota config set` writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SetLayer {
-    /// The user's.
+    /// ~/.robota/settings.json: your own settings.
     User,
-    /// The project's, for everybody.
+    /// .robota/settings.json: settings for everyone who works on the project.
     Project,
-    /// The project's, for this user.
+    /// .robota/settings.local.json: your settings for this project.
     Local,
 }
 
 /// `robota trust`
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// Trust them, as they are now.
+    /// Trust the folder's current settings.
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) yes: bool,
-    /// Trust them no longer.
+    /// Revoke trust.
     #[arg(long)]
     pub(crate) revoke: bool,
     #[command(flatten)]
@@ -181,10 +181,10 @@ pub(crate) struct TrustArgs {
 /// `robota models`
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Of this vendor, or of this profile of the settings.
+    /// Model provider: a vendor or a profile from the settings.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
-    /// Of every vendor, as far as they are known without asking.
+    /// List the built-in models of every vendor, without network requests.
     #[arg(long, conflicts_with = "provider")]
     pub(crate) all: bool,
     /// Print JSON.
@@ -197,70 +197,74 @@ pub(crate) struct ModelsArgs {
 /// `robota doctor`
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Of this vendor, or of this profile of the settings.
+    /// Model provider to check: a vendor or a profile from the settings.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
-    /// Which model.
+    /// Model to check.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Give up on the model after this many seconds.
+    /// Time limit for the model check, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub(crate) timeout: u64,
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 }
 
-/// Options of the demonstration.
+/// `robota demo`
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Make the throw-away project here instead of in a temporary folder.
+    /// Create the demo project in this empty folder [default: a temporary folder].
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// The part that dies in the middle of a command; the demonstration starts it by itself.
+    /// Run only the first part, which kills itself while a command runs. The demo starts it as a
+    /// child process.
     #[arg(long, hide = true, requires = "dir")]
     pub(crate) first_act: bool,
-    /// In colour, although this is no terminal.
+    /// Use colour even if standard output is not a terminal. The demo passes it to its child
+    /// process, whose output it captures.
     #[arg(long, hide = true)]
     pub(crate) colour: bool,
 }
 
-/// Options of a headless run.
+/// Options of a headless run (`robota -p`).
 #[derive(Debug, Args)]
 pub(crate) struct PrintArgs {
-    /// Answer PROMPT and exit. Piped input is added to the prompt; `-` waits for all of it.
+    /// Answer PROMPT and exit. Piped input is appended to the prompt; `-` takes the whole prompt
+    /// from standard input.
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1)]
     pub(crate) print: Option<Option<String>>,
 
-    /// The prompt, if it does not follow -p directly.
+    /// Prompt, if it does not follow -p directly.
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
 
-    /// Who answers: a profile of the settings, a vendor (see `robota models --all`), or
-    /// `scripted:FILE`, which plays a script.
+    /// Model provider: a profile from the settings, a vendor (see `robota models --all`), or
+    /// scripted:FILE to replay a script.
     #[arg(long, value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// Which model; `vendor/model` names both.
+    /// Model, or VENDOR/MODEL to select the provider as well.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 
-    /// What to print: the answer, one JSON object, or the journal's lines as they happen.
+    /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::Text)]
     pub(crate) output_format: OutputFormat,
 
-    /// What may run: plan, default, acceptEdits or bypassPermissions. Nobody is there to ask,
-    /// so what would ask is denied.
+    /// Permission mode: plan, default, acceptEdits or bypassPermissions. Calls that need approval
+    /// are denied, because no user can approve them.
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
-    /// What commands may do once they run, kept by the system [default: the sandbox settings].
+    /// Sandbox for commands [default: from the settings].
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub(crate) sandbox: Option<SandboxLevelArg>,
 
-    /// At most this many rounds of model and tools, then one call for a summary; 0 is no limit.
+    /// Maximum number of rounds (a model call and its tool calls) before a final summary; 0 for
+    /// no limit.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) max_turns: u32,
 
@@ -270,19 +274,20 @@ pub(crate) struct PrintArgs {
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
-    /// Write a trace of what happens inside to FILE [default: .robota/logs/debug.log].
+    /// Write a debug log to FILE [default: .robota/logs/debug.log].
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     pub(crate) debug: Option<Option<PathBuf>>,
 }
 
-/// How much is kept from commands.
+/// How much a sandbox restricts commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SandboxLevelArg {
-    /// Nothing.
+    /// No restrictions.
     Off,
-    /// Changing any file, and the network.
+    /// Commands cannot change files. The network is off unless the settings turn it on.
     ReadOnly,
-    /// Changing files outside the workspace, and the network.
+    /// Commands can change files only in the workspace and in temporary folders. The network is
+    /// off unless the settings turn it on.
     WorkspaceWrite,
 }
 
@@ -296,47 +301,48 @@ impl From<SandboxLevelArg> for robota_core::sandbox::SandboxLevel {
     }
 }
 
-/// Which session, and where it is kept.
+/// Options that select a session and its store.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// Go on with the newest session of this folder.
+    /// Continue the most recent session in this folder.
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
-    pub(crate) go_on: bool,
+    pub(crate) continue_latest: bool,
 
-    /// Go on with a session: its id, the beginning of it, or its name.
+    /// Resume a session by id, unique id prefix or name.
     #[arg(short = 'r', long, value_name = "ID|NAME", num_args = 0..=1)]
     pub(crate) resume: Option<Option<String>>,
 
-    /// With -c or -r: go on with a copy, and leave the session as it is.
+    /// With -c or -r: fork the session and continue the fork.
     #[arg(long)]
     pub(crate) fork_session: bool,
 
-    /// The id of the new session: a UUID, or a name such as agent:dev/session:main.
+    /// Id for the new session: a UUID, or a name such as agent:dev/session:main.
     #[arg(long, value_name = "ID")]
     pub(crate) session_id: Option<String>,
 
-    /// What the session is called.
+    /// Display name for the session.
     #[arg(short = 'n', long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// Where sessions are kept: file[:DIR], sqlite:FILE or postgres://…
+    /// Session store: file[:DIR], sqlite:FILE or postgres://… [default: .robota/sessions].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
 
-    /// What a loss of power may take: strict nothing, barrier only what nobody was told is safe,
-    /// relaxed the last seconds.
-    #[arg(long, value_enum, default_value_t = Durability::Barrier, hide_possible_values = false)]
+    /// Fsync policy: strict, barrier or relaxed. A crash of the program loses nothing under any
+    /// of them; they differ in what a power failure can lose.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t = Durability::Barrier)]
     pub(crate) durability: Durability,
 }
 
-/// How much a store waits for the disk.
+/// When the store waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Durability {
-    /// For every event.
+    /// Fsync after every event: a power failure loses nothing.
     Strict,
-    /// Before anything that depends on it.
+    /// Fsync before an effect that depends on the event: a power failure can lose events after
+    /// the last such point.
     Barrier,
-    /// Never.
+    /// Never fsync: a power failure can lose the last minutes.
     Relaxed,
 }
 
@@ -350,13 +356,16 @@ impl From<Durability> for robota_store::DurabilityLevel {
     }
 }
 
-/// What a headless run prints.
+/// The output of a headless run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// The answer.
+    /// The final answer.
     Text,
-    /// One JSON object with the answer and what it took.
+    /// One JSON object with the answer, token usage and session id.
     Json,
-    /// The journal's lines, as they happen.
+    /// Journal events as JSON lines, as they are written.
     Events,
 }
+
+#[cfg(test)]
+mod tests;

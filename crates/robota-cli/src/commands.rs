@@ -1,4 +1,4 @@
-//! Commands beside the agent: one file each.
+//! The subcommands, one file each.
 
 pub(crate) mod config;
 pub(crate) mod doctor;

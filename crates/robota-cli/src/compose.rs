@@ -1,4 +1,4 @@
-//! Composition: the one place where the parts become a program. It never grows a second.
+//! Builds sessions from providers, tools, policy and sandbox. This is the only place that does.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,45 +19,45 @@ use robota_policy::Policy;
 use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
 use robota_tools::{Brave, LocalCrashCleanup, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
-use crate::provider::Chosen;
+use crate::provider::ChosenProvider;
 use crate::{Usage, setup};
 
-/// The argument by which the program is its own reaper.
+/// The argument that starts this program as a reaper.
 pub(crate) const REAPER: &str = "__reaper";
 
-/// What a session is made of.
+/// The parts of a session.
 pub(crate) struct Parts {
-    /// Who answers.
-    pub(crate) chosen: Chosen,
-    /// Takes secrets out of what is said.
+    /// The provider and model.
+    pub(crate) chosen: ChosenProvider,
+    /// Removes secrets from everything that is recorded or sent to the model.
     pub(crate) redactor: Redactor,
-    /// Where it works.
+    /// The working folder.
     pub(crate) cwd: PathBuf,
-    /// What it is called.
+    /// The display name of the session.
     pub(crate) name: Option<String>,
-    /// The permission mode.
+    /// The permission mode the session starts in.
     pub(crate) mode: Mode,
-    /// The rules.
+    /// The permission rules.
     pub(crate) policy: Policy,
-    /// What commands are kept from.
+    /// The sandbox for commands; none when it is off.
     pub(crate) confinement: Option<Arc<Confinement>>,
-    /// Who searches the web.
+    /// The web search service; none disables the WebSearch tool.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
-    /// The user's hooks.
+    /// The hooks of the settings.
     pub(crate) hooks: Option<Arc<dyn Hooks>>,
     /// Owns every child process.
     pub(crate) supervisor: Supervisor,
-    /// What commands see of the environment.
+    /// The environment variables of commands.
     pub(crate) environment: Environment,
-    /// Who is asked.
+    /// Who decides on calls that need approval.
     pub(crate) approvals: Approvals,
-    /// Who tidies up after a run that died.
+    /// Cleans up after a crashed run when the session is resumed.
     pub(crate) crash_cleanup: Arc<dyn CrashCleanup>,
-    /// At most this many model calls; zero is no limit.
+    /// The maximum number of rounds of a turn; zero means no limit.
     pub(crate) max_rounds: u32,
 }
 
-/// Puts a session together.
+/// Returns a builder for a session of these parts.
 pub(crate) fn session(parts: Parts) -> SessionBuilder {
     let policy = Arc::new(parts.policy.clone());
     let mut place = ToolWorkspace::new(&parts.cwd, parts.supervisor, parts.environment)
@@ -73,7 +73,8 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     }
     let tools = move |session: &ToolScope| {
         let mut tools = robota_tools::tools(&place.for_session(session.blobs.clone()));
-        // What commands may not do, tools do not do for the model either.
+        // In a read-only sandbox commands cannot change files; the file tools, which run outside
+        // of it, must not do it for the model.
         tools.retain(|tool| !read_only || tool.spec().class != Class::Modify);
         tools
     };
@@ -98,23 +99,23 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
     builder
 }
 
-/// Owns every child process, with a reaper that outlives us. What it writes down about calls
-/// whose end we did not live to see goes to the project's `.robota/reaper`.
+/// Returns the supervisor that owns all child processes. On Linux it has a reaper, a process that
+/// ends them if this program crashes and records their exits in the project's `.robota/reaper`.
 pub(crate) fn supervisor(cwd: &Path) -> Supervisor {
     let own = std::env::current_exe();
     match own {
         Ok(program) if cfg!(target_os = "linux") => Supervisor::with_reaper(
-            ReaperProgram::new(program).args([REAPER]).records(records(cwd)),
+            ReaperProgram::new(program).args([REAPER]).records(reaper_records(cwd)),
         ),
         _ => Supervisor::new(),
     }
 }
 
-fn records(cwd: &Path) -> PathBuf {
+fn reaper_records(cwd: &Path) -> PathBuf {
     cwd.join(".robota").join("reaper")
 }
 
-/// Who searches the web: the SearXNG that `SEARXNG_URL` names, or Brave with `BRAVE_API_KEY`.
+/// Returns the web search service: SearXNG at `SEARXNG_URL`, else Brave with `BRAVE_API_KEY`.
 pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<dyn Searcher>> {
     let set = |name| environment.get(name).filter(|value| !value.is_empty());
     match (set("SEARXNG_URL"), set("BRAVE_API_KEY")) {
@@ -124,14 +125,15 @@ pub(crate) fn searcher(environment: &robota_config::Environment) -> Option<Arc<d
     }
 }
 
-/// Tidies up after a run that died.
+/// Returns what cleans up after a crashed run: it ends its processes and settles its files.
 pub(crate) fn crash_cleanup(cwd: &Path) -> Arc<LocalCrashCleanup> {
-    Arc::new(LocalCrashCleanup::new().records(records(cwd)))
+    Arc::new(LocalCrashCleanup::new().records(reaper_records(cwd)))
 }
 
-/// What is known of calls that ran when an earlier run died. What still lives of them is ended.
+/// Returns what the reaper recorded of calls that ran when an earlier run crashed, and ends
+/// processes of them that still run.
 pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
-    let records = reaper::read_records(&records(cwd)).unwrap_or_default();
+    let records = reaper::read_records(&reaper_records(cwd)).unwrap_or_default();
     records
         .into_iter()
         .map(|record| {
@@ -147,32 +149,33 @@ pub(crate) fn recovery_hints(cwd: &Path) -> Vec<RecoveryHint> {
         .collect()
 }
 
-/// The folder to work in, as the operating system knows it.
+/// Returns the canonical path of the working folder: the given one, or the current one.
 pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let dir = match given {
         Some(dir) => dir.to_owned(),
         #[expect(clippy::disallowed_methods, reason = "the program starts somewhere")]
-        None => std::env::current_dir().context("the current folder is gone")?,
+        None => std::env::current_dir().context("the current folder does not exist any more")?,
     };
     let dir = dir
         .canonicalize()
-        .map_err(|error| Usage(format!("cannot work in {}: {error}", dir.display())))?;
-    anyhow::ensure!(dir.is_dir(), "cannot work in {}: it is not a folder", dir.display());
+        .map_err(|error| Usage(format!("cannot open the folder {}: {error}", dir.display())))?;
+    anyhow::ensure!(dir.is_dir(), "cannot open the folder {}: it is a file", dir.display());
     Ok(dir)
 }
 
-/// What commands see of the environment: what the program sees, changed by the `env` settings,
-/// where an empty value takes a variable out.
-#[expect(clippy::disallowed_methods, reason = "the program hands its environment on, once")]
+/// Returns the environment of commands: that of this program, overridden by the `env` settings. An
+/// empty value removes a variable.
+#[expect(clippy::disallowed_methods, reason = "the program passes on its own environment")]
 pub(crate) fn environment(settings: &IndexMap<String, String>) -> Environment {
-    let kept = std::env::vars_os()
+    let inherited = std::env::vars_os()
         .filter(|(name, _)| !settings.iter().any(|(set, _)| name.as_os_str() == set.as_str()));
     let set = settings.iter().filter(|(_, value)| !value.is_empty());
     let set = set.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    kept.chain(set).fold(Environment::new(), |env, (name, value)| env.with(name, value))
+    inherited.chain(set).fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
-/// Neutral facts only: what to do and when stands in the tools' own descriptions.
+/// Returns the system prompt. It has facts only: the descriptions of the tools say when to use
+/// them.
 fn system_prompt(cwd: &Path) -> String {
     format!("You are a coding agent in a terminal.\nWorking directory: {}", cwd.display())
 }

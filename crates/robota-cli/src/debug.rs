@@ -1,4 +1,4 @@
-//! Who gets the trace of what happens inside: the file of `--debug`, and a collector.
+//! Installs the tracing subscriber: the log file of `--debug` and the OpenTelemetry export.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -11,8 +11,8 @@ use tracing_subscriber::{EnvFilter, fmt};
 use crate::output;
 use crate::telemetry::Telemetry;
 
-/// Starts the trace, where there is somebody to write it for. `debug` is the argument of
-/// `--debug`, if that was given.
+/// Installs the subscriber if `--debug` or the OpenTelemetry export needs one. `debug` is the
+/// optional FILE of `--debug`, if that was given.
 pub(crate) fn start(
     debug: Option<Option<&Path>>,
     cwd: &Path,
@@ -22,14 +22,15 @@ pub(crate) fn start(
     if debug.is_none() && exported.is_none() {
         return Ok(());
     }
-    let written = debug.map(|file| layer(file, cwd)).transpose()?;
+    let log_file = debug.map(|file| layer(file, cwd)).transpose()?;
     tracing::subscriber::set_global_default(
-        tracing_subscriber::registry().with(written).with(exported),
+        tracing_subscriber::registry().with(log_file).with(exported),
     )
-    .context("a trace is already being written")
+    .context("cannot install the tracing subscriber")
 }
 
-/// Writes to a file. Only our own spans are in it, and no content of messages.
+/// Returns the layer that writes the debug log. The log has spans and events of robota's crates
+/// only, and no content of messages.
 fn layer<S>(file: Option<&Path>, cwd: &Path) -> anyhow::Result<impl Layer<S> + Send + Sync + use<S>>
 where
     S: tracing::Subscriber + for<'span> LookupSpan<'span>,
@@ -38,16 +39,16 @@ where
     let path = file.unwrap_or(&default);
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         std::fs::create_dir_all(dir)
-            .with_context(|| format!("cannot make the folder {}", dir.display()))?;
+            .with_context(|| format!("cannot create the folder {}", dir.display()))?;
     }
     if file.is_none() {
         let ignore = cwd.join(".robota").join("logs").join(".gitignore");
-        // A trace is not committed by accident.
+        // Keeps the log from being committed by accident.
         std::fs::write(&ignore, "*\n")
             .with_context(|| format!("cannot write {}", ignore.display()))?;
     }
     let file = open(path).with_context(|| format!("cannot write {}", path.display()))?;
-    output::note(&format!("robota: tracing to {}", path.display()));
+    output::note(&format!("robota: writing the debug log to {}", path.display()));
     Ok(fmt::layer().with_ansi(false).with_writer(Mutex::new(file)).with_filter(EnvFilter::new(
         "robota=debug,robota_core=debug,robota_exec=debug,robota_store=debug,robota_tools=debug",
     )))

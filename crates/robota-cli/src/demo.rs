@@ -1,6 +1,6 @@
-//! `robota demo`: the main job, offline and without a key. The model is played from a script;
-//! the project, the edit, the command, the crash in the middle of it, the recovery and the
-//! journal are real.
+//! `robota demo`: a run that works offline and without a key. A script replaces the model; the
+//! project, the edit, the command, the crash in the middle of it, the recovery and the journal
+//! are real.
 
 mod project;
 mod show;
@@ -26,58 +26,61 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
 use crate::compose::{self, Parts};
-use crate::provider::{self, Chosen};
+use crate::provider::{self, ChosenProvider};
 use crate::{Exit, output, setup, signals, store};
 
-const FIRST: &str = include_str!("demo/first.yaml");
-const SECOND: &str = include_str!("demo/second.yaml");
+const FIRST_SCRIPT: &str = include_str!("demo/first.yaml");
+const SECOND_SCRIPT: &str = include_str!("demo/second.yaml");
 const PROMPT: &str = "check.sh fails. Find out why, fix it, and run it again.";
-const AGAIN: &str = "You were cut off. Go on.";
+const SECOND_PROMPT: &str = "You were interrupted. Continue.";
 
-/// The one command of the scripts: the demonstration approves this and nothing else.
+/// The only command of the scripts, and the only one that the demo approves.
 const COMMAND: &str = "sh check.sh";
 
-/// The session of the demonstration.
+/// The id of the demo's session.
 const SESSION: &str = "agent:demo/session:main";
 
-/// Runs it.
+/// Runs the demo.
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let show = Show::new(args.colour);
     if args.first_act {
         return first_act(args.dir.as_deref().unwrap_or(Path::new(".")), show).await;
     }
-    let project = project::make(args.dir)?;
+    let project = project::create(args.dir)?;
     let cwd = compose::working_directory(Some(&project))?;
-    show.heading("A throw-away project with a bug");
+    show.heading("A temporary project with a bug");
     show.plain(&format!("  {}", cwd.display()));
-    show.plain("  check.sh compares what greet.sh prints; greet.sh has a typo.");
+    show.plain("  check.sh checks the output of greet.sh; greet.sh has a typo.");
     show.heading("The prompt");
     show.plain(&format!("  {PROMPT}"));
-    show.heading("The run (the model is played from a script; everything else is real)");
+    show.heading("The run (a script replaces the model; everything else is real)");
     let cancel = signals::cancel_on_interrupt()?;
-    if !play_first_act(&cwd, show, cancel.clone()).await? {
+    if !run_first_act(&cwd, show, cancel.clone()).await? {
         return Ok(Exit::Interrupted);
     }
-    show.heading("The process was killed (SIGKILL) in the middle of the command. Another one:");
+    show.heading(
+        "The process was killed (SIGKILL) while the command ran. A new process resumes the session",
+    );
     let report = second_act(&cwd, show, cancel).await?;
     if report != Exit::Ok {
         return Ok(report);
     }
-    journal(show, &cwd).await?;
-    show.heading("What to type next");
+    show_journal(show, &cwd).await?;
+    show.heading("Try next");
     show.plain(&format!("  cat {}/greet.sh", cwd.display()));
-    show.plain("  robota -p \"…\" --provider scripted:FILE   a run of your own (docs/scripted.md)");
+    show.plain("  robota -p \"…\" --provider scripted:FILE   your own script (docs/scripted.md)");
     show.plain("  robota --help");
     Ok(Exit::Ok)
 }
 
-fn sessions(cwd: &Path) -> Arc<FileStore> {
+fn session_store(cwd: &Path) -> Arc<FileStore> {
     Arc::new(FileStore::new(store::project_folder(cwd)))
 }
 
 fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<SessionBuilder> {
-    let script = Script::from_yaml(script).context("the demonstration's own script is broken")?;
-    let chosen = Chosen {
+    let script = Script::from_yaml(script)
+        .context("the demo script is invalid (this is a bug in robota)")?;
+    let chosen = ChosenProvider {
         provider: Arc::new(ScriptedProvider::new(script)),
         service: None,
         model: provider::scripted_model(),
@@ -92,7 +95,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         chosen,
         redactor: Redactor::default(),
         cwd: cwd.to_owned(),
-        name: Some("demonstration".to_owned()),
+        name: Some("demo".to_owned()),
         mode: Mode::AcceptEdits,
         policy,
         confinement: None,
@@ -106,9 +109,10 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
     }))
 }
 
-/// Plays the first act in a process of its own; whether it died as it should.
-async fn play_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<bool> {
-    let own = std::env::current_exe().context("cannot find this program")?;
+/// Runs the first act in a child process, which kills itself. Returns false if the user
+/// interrupted it.
+async fn run_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<bool> {
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let mut arguments = vec!["demo".into(), "--first-act".into(), "--dir".into(), cwd.into()];
     if show.colour() {
         arguments.push("--colour".into());
@@ -124,30 +128,30 @@ async fn play_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> an
     }
     anyhow::ensure!(
         outcome.exit == robota_exec::Exit::Signal(9),
-        "the first act was to be killed, but ended otherwise: {:?}",
+        "the first part of the demo should have been killed, but ended with {:?}",
         outcome.exit
     );
     Ok(true)
 }
 
-/// A session that is killed while its command runs.
+/// Runs the session in a process that kills itself while the command runs.
 async fn first_act(cwd: &Path, show: Show) -> anyhow::Result<Exit> {
-    let builder = builder(cwd, FIRST, compose::supervisor(cwd))?;
-    let session = builder.create(sessions(cwd), Some(SessionId::from(SESSION))).await?;
+    let builder = builder(cwd, FIRST_SCRIPT, compose::supervisor(cwd))?;
+    let session = builder.create(session_store(cwd), Some(SessionId::from(SESSION))).await?;
     let started = cwd.join(project::STARTED);
     drop(tokio::spawn(async move {
-        // The command says that it runs; then, in the middle of it, the process is gone.
+        // The command creates this file when it starts. The crash comes while it runs.
         while !started.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         robota_exec::crash();
     }));
-    play(&session, PROMPT, show, CancellationToken::new()).await
+    run_turn(&session, PROMPT, show, CancellationToken::new()).await
 }
 
-/// The same session in another process.
+/// Resumes the session in this process, and finishes the work.
 async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow::Result<Exit> {
-    // The reaper ends what the dead process left and writes down how; it needs a moment.
+    // The reaper of the crashed process ends the command and records its exit; that takes a moment.
     let mut hints = compose::recovery_hints(cwd);
     for _ in 0..200 {
         if hints.iter().any(|hint| hint.exit.is_some()) {
@@ -157,8 +161,8 @@ async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow
         hints = compose::recovery_hints(cwd);
     }
     let supervisor = compose::supervisor(cwd);
-    let builder = builder(cwd, SECOND, supervisor.clone())?;
-    let (store, id) = (sessions(cwd), SessionId::from(SESSION));
+    let builder = builder(cwd, SECOND_SCRIPT, supervisor.clone())?;
+    let (store, id) = (session_store(cwd), SessionId::from(SESSION));
     let last = store.head(&id).await?.last;
     let resume = Resume { hints, ..Resume::default() };
     let session = builder.resume(store.clone(), &id, resume).await?;
@@ -172,15 +176,15 @@ async fn second_act(cwd: &Path, show: Show, cancel: CancellationToken) -> anyhow
         }
     }
     show.heading("The prompt");
-    show.plain(&format!("  {AGAIN}"));
-    let exit = play(&session, AGAIN, show, cancel).await?;
+    show.plain(&format!("  {SECOND_PROMPT}"));
+    let exit = run_turn(&session, SECOND_PROMPT, show, cancel).await?;
     session.shutdown("done").await?;
     supervisor.shutdown().await;
     Ok(exit)
 }
 
-/// Says something, and shows what becomes of it.
-async fn play(
+/// Sends a prompt and shows the events of its turn.
+async fn run_turn(
     session: &Session,
     prompt: &str,
     show: Show,
@@ -206,12 +210,12 @@ async fn play(
     Ok(Exit::Ok)
 }
 
-async fn journal(show: Show, cwd: &Path) -> anyhow::Result<()> {
-    let (store, id) = (sessions(cwd), SessionId::from(SESSION));
+async fn show_journal(show: Show, cwd: &Path) -> anyhow::Result<()> {
+    let (store, id) = (session_store(cwd), SessionId::from(SESSION));
     let events = read_all(&*store, &id, 0).await?;
-    show.heading("The journal it left behind: the session, event by event");
+    show.heading("The journal of the session (main events)");
     show.plain(&format!("  {} ({} events)", store.folder(&id).display(), events.len()));
-    let interesting = [
+    let shown = [
         "input_accepted",
         "tool_started",
         "tool_finished",
@@ -220,7 +224,7 @@ async fn journal(show: Show, cwd: &Path) -> anyhow::Result<()> {
         "turn_finished",
         "closed",
     ];
-    for envelope in events.iter().filter(|event| interesting.contains(&event.event.kind())) {
+    for envelope in events.iter().filter(|event| shown.contains(&event.event.kind())) {
         show.dim(&journal_line(envelope)?);
     }
     Ok(())
@@ -229,17 +233,17 @@ async fn journal(show: Show, cwd: &Path) -> anyhow::Result<()> {
 fn journal_line(envelope: &Envelope) -> anyhow::Result<String> {
     let value: serde_json::Value = serde_json::from_str(&envelope.to_line())?;
     let (seq, kind) = (envelope.cursor(), envelope.event.kind());
-    Ok(format!("  {seq:>5}  {kind:<14}  {}", show::cut(&value["data"].to_string(), 80)))
+    Ok(format!("  {seq:>5}  {kind:<14}  {}", show::truncate(&value["data"].to_string(), 80)))
 }
 
-/// Says yes to the one command of the scripts.
+/// Approves the command of the scripts and nothing else.
 fn approve(question: &Question) -> Answer {
     let command = question.call.input.json().and_then(|input| input.get("command")?.as_str());
     if question.call.name == "Bash" && command == Some(COMMAND) {
-        let note = Some("approved: the demonstration approves this one command".to_owned());
+        let note = Some("approved: the demo approves this one command".to_owned());
         Answer::Allow { note }
     } else {
-        let note = Some("the demonstration approves only its own command".to_owned());
+        let note = Some("the demo approves only its own command".to_owned());
         Answer::Deny { note }
     }
 }

@@ -1,4 +1,4 @@
-//! The user's hooks, from settings to the driver.
+//! Builds the hook runner of a session from the settings.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use robota_session::RuleCondition;
 use crate::output;
 use crate::setup::{self, Setup};
 
-/// The hooks of a session. Kinds without an executor refuse where hooks decide.
+/// Returns the hook runner of a session. Only command hooks have an executor here; a hook of another
+/// kind denies where hooks decide.
 pub(crate) fn runner(
     setup: &Setup,
     session: &SessionId,
@@ -25,7 +26,7 @@ pub(crate) fn runner(
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(commands))
         .condition(Arc::new(RuleCondition::new(setup.workspace(), setup::paths())))
-        .on_notice(|notice| tell(&notice));
+        .on_notice(|notice| print_notice(&notice));
     if setup.settings.values.disable_all_hooks == Some(true) {
         return runner;
     }
@@ -34,11 +35,11 @@ pub(crate) fn runner(
         runner = runner.groups(event, groups.map(|sourced| sourced.group.clone()));
     }
     for problem in runner.problems() {
-        output::complain(&problem.to_string());
+        output::error(&problem.to_string());
     }
     runner
 }
 
-fn tell(notice: &HookNotice) {
-    output::note(&format!("robota: {}: {}", notice.event.name(), notice.text));
+fn print_notice(notice: &HookNotice) {
+    output::note(&format!("robota: {} hook: {}", notice.event.name(), notice.text));
 }

@@ -1,8 +1,8 @@
-//! The `robota` program: arguments, headless output, and the demonstration.
+//! The `robota` program: the command line, headless runs, and the demo.
 //!
-//! It is the only crate that prints and that reads the program's arguments; everything it does
-//! is composed in [`compose`] from the crates below. `robota --version` starts no runtime and
-//! reads no file.
+//! This is the only crate that prints and that reads the program's arguments. [`compose`] builds
+//! everything it runs from the crates below. `robota --version` starts no runtime and reads no
+//! file.
 
 #[cfg(feature = "count-allocations")]
 mod allocations;
@@ -16,12 +16,12 @@ mod output;
 mod print;
 mod provider;
 mod sandbox;
+mod select_session;
 mod setup;
 mod signals;
 mod stdin;
 mod store;
 mod telemetry;
-mod which;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -31,20 +31,20 @@ use robota_core::error::Diagnose;
 
 use args::{Cli, Command, OutputFormat, PermissionsCommand};
 
-/// How the program can end. Scripts rely on these.
+/// The exit status of the program. Scripts rely on the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
-    /// It did what it was asked.
+    /// Code 0: success.
     Ok,
-    /// It failed.
+    /// Code 1: failure.
     Failure,
-    /// It was called wrongly.
+    /// Code 2: usage error.
     Usage,
-    /// It was interrupted.
+    /// Code 130: interrupted by a signal.
     Interrupted,
 }
 
-/// An argument that cannot be used.
+/// A usage error: a missing or invalid argument. The program exits with [`Exit::Usage`].
 #[derive(Debug)]
 struct Usage(String);
 
@@ -76,7 +76,7 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "the program's own arguments, once")]
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    // Asked by scripts and editors all the time: no parser, no runtime, no settings.
+    // Scripts and editors ask for the version often: answer without parser, runtime or settings.
     if let [_, flag] = arguments.as_slice()
         && (flag == "--version" || flag == "-V")
     {
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Ok };
-            // Nothing is left to do when even the usage cannot be printed.
+            // If the usage text cannot be printed, there is nowhere to report that.
             let _ = error.print();
             return exit.into();
         }
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
     let as_json = cli.command.is_none() && cli.print.output_format == OutputFormat::Json;
     let exit = run(cli).unwrap_or_else(|error| {
         let (message, hint) = (format!("{error:#}"), hint(&error));
-        output::complain(&message);
+        output::error(&message);
         if let Some(hint) = &hint {
             output::note(&format!("hint: {hint}"));
         }
@@ -113,11 +113,11 @@ fn main() -> ExitCode {
         if error.is::<Usage>() { Exit::Usage } else { Exit::Failure }
     });
     #[cfg(feature = "count-allocations")]
-    allocations::tell();
+    allocations::report();
     exit.into()
 }
 
-/// What the user can do about an error, where one of ours is among its causes.
+/// Returns the hint of the first cause in the chain that has one.
 fn hint(error: &anyhow::Error) -> Option<String> {
     fn of<E: Diagnose + std::error::Error + 'static>(
         cause: &(dyn std::error::Error + 'static),
@@ -151,16 +151,17 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// Only what runs an agent pays for a runtime. One thread does all the waiting: what works or
-/// blocks is given to others, and a stream whose pieces go back and forth between threads costs
-/// several times as much.
+/// Runs a task on a new Tokio runtime. Commands that need none do not pay for starting one.
+///
+/// The runtime has a single thread: blocking work runs on the blocking pool, and passing the
+/// chunks of a stream between worker threads costs several times as much.
 fn on_runtime(task: impl Future<Output = anyhow::Result<Exit>>) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| anyhow::anyhow!("cannot start the runtime: {error}"))?;
+        .map_err(|error| anyhow::anyhow!("cannot start the async runtime: {error}"))?;
     let exit = runtime.block_on(task);
-    // A blocking read of a silent stdin must not keep the program alive.
+    // Do not wait for blocking tasks: a read of a silent stdin would keep the program alive.
     runtime.shutdown_background();
     exit
 }

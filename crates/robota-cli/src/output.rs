@@ -1,4 +1,4 @@
-//! Printing: the answer goes to standard output, everything else to standard error.
+//! Printing. Results go to standard output, everything else to standard error.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Exit;
 
-/// Prints a line. A reader that is gone (`robota … | head`) is not an error.
+/// Prints a line to standard output. A closed pipe (`robota … | head`) is not an error.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn line(text: &str) {
     let mut out = std::io::stdout().lock();
@@ -18,7 +18,7 @@ pub(crate) fn line(text: &str) {
     let _ = out.flush();
 }
 
-/// Prints bytes as they are.
+/// Writes bytes to standard output unchanged.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();
@@ -26,25 +26,25 @@ pub(crate) fn bytes(bytes: &[u8]) {
     let _ = out.flush();
 }
 
-/// Tells the user what is wrong.
-pub(crate) fn complain(text: &str) {
+/// Prints an error to standard error, with the program's name in front.
+pub(crate) fn error(text: &str) {
     note(&format!("robota: {text}"));
 }
 
-/// Tells the user something that is not the answer.
+/// Prints a line to standard error.
 #[expect(clippy::disallowed_methods, reason = "the one place that prints")]
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Tells the user why there is no answer yet.
+/// Reports that a model call failed and will be retried.
 pub(crate) fn retry(retry: &ModelRetry) {
     let seconds = Duration::from_millis(retry.delay_ms).as_secs_f64();
     let message = retry.error.message.trim_end_matches('.');
-    complain(&format!("{message}. Trying again in {seconds:.1} s."));
+    error(&format!("{message}. Retrying in {seconds:.1} s."));
 }
 
-/// What the end of a turn is to scripts.
+/// Maps the end of a turn to the exit status.
 pub(crate) fn exit(report: &TurnReport) -> Exit {
     match report.end {
         TurnEnd::Complete => Exit::Ok,
@@ -59,39 +59,40 @@ pub(crate) fn exit(report: &TurnReport) -> Exit {
     }
 }
 
-/// The report as text: the answer for programs, what went wrong for people.
+/// Prints a report as text: the answer to standard output, problems to standard error.
 pub(crate) fn text(report: &TurnReport) {
     match &report.error {
-        Some(error) => {
-            complain(&error.message);
-            if let Some(hint) = &error.hint {
+        Some(cause) => {
+            error(&cause.message);
+            if let Some(hint) = &cause.hint {
                 note(&format!("hint: {hint}"));
             }
         }
         None => {
             line(&report.text);
-            if let Some(reason) = shortfall(report.end) {
+            if let Some(reason) = incomplete(report.end) {
                 note(&format!("robota: {reason}"));
             }
         }
     }
 }
 
-fn shortfall(end: TurnEnd) -> Option<&'static str> {
+/// Explains why a turn did not complete; none if it did.
+fn incomplete(end: TurnEnd) -> Option<&'static str> {
     match end {
         TurnEnd::Complete => None,
         TurnEnd::RoundLimit => Some("stopped at --max-turns; the answer is a summary"),
-        TurnEnd::UnknownTools => Some("the model kept asking for tools that do not exist"),
-        TurnEnd::ContextFull => Some("the conversation does not fit into the context window"),
-        TurnEnd::Blocked => Some("a hook refused the prompt"),
-        TurnEnd::Stopped => Some("a hook ended the turn"),
+        TurnEnd::UnknownTools => Some("the model kept calling tools that do not exist"),
+        TurnEnd::ContextFull => Some("the conversation exceeds the context window of the model"),
+        TurnEnd::Blocked => Some("a hook blocked the prompt"),
+        TurnEnd::Stopped => Some("a hook stopped the turn"),
         TurnEnd::Interrupted => Some("interrupted"),
-        TurnEnd::ProviderFailed => Some("the model could not answer"),
+        TurnEnd::ProviderFailed => Some("the model call failed"),
         TurnEnd::StoreFailed => Some("the journal could not be written"),
     }
 }
 
-/// The report as one JSON object.
+/// Returns the report as one JSON object, for `--output-format json`.
 pub(crate) fn json(report: &TurnReport, session: &SessionId) -> Value {
     json!({
         "type": "result",
@@ -111,7 +112,7 @@ pub(crate) fn json(report: &TurnReport, session: &SessionId) -> Value {
     })
 }
 
-/// A run that did not begin, as the same object.
+/// Returns the JSON object for a run that failed before its turn started.
 pub(crate) fn failure(message: &str, hint: Option<&str>) -> Value {
     json!({
         "type": "result",

@@ -1,4 +1,4 @@
-//! A headless run: one prompt in, an answer out.
+//! A headless run (`robota -p`): sends one prompt and prints the answer.
 
 use std::sync::Arc;
 
@@ -11,39 +11,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts};
-use crate::provider::{self, Wish};
+use crate::provider::{self, ProviderRequest};
+use crate::select_session::{SelectedSession, select_session};
 use crate::setup::Setup;
 use crate::telemetry::Telemetry;
-use crate::which::{Which, which};
 use crate::{Exit, debug, hooks, output, sandbox, signals, stdin, store};
 
-/// Runs it.
+/// Runs one turn and prints its result.
 pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let given = args.print.clone().flatten().or_else(|| args.prompt.clone());
     let Some(prompt) = stdin::prompt(given)? else {
-        output::complain(
-            "no prompt. Say what to do: robota -p \"PROMPT\", or pipe it in. See --help.",
-        );
+        output::error("no prompt; pass one with -p \"PROMPT\" or pipe it in (see robota --help)");
         return Ok(Exit::Usage);
     };
     let level = args.sandbox.map(SandboxLevel::from);
     let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
-    setup.tell_problems();
+    setup.report_problems();
     let cwd = setup.places.cwd.clone();
     let telemetry = Telemetry::start(&setup.environment);
     debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
-    let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
-    let chosen = provider::choose(wish, &setup).await?;
+    let request =
+        ProviderRequest { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    let chosen = provider::choose(request, &setup).await?;
     let sessions = &args.session;
     let store = store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?;
-    let which = which(sessions, &*store, &cwd.display().to_string()).await?;
+    let selected = select_session(sessions, &*store, &cwd.display().to_string()).await?;
     let cancel = signals::cancel_on_interrupt()?;
     let supervisor = compose::supervisor(&cwd);
     let environment = compose::environment(&setup.settings.values.env);
-    let wanted = sandbox::wanted(level, &setup);
-    let confinement = sandbox::confinement(wanted, &environment).await?;
+    let request = sandbox::request(level, &setup);
+    let confinement = sandbox::confinement(request, &environment).await?;
     let confined = confinement.is_some();
-    let hooks = Arc::new(hooks::runner(&setup, which.id(), &supervisor, &environment));
+    let hooks = Arc::new(hooks::runner(&setup, selected.id(), &supervisor, &environment));
     let crash_cleanup = compose::crash_cleanup(&cwd);
     let builder = compose::session(Parts {
         redactor: setup.redactor(&chosen.secrets),
@@ -61,9 +60,11 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         crash_cleanup: crash_cleanup.clone(),
         max_rounds: args.max_turns,
     });
-    let (session, since) = match &which {
-        Which::New(id) => (builder.create(store, Some(id.clone())).await?, StartAt::Start),
-        Which::Resume(id, last) => {
+    let (session, since) = match &selected {
+        SelectedSession::New(id) => {
+            (builder.create(store, Some(id.clone())).await?, StartAt::Start)
+        }
+        SelectedSession::Resume(id, last) => {
             let since = StartAt::After(*last);
             let resume = Resume { hints: compose::recovery_hints(&cwd), ..Resume::default() };
             let session = builder.resume(store, id, resume).await?;
@@ -74,33 +75,34 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
             (session, since)
         }
     };
-    let counted = telemetry.count(&session, since).await?;
+    let metrics = telemetry.count(&session, since).await?;
     let watcher = match args.output_format {
-        OutputFormat::Events => Some(watch(&session, since).await?),
+        OutputFormat::Events => Some(print_events(&session, since).await?),
         OutputFormat::Text | OutputFormat::Json => None,
     };
     let id = session.id().clone();
-    let report = say(&session, &prompt, cancel).await;
+    let report = run_turn(&session, &prompt, cancel).await;
     let reason = match &report {
         Ok(report) if report.interrupted() => "interrupted",
         _ => "other",
     };
-    // What was said is safe by now; a store that fails here has nothing more to lose.
+    // The turn is recorded by now, so a store that fails here is reported but not an error of the
+    // run.
     if let Err(error) = session.shutdown(reason).await {
-        output::complain(&error.to_string());
+        output::error(&error.to_string());
     }
     drop(session);
     supervisor.shutdown().await;
-    // They end with the session.
-    for task in [watcher, counted].into_iter().flatten() {
+    // Both tasks end when the session ends.
+    for task in [watcher, metrics].into_iter().flatten() {
         let _ = task.await;
     }
     telemetry.finish().await;
     Ok(finish(&report?, &id, args.output_format))
 }
 
-/// Says the prompt and waits for the end of its turn.
-pub(crate) async fn say(
+/// Sends the prompt and waits for the end of its turn.
+async fn run_turn(
     session: &Session,
     prompt: &str,
     cancel: CancellationToken,
@@ -140,8 +142,11 @@ pub(crate) async fn say(
     })
 }
 
-/// Prints the journal's lines as they are written.
-async fn watch(session: &Session, since: StartAt) -> anyhow::Result<tokio::task::JoinHandle<()>> {
+/// Starts a task that prints each event as it is written.
+async fn print_events(
+    session: &Session,
+    since: StartAt,
+) -> anyhow::Result<tokio::task::JoinHandle<()>> {
     use futures::StreamExt as _;
 
     let mut events = session.subscribe(since, EventFilter::Everything).await?;
@@ -151,7 +156,7 @@ async fn watch(session: &Session, since: StartAt) -> anyhow::Result<tokio::task:
                 Ok(SubscriptionItem::Event(event)) => output::line(&event.envelope.to_line()),
                 Ok(_) => {}
                 Err(error) => {
-                    output::complain(&error.to_string());
+                    output::error(&error.to_string());
                     return;
                 }
             }
@@ -165,7 +170,7 @@ fn finish(report: &TurnReport, session: &SessionId, format: OutputFormat) -> Exi
         OutputFormat::Json => output::line(&output::json(report, session).to_string()),
         OutputFormat::Events => {
             if let Some(error) = &report.error {
-                output::complain(&error.message);
+                output::error(&error.message);
             }
         }
     }

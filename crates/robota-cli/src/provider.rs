@@ -1,11 +1,11 @@
-//! Who answers: from arguments, settings and the environment to a provider.
+//! Selects the model provider from arguments, settings and environment variables.
 //!
-//! In this order: `--provider` (a profile of the settings, a vendor, or a script), the vendor in
-//! `--model vendor/model`, the profile the settings choose, the first vendor whose key or address
-//! the environment holds, a server on this machine.
+//! The first of these that is given wins: `--provider` (a profile from the settings, a vendor, or a
+//! script), the vendor in `--model vendor/model`, `currentProvider` in the settings, the first
+//! vendor whose key or address is in a variable, a model server that runs on this machine.
 
 mod environment;
-mod found;
+mod service;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,49 +26,49 @@ use crate::Usage;
 use crate::setup::Setup;
 use environment::Variables;
 
-/// What a script is called, unless it is named.
+/// The model name of a script, unless `--model` or the settings give one.
 const SCRIPTED_MODEL: &str = "scripted";
 
-/// A server on this machine that does not answer within this is not there.
-const LOCAL: Duration = Duration::from_millis(400);
+/// How long the search for local model servers waits for a response.
+const LOCAL_PROBE_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// How long a service may be silent when nothing says.
-const SILENCE: Duration = Duration::from_secs(120);
+/// How long a provider may send nothing before a call fails, unless the profile sets `timeout`.
+const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Who answers.
-pub(crate) struct Chosen {
-    /// The provider.
+/// The provider and model that a run uses.
+pub(crate) struct ChosenProvider {
+    /// The provider that the session calls.
     pub(crate) provider: Arc<dyn Provider>,
-    /// The same, where it is a service.
+    /// Details of the HTTP service; none for a script.
     pub(crate) service: Option<Service>,
-    /// Which model.
+    /// The model to ask for.
     pub(crate) model: String,
-    /// How long it may be silent.
+    /// How long the provider may send nothing before a call fails.
     pub(crate) timeout: Duration,
-    /// The key it was given, which must not be seen anywhere.
+    /// The key and header values of the provider, for the redactor.
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// A model's service.
+/// A model service that is reached by HTTP.
 pub(crate) struct Service {
-    /// The provider.
+    /// The same provider as [`ChosenProvider::provider`], for probing and listing models.
     pub(crate) http: Arc<HttpProvider>,
-    /// Whose it is.
+    /// The vendor's profile.
     pub(crate) vendor: Arc<Profile>,
-    /// What chose it, for people.
-    pub(crate) because: String,
+    /// What selected it, such as `--provider openai`, for `robota doctor`.
+    pub(crate) selected_by: String,
 }
 
-/// What the user says about who is to answer.
+/// The arguments that select a provider and a model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct ProviderRequest<'a> {
     /// `--provider`
     pub(crate) provider: Option<&'a str>,
     /// `--model`
     pub(crate) model: Option<&'a str>,
 }
 
-/// The vendors there are: the built-in ones and those of the settings.
+/// Returns the built-in vendors and those of the settings.
 pub(crate) fn vendors(setup: &Setup) -> anyhow::Result<Vendors> {
     let mut vendors = Vendors::builtin();
     for (name, fields) in &setup.settings.values.vendors {
@@ -76,87 +76,93 @@ pub(crate) fn vendors(setup: &Setup) -> anyhow::Result<Vendors> {
         fields.entry("type").or_insert_with(|| Value::from(name.as_str()));
         vendors = vendors
             .with_user(&Value::Object(fields))
-            .with_context(|| format!("the settings' vendor `{name}` cannot be used"))?;
+            .with_context(|| format!("settings key `vendors.{name}`: invalid vendor"))?;
     }
     Ok(vendors)
 }
 
-/// How services are reached from here.
+/// Returns the HTTP client configuration: proxy and certificates.
 pub(crate) fn host(setup: &Setup) -> anyhow::Result<Host> {
-    Ok(Host::new(Variables::of(setup).transport()?))
+    Ok(Host::new(Variables::new(setup).transport()?))
 }
 
-/// Chooses who answers.
-pub(crate) async fn choose(wish: Wish<'_>, setup: &Setup) -> anyhow::Result<Chosen> {
-    if let Some(file) = wish.provider.and_then(|name| name.strip_prefix("scripted:")) {
-        let model = wish.model.or(setup.settings.values.model.as_deref());
+/// Selects the provider and model of a run.
+pub(crate) async fn choose(
+    request: ProviderRequest<'_>,
+    setup: &Setup,
+) -> anyhow::Result<ChosenProvider> {
+    if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
+        let model = request.model.or(setup.settings.values.model.as_deref());
         return scripted(file, model);
     }
     let vendors = vendors(setup)?;
     let host = host(setup)?;
-    let variables = Variables::of(setup);
-    let named = match wish.provider {
-        Some(name) => Some(named(name, setup, &vendors)?),
+    let variables = Variables::new(setup);
+    let selection = match request.provider {
+        Some(name) => Some(select_by_name(name, setup, &vendors)?),
         None => None,
     };
-    let (named, model) = match (named, wish.model.and_then(|model| vendors.split_model(model))) {
+    let split = request.model.and_then(|model| vendors.split_model(model));
+    let (selection, model) = match (selection, split) {
         (None, Some((vendor, model))) => {
-            let because = format!("--model {}/…", vendor.vendor);
-            (Some(Named::Vendor(Arc::clone(vendor), because)), Some(model))
+            let selected_by = format!("--model {}/…", vendor.vendor);
+            (Some(Selection::Vendor(Arc::clone(vendor), selected_by)), Some(model))
         }
-        // `--provider openrouter --model openrouter/x/y` and the like: said twice is fine.
-        (Some(named), Some((vendor, model))) if named.is(vendor) => (Some(named), Some(model)),
-        (named, _) => (named, wish.model),
+        // `--provider openrouter --model openrouter/x/y` names the vendor twice, which is fine.
+        (Some(selection), Some((vendor, model))) if selection.is_vendor(vendor) => {
+            (Some(selection), Some(model))
+        }
+        (selection, _) => (selection, request.model),
     };
-    let named = match named {
-        Some(named) => Some(named),
+    let selection = match selection {
+        Some(selection) => Some(selection),
         None => setup.settings.provider()?.map(|active| {
-            let because = format!("the settings' profile `{}`", active.name);
-            Named::Profile(Box::new(active), because)
+            let selected_by = format!("profile `{}` in the settings", active.name);
+            Selection::Profile(Box::new(active), selected_by)
         }),
     };
-    let named = named.or_else(|| {
+    let selection = selection.or_else(|| {
         let (vendor, variable) = variables.first_vendor(&vendors)?;
-        Some(Named::Vendor(vendor, format!("the variable {variable}")))
+        Some(Selection::Vendor(vendor, format!("variable {variable}")))
     });
-    match named {
-        Some(named) => found::service(named, model, setup, &vendors, &host),
-        None => local(model, setup, &vendors, &host).await,
+    match selection {
+        Some(selection) => service::prepare(selection, model, setup, &vendors, &host),
+        None => local_server(model, setup, &vendors, &host).await,
     }
 }
 
-/// What names a service.
-enum Named {
-    /// A profile of the settings.
+/// The selected service, with what selected it.
+enum Selection {
+    /// A profile from the settings.
     Profile(Box<ActiveProvider>, String),
-    /// A vendor, with what the environment knows of it.
+    /// A vendor; its key and address come from variables.
     Vendor(Arc<Profile>, String),
 }
 
-impl Named {
-    fn is(&self, vendor: &Profile) -> bool {
+impl Selection {
+    fn is_vendor(&self, vendor: &Profile) -> bool {
         match self {
             Self::Profile(active, _) => active.kind.eq_ignore_ascii_case(&vendor.vendor),
-            Self::Vendor(named, _) => named.vendor == vendor.vendor,
+            Self::Vendor(selected, _) => selected.vendor == vendor.vendor,
         }
     }
 }
 
-fn named(name: &str, setup: &Setup, vendors: &Vendors) -> anyhow::Result<Named> {
+fn select_by_name(name: &str, setup: &Setup, vendors: &Vendors) -> anyhow::Result<Selection> {
     if let Some(active) = setup.settings.profile(name)? {
-        return Ok(Named::Profile(Box::new(active), format!("--provider {name}")));
+        return Ok(Selection::Profile(Box::new(active), format!("--provider {name}")));
     }
     match vendors.find(name) {
-        Some(vendor) => Ok(Named::Vendor(Arc::clone(vendor), format!("--provider {name}"))),
+        Some(vendor) => Ok(Selection::Vendor(Arc::clone(vendor), format!("--provider {name}"))),
         None => {
             let profiles: Vec<_> = setup.settings.values.providers.keys().cloned().collect();
             let profiles = if profiles.is_empty() {
                 String::new()
             } else {
-                format!("; profiles of your settings: {}", profiles.join(", "))
+                format!("; profiles in your settings: {}", profiles.join(", "))
             };
             Err(Usage(format!(
-                "unknown provider `{name}`; vendors: {}{profiles}; scripted:FILE plays a script \
+                "unknown provider `{name}`; vendors: {}{profiles}; scripted:FILE replays a script \
                  (docs/scripted.md)",
                 vendors.supported()
             ))
@@ -165,41 +171,42 @@ fn named(name: &str, setup: &Setup, vendors: &Vendors) -> anyhow::Result<Named> 
     }
 }
 
-fn scripted(file: &str, model: Option<&str>) -> anyhow::Result<Chosen> {
-    let text =
-        std::fs::read_to_string(Path::new(file)).with_context(|| format!("cannot read {file}"))?;
-    let script = Script::from_yaml(&text).with_context(|| format!("{file} is not a script"))?;
-    Ok(Chosen {
+fn scripted(file: &str, model: Option<&str>) -> anyhow::Result<ChosenProvider> {
+    let text = std::fs::read_to_string(Path::new(file))
+        .with_context(|| format!("--provider scripted: cannot read {file}"))?;
+    let script = Script::from_yaml(&text)
+        .with_context(|| format!("--provider scripted: {file} is not a valid script"))?;
+    Ok(ChosenProvider {
         provider: Arc::new(ScriptedProvider::new(script)),
         service: None,
         model: model.unwrap_or(SCRIPTED_MODEL).to_owned(),
-        timeout: SILENCE,
+        timeout: DEFAULT_IDLE_TIMEOUT,
         secrets: Vec::new(),
     })
 }
 
-/// What a script is called.
+/// Returns the default model name of a script.
 pub(crate) fn scripted_model() -> String {
     SCRIPTED_MODEL.to_owned()
 }
 
-/// Nothing is set up: is there a server on this machine?
-async fn local(
+/// Uses a model server that runs on this machine, since nothing else selects a provider.
+async fn local_server(
     model: Option<&str>,
     setup: &Setup,
     vendors: &Vendors,
     host: &Host,
-) -> anyhow::Result<Chosen> {
-    let servers = find_local(vendors, host, LOCAL).await;
+) -> anyhow::Result<ChosenProvider> {
+    let servers = find_local(vendors, host, LOCAL_PROBE_TIMEOUT).await;
     let model = model.or(setup.settings.values.model.as_deref());
-    let fits = |server: &&robota_providers::LocalServer| match model {
+    let has_model = |server: &&robota_providers::LocalServer| match model {
         Some(model) => server.models.entries.iter().any(|entry| entry.id == model),
         None => !server.models.entries.is_empty(),
     };
-    let Some(server) = servers.iter().find(fits) else {
-        let seen = match servers.first() {
+    let Some(server) = servers.iter().find(has_model) else {
+        let found = match servers.first() {
             Some(server) => format!(
-                "\n{} runs on this machine, but has {}.",
+                "\n{} runs on this machine but has {}.",
                 server.profile.name,
                 match model {
                     Some(model) => format!("no model `{model}`"),
@@ -208,47 +215,46 @@ async fn local(
             ),
             None => String::new(),
         };
-        anyhow::bail!("{}{seen}", nothing_set_up(vendors));
+        anyhow::bail!("{}{found}", no_provider_text(vendors));
     };
     let first = server.models.entries.first().map(|entry| entry.id.as_str());
     let model = model.or(first).unwrap_or_default().to_owned();
-    let because = format!("{} runs on this machine", server.profile.name);
+    let selected_by = format!("{} running on this machine", server.profile.name);
     let settings = ProviderSettings { model: Some(model.clone()), ..ProviderSettings::default() };
     let http = build(&server.profile, settings, host)?;
-    Ok(Chosen {
+    Ok(ChosenProvider {
         provider: http.clone(),
-        service: Some(Service { http, vendor: Arc::clone(&server.profile), because }),
+        service: Some(Service { http, vendor: Arc::clone(&server.profile), selected_by }),
         model,
-        timeout: SILENCE,
+        timeout: DEFAULT_IDLE_TIMEOUT,
         secrets: Vec::new(),
     })
 }
 
-fn nothing_set_up(vendors: &Vendors) -> String {
-    let mut text = "no model is set up. Any one of these will do:\n".to_owned();
-    let with_a_key = |vendor: &&Arc<Profile>| {
+/// Lists every way to configure a provider.
+fn no_provider_text(vendors: &Vendors) -> String {
+    let mut text = "no model provider is configured. Do one of these:\n".to_owned();
+    let needs_key = |vendor: &&Arc<Profile>| {
         vendor.credential == CredentialRequirement::Required && !vendor.api_key_env.is_empty()
     };
-    for vendor in vendors.iter().filter(with_a_key) {
+    for vendor in vendors.iter().filter(needs_key) {
         let link = vendor.help_link().map(|link| format!("   {}", link.url)).unwrap_or_default();
         let key = format!("export {}=…", vendor.api_key_env[0]);
         text.push_str(&format!("  {key:<32}{}{link}\n", vendor.name));
     }
     let local: Vec<_> = vendors.local().map(|vendor| vendor.name.as_str()).collect();
-    text.push_str(&format!("  start a server on this machine: {}\n", local.join(", ")));
-    text.push_str(
-        "  robota -p … --provider NAME, or a profile in the settings (docs/providers.md)\n",
-    );
-    text.push_str("To see a whole run without any set-up: robota demo");
+    text.push_str(&format!("  start a model server on this machine: {}\n", local.join(", ")));
+    text.push_str("  use --provider NAME, or add a profile to the settings (docs/providers.md)\n");
+    text.push_str("To try a run without a provider: robota demo");
     text
 }
 
-/// The settings of a profile as a provider's.
-fn from_profile(
+/// Converts a profile from the settings; `$ENV:NAME` is replaced in its key.
+fn profile_settings(
     active: &ActiveProvider,
     setup: &Setup,
 ) -> anyhow::Result<(ProviderSettings, ProviderConfig)> {
-    let variables = Variables::of(setup);
+    let variables = Variables::new(setup);
     let config = active.config(&|name| variables.get(name).map(str::to_owned))?;
     Ok((ProviderSettings::from_config(&config)?, config))
 }

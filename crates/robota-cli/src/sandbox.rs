@@ -1,4 +1,4 @@
-//! What commands are kept from: `--sandbox`, and the `sandbox` settings.
+//! The sandbox for commands, from `--sandbox` and the `sandbox` settings.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,43 +9,43 @@ use robota_core::error::Diagnose as _;
 use robota_core::sandbox::{Fence, SandboxLevel};
 use robota_exec::Environment;
 use robota_exec::sandbox::{Confinement, probe};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::output;
 use crate::setup::Setup;
 
-/// A fence, and what of the settings it leaves out.
-pub(crate) struct Wanted {
-    /// What is to be kept apart.
+/// The sandbox that the argument and the settings ask for.
+pub(crate) struct SandboxRequest {
+    /// The level and the file and network rules.
     pub(crate) fence: Fence,
-    /// Whether nothing may run without it.
-    pub(crate) or_nothing: bool,
-    /// Settings that cannot be kept here, each with what happens instead.
-    pub(crate) left_out: Vec<String>,
+    /// Whether an unavailable sandbox is an error. Otherwise commands run without one.
+    pub(crate) required: bool,
+    /// Settings that have no effect, each with what happens instead.
+    pub(crate) unsupported: Vec<String>,
 }
 
-/// What the argument and the settings ask for. An argument that asks for more than the settings
-/// always counts; one that asks for less counts where the settings let it.
-pub(crate) fn wanted(asked: Option<SandboxLevel>, setup: &Setup) -> Wanted {
+/// Combines the argument and the settings. An argument that restricts more than the settings always
+/// applies; `off` applies only if the merged settings, to which it was added, say so.
+pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxRequest {
     let none = SandboxSettings::default();
     let settings = setup.settings.values.sandbox.as_ref().unwrap_or(&none);
-    let level = match (asked, settings.enabled) {
+    let level = match (argument, settings.enabled) {
         (Some(level @ (SandboxLevel::ReadOnly | SandboxLevel::WorkspaceWrite)), _) => level,
         (Some(SandboxLevel::Off) | None, Some(true)) => SandboxLevel::WorkspaceWrite,
         (Some(SandboxLevel::Off) | None, Some(false) | None) => SandboxLevel::Off,
     };
-    let asked_for_one = asked.is_some_and(|level| level != SandboxLevel::Off);
-    let mut left_out = Vec::new();
-    let fence = fence(level, settings, setup, &mut left_out);
-    let or_nothing = asked_for_one || settings.fail_if_unavailable == Some(true);
-    Wanted { fence, or_nothing, left_out }
+    let by_argument = argument.is_some_and(|level| level != SandboxLevel::Off);
+    let mut unsupported = Vec::new();
+    let fence = fence(level, settings, setup, &mut unsupported);
+    let required = by_argument || settings.fail_if_unavailable == Some(true);
+    SandboxRequest { fence, required, unsupported }
 }
 
 fn fence(
     level: SandboxLevel,
     settings: &SandboxSettings,
     setup: &Setup,
-    left_out: &mut Vec<String>,
+    unsupported: &mut Vec<String>,
 ) -> Fence {
     let workspace = setup.workspace();
     let files = settings.filesystem.clone().unwrap_or_default();
@@ -54,93 +54,93 @@ fn fence(
     writable.push(PathBuf::from("/tmp"));
     writable.extend(setup.environment.get("TMPDIR").map(PathBuf::from));
     writable.extend(files.allow_write.iter().map(|path| workspace.resolve(path)));
-    // What is not there cannot be fenced in.
+    // A sandbox rule needs an existing path.
     writable.retain(|path| path.exists());
     let resolve = |paths: &[String]| paths.iter().map(|path| workspace.resolve(path)).collect();
     let mut hidden: Vec<_> = resolve(&files.deny_read);
     let (protected, shown) = (resolve(&files.deny_write), resolve(&files.allow_read));
-    let credentials = settings.other.get("credentials");
-    hidden.extend(texts(credentials, "files").iter().map(|path| workspace.resolve(path)));
+    let secret_files = texts(&settings.credentials, "files");
+    hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();
     let everywhere = network.allowed_domains.iter().any(|domain| domain == "*");
     if !network.allowed_domains.is_empty() && (!everywhere || !network.denied_domains.is_empty()) {
-        left_out.push(
-            "sandbox.network: hosts cannot be told apart, so the network is off; only \
+        unsupported.push(
+            "sandbox.network: single hosts cannot be allowed, so the network is off; \
              allowedDomains [\"*\"] without deniedDomains turns it on"
                 .to_owned(),
         );
     }
-    let mut leave = |given: bool, what: &str| {
-        if given {
-            left_out.push(what.to_owned());
+    let mut unsupported_if = |set: bool, text: &str| {
+        if set {
+            unsupported.push(text.to_owned());
         }
     };
-    leave(
+    unsupported_if(
         !settings.excluded_commands.is_empty(),
-        "sandbox.excludedCommands: every command runs inside",
+        "sandbox.excludedCommands: every command runs in the sandbox",
     );
-    leave(
+    unsupported_if(
         settings.auto_allow_bash_if_sandboxed == Some(true),
-        "sandbox.autoAllowBashIfSandboxed: the rules decide, inside too",
+        "sandbox.autoAllowBashIfSandboxed: the permission rules apply in the sandbox, too",
     );
-    leave(
+    unsupported_if(
         settings.allow_unsandboxed_commands == Some(true),
-        "sandbox.allowUnsandboxedCommands: every command runs inside",
+        "sandbox.allowUnsandboxedCommands: every command runs in the sandbox",
     );
-    let known = |key: &&String| *key != "credentials";
-    let unknown = settings.other.keys().filter(known).map(|key| format!("sandbox.{key}"));
+    let unknown = settings.other.keys().map(|key| format!("sandbox.{key}"));
     let unknown = unknown.chain(files.other.keys().map(|key| format!("sandbox.filesystem.{key}")));
     let unknown = unknown.chain(network.other.keys().map(|key| format!("sandbox.network.{key}")));
-    left_out.extend(unknown.map(|key| format!("{key}: this version does not know it")));
+    unsupported.extend(unknown.map(|key| format!("{key}: unknown key")));
     let network = everywhere && network.denied_domains.is_empty();
     Fence { level, writable, protected, hidden, shown, network }
 }
 
-/// The texts of a list below a setting that is not a type of its own.
-fn texts(setting: Option<&Value>, key: &str) -> Vec<String> {
-    let list = setting.and_then(|setting| setting.get(key)?.as_array());
+/// Returns the strings of the list `key` of an object.
+fn texts(object: &Map<String, Value>, key: &str) -> Vec<String> {
+    let list = object.get(key).and_then(Value::as_array);
     let texts = list.into_iter().flatten().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
 }
 
-/// The environment of commands behind a fence: without what `sandbox.credentials.envVars` names.
+/// Returns the environment of commands. In a sandbox the variables that
+/// `sandbox.credentials.envVars` names are removed.
 pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Setup) -> Environment {
     let settings = setup.settings.values.sandbox.as_ref();
-    let credentials = settings.and_then(|settings| settings.other.get("credentials"));
-    let kept_from = texts(credentials, "envVars");
-    let kept = environment.iter().filter(|(name, _)| {
-        !confined || !kept_from.iter().any(|kept_from| kept_from.as_str() == *name)
-    });
+    let hidden = settings.map(|settings| texts(&settings.credentials, "envVars"));
+    let hidden = hidden.unwrap_or_default();
+    let kept = environment
+        .iter()
+        .filter(|(name, _)| !confined || !hidden.iter().any(|hidden| hidden.as_str() == *name));
     kept.fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
-/// Makes it ready; none when there is nothing to keep apart. A system that cannot is an error
-/// only where nothing may run without it.
+/// Prepares the sandbox; none when it is off. An unavailable sandbox is an error if it is required,
+/// else a warning.
 pub(crate) async fn confinement(
-    wanted: Wanted,
+    request: SandboxRequest,
     environment: &Environment,
 ) -> anyhow::Result<Option<Arc<Confinement>>> {
-    if wanted.fence.level == SandboxLevel::Off {
+    if request.fence.level == SandboxLevel::Off {
         return Ok(None);
     }
-    for setting in &wanted.left_out {
-        output::note(&format!("robota: does not count: {setting}"));
+    for setting in &request.unsupported {
+        output::note(&format!("robota: no effect: {setting}"));
     }
     let support = probe(environment).await;
-    match Confinement::new(wanted.fence, &support) {
+    match Confinement::new(request.fence, &support) {
         Ok(confinement) => {
-            // What the settings name and the system could keep with more help.
+            // Report only the gaps that the user can close.
             let gaps = confinement.boundaries().gaps.iter();
             for gap in gaps.filter(|gap| gap.contains("install bubblewrap")) {
-                output::note(&format!("robota: not kept: {gap}"));
+                output::note(&format!("robota: not enforced: {gap}"));
             }
             Ok(Some(Arc::new(confinement)))
         }
-        Err(error) if wanted.or_nothing => {
-            Err(error).context("the sandbox that was asked for cannot be had")
+        Err(error) if request.required => {
+            Err(error).context("the requested sandbox is not available")
         }
         Err(error) => {
-            output::complain(&format!("commands run without a sandbox: {error}"));
+            output::error(&format!("no sandbox is available; commands run without one: {error}"));
             if let Some(hint) = error.hint() {
                 output::note(&format!("hint: {hint}"));
             }
@@ -149,7 +149,7 @@ pub(crate) async fn confinement(
     }
 }
 
-/// How a level is written.
+/// Returns a level as it is written on the command line.
 pub(crate) fn name(level: SandboxLevel) -> &'static str {
     match level {
         SandboxLevel::Off => "off",
@@ -158,7 +158,7 @@ pub(crate) fn name(level: SandboxLevel) -> &'static str {
     }
 }
 
-/// The fence somebody would get who asked for one.
+/// Returns the rules of a `workspace-write` sandbox, to check what this system can enforce.
 pub(crate) fn example(cwd: &Path) -> Fence {
     let writable = vec![cwd.to_owned()];
     let (protected, hidden, shown) = (Vec::new(), Vec::new(), Vec::new());

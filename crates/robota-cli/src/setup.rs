@@ -1,11 +1,13 @@
-//! Settings, trust and the policy they make: the same for a run and for an explanation.
+//! Loads settings and trust and builds the policy. Runs and the commands that explain decisions
+//! share it, so that an explanation matches what a run does.
 
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use indexmap::IndexMap;
 use robota_config::{
-    Environment, Files, Places, RuleList, Settings, SettingsArgument, Severity, Trust, TrustStore,
-    rule_check,
+    Environment, Files, Places, Problem, RuleList, Settings, SettingsArgument, Severity, Trust,
+    TrustStore, rule_check,
 };
 use robota_core::env_ref::Secret;
 use robota_core::permission::Mode;
@@ -18,28 +20,29 @@ use serde_json::{Map, Value, json};
 use crate::args::SettingsArgs;
 use crate::{Usage, compose, output};
 
-/// A checkout must not fill the screen.
-const MOST_TOLD: usize = 5;
+/// How many ignored settings are reported one by one. A checkout can hold thousands, and must not
+/// be able to fill the screen.
+const MAX_REPORTED: usize = 5;
 
-/// What is set up for one folder.
+/// The settings and policy for one working folder.
 pub(crate) struct Setup {
-    /// Where things are.
+    /// The folders and arguments that settings are read from.
     pub(crate) places: Places,
-    /// The environment the program was started in.
+    /// The environment variables of this process.
     pub(crate) environment: Environment,
-    /// The settings that hold.
+    /// The merged settings.
     pub(crate) settings: Settings,
-    /// The rules they make.
+    /// The policy built from the settings.
     pub(crate) policy: Policy,
 }
 
 impl Setup {
-    /// Reads the settings for a folder, with what the arguments add.
+    /// Loads the settings for the folder of `args`; `args` and `mode` override the files.
     pub(crate) fn load(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Self> {
         Self::load_for(args, mode, None)
     }
 
-    /// The same for a run that may say what its sandbox is.
+    /// Loads like [`Setup::load`], for a run whose `--sandbox` may override `sandbox.enabled`.
     pub(crate) fn load_for(
         args: &SettingsArgs,
         mode: Option<Mode>,
@@ -57,33 +60,34 @@ impl Setup {
         }
         if let Some(SettingsArgument::File(file)) = &places.settings {
             if !file.exists() {
-                let text = format!("--settings: there is no file {}", file.display());
+                let text = format!("--settings: file not found: {}", file.display());
                 return Err(Usage(text).into());
             }
-            // Named from where the program was called, not from where it works.
-            let file = std::path::absolute(file).context("--settings")?;
+            // The path is relative to where the program was started, not to --cwd.
+            let file = std::path::absolute(file).context("--settings: cannot resolve the path")?;
             places.settings = Some(SettingsArgument::File(file));
         }
         if let Some(SettingsArgument::Inline(text)) = &places.settings {
             serde_json::from_str::<Value>(text)
-                .map_err(|error| Usage(format!("--settings is not JSON: {error}")))?;
+                .map_err(|error| Usage(format!("--settings: invalid JSON: {error}")))?;
         }
         check_rules(args, &places)?;
         let files = Files::read(&places);
         let store = TrustStore::load(&places);
         let trust = if args.trust { Trust::Trusted } else { store.status(&files) };
         let settings = Settings::from_files(&files, trust, &rule_check(&places));
-        // Rules that cannot be read are in the report already.
+        // Invalid rules are already in the report of the settings.
         let (policy, _) = Policy::new(&settings.policy_spec(&places), &OsPaths);
         Ok(Self { places, environment, settings, policy })
     }
 
-    /// Where the agent works.
+    /// Returns the workspace: the working folder and the additional directories.
     pub(crate) fn workspace(&self) -> Workspace {
         self.settings.policy_spec(&self.places).workspace
     }
 
-    /// Knows what must not be seen: these, and every variable that is named like a secret.
+    /// Returns a redactor for the given secrets and for the value of every variable whose name
+    /// looks like that of a secret.
     pub(crate) fn redactor(&self, secrets: &[Secret]) -> Redactor {
         let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
         let variables = self.environment.iter().chain(settings);
@@ -93,44 +97,71 @@ impl Setup {
         Redactor::new(secrets.iter().cloned().chain(named))
     }
 
-    /// Tells what is wrong and what does not count, once, in as few lines as it takes.
-    pub(crate) fn tell_problems(&self) {
+    /// Prints the problems of the settings and a short summary of what is ignored.
+    pub(crate) fn report_problems(&self) {
+        let mut warnings: IndexMap<&str, Vec<&Problem>> = IndexMap::new();
         for problem in &self.settings.report.problems {
-            if problem.severity == Severity::Error {
-                output::complain(&problem.to_string());
-            } else {
-                output::note(&format!("robota: {problem}"));
+            match problem.severity {
+                Severity::Error => output::error(&problem.to_string()),
+                Severity::Warning => warnings.entry(&problem.message).or_default().push(problem),
             }
         }
-        self.tell_dropped();
+        if !self.settings.permissions.unreadable.is_empty() {
+            output::note(
+                "robota: until this is fixed, allow rules are ignored and every tool call needs \
+                 approval",
+            );
+        }
+        for (message, problems) in &warnings {
+            output::note(&format!("robota: {}", warning(message, problems)));
+        }
+        self.report_ignored();
     }
 
-    /// What waits for the user's trust is counted; what was refused for another reason is told.
-    fn tell_dropped(&self) {
-        let (waiting, refused): (Vec<_>, Vec<_>) =
+    /// Prints how many settings need trust, and each setting that is ignored for another reason.
+    fn report_ignored(&self) {
+        let (untrusted, ignored): (Vec<_>, Vec<_>) =
             self.settings.report.dropped.iter().partition(|dropped| dropped.reason.needs_trust());
-        for dropped in refused.iter().take(MOST_TOLD) {
-            output::note(&format!("robota: does not count: {dropped}"));
+        for dropped in ignored.iter().take(MAX_REPORTED) {
+            output::note(&format!("robota: ignored: {dropped}"));
         }
-        if let Some(more) = refused.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
-            output::note(&format!("robota: and {more} more; see `robota config explain`"));
+        if let Some(more) = ignored.len().checked_sub(MAX_REPORTED).filter(|more| *more > 0) {
+            output::note(&format!("robota: and {more} more; run `robota config explain`"));
         }
-        let waiting = waiting.len();
-        if waiting > 0 {
+        let count = untrusted.len();
+        if count > 0 {
             let why = match self.settings.trust {
-                Trust::Changed => "this folder's settings changed since you trusted them",
+                Trust::Changed => "they changed since you trusted this folder",
                 Trust::Unknown | Trust::Trusted | Trust::NotNeeded => "this folder is not trusted",
             };
             output::note(&format!(
-                "robota: {waiting} setting{} do{} not count: {why}. `robota trust` shows them.",
-                if waiting == 1 { "" } else { "s" },
-                if waiting == 1 { "es" } else { "" },
+                "robota: ignored {count} setting{} of this folder: {why}. Run `robota trust` to \
+                 review them.",
+                if count == 1 { "" } else { "s" },
             ));
         }
     }
 }
 
-/// Settings made from arguments.
+/// Returns one line for all problems with the same message: a settings file that was written for
+/// another program can have many keys that this one does not use.
+fn warning(message: &str, problems: &[&Problem]) -> String {
+    let keys: Vec<_> = problems.iter().filter_map(|problem| problem.key.as_ref()).collect();
+    match problems {
+        [problem] => problem.to_string(),
+        _ => {
+            let shown: Vec<_> =
+                keys.iter().take(MAX_REPORTED).map(|key| format!("`{key}`")).collect();
+            let more = match keys.len().saturating_sub(MAX_REPORTED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{}{more}: {message}; run `robota config explain`", shown.join(", "))
+        }
+    }
+}
+
+/// Returns the settings layer that the arguments make.
 fn flags(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Map<String, Value>> {
     let mut permissions = Map::new();
     let lists = [("allow", &args.allowed_tools), ("deny", &args.disallowed_tools)];
@@ -158,7 +189,8 @@ fn flags(args: &SettingsArgs, mode: Option<Mode>) -> anyhow::Result<Map<String, 
     Ok(flags)
 }
 
-/// A rule on the command line that cannot be read ends the program: whoever wrote it is there.
+/// Rejects invalid rules on the command line. Unlike a rule in a file, which is reported and
+/// handled, the user who typed it can correct it now.
 fn check_rules(args: &SettingsArgs, places: &Places) -> Result<(), Usage> {
     let check = rule_check(places);
     let allowed = args.allowed_tools.iter().map(|text| (RuleList::Allow, text));
@@ -166,13 +198,14 @@ fn check_rules(args: &SettingsArgs, places: &Places) -> Result<(), Usage> {
     for (list, text) in allowed.chain(denied) {
         for rule in split_rules(text) {
             check(list, &rule)
-                .map_err(|problem| Usage(format!("the rule `{rule}` cannot be read: {problem}")))?;
+                .map_err(|problem| Usage(format!("invalid rule `{rule}`: {problem}")))?;
         }
     }
     Ok(())
 }
 
-/// `Bash(git log *),Edit Read` is three rules: what is in parentheses is not split.
+/// Splits rules at commas and spaces outside parentheses: `Bash(git log *),Edit Read` is three
+/// rules.
 fn split_rules(text: &str) -> Vec<String> {
     let mut rules = vec![String::new()];
     let mut depth = 0_usize;
@@ -192,7 +225,7 @@ fn split_rules(text: &str) -> Vec<String> {
     rules
 }
 
-/// The file system that policies ask.
+/// Returns the file system that policies resolve paths with.
 pub(crate) fn paths() -> Arc<OsPaths> {
     Arc::new(OsPaths)
 }

@@ -1,21 +1,25 @@
-//! Ctrl-C and friends: the first asks the turn to end, the second ends the program.
+//! Ctrl-C, SIGTERM and SIGHUP: the first signal interrupts the turn, the second exits immediately.
 
 use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Exit, output};
 
-/// A token that is cancelled by the first interrupt.
+/// Returns a token that the first signal cancels. The second signal exits the program.
 pub(crate) fn cancel_on_interrupt() -> anyhow::Result<CancellationToken> {
     let token = CancellationToken::new();
     let cancel = token.clone();
-    let mut interrupts = Interrupts::new().context("cannot watch for Ctrl-C")?;
+    let mut interrupts =
+        Interrupts::new().context("cannot install the handlers for Ctrl-C and other signals")?;
     tokio::spawn(async move {
         interrupts.next().await;
         cancel.cancel();
         interrupts.next().await;
-        output::complain("interrupted twice; giving up at once");
-        #[expect(clippy::disallowed_methods, reason = "the user will not wait for destructors")]
+        output::error("second interrupt: exiting now");
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the user asked twice; do not wait for the turn to end"
+        )]
         std::process::exit(Exit::Interrupted.code().into());
     });
     Ok(token)
@@ -58,7 +62,7 @@ impl Interrupts {
     }
 
     async fn next(&mut self) {
-        // Without Ctrl-C there is nothing to wait for.
+        // If Ctrl-C cannot be watched, no interrupt ever arrives.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! The prompt: what is on the command line, and what is piped in.
+//! Reads the prompt from the command line and from piped input.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::sync::mpsc;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::output;
 
-/// More than this is no prompt.
+/// The size limit of piped input.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
-/// With a prompt on the command line, an open input that says nothing for this long is not
-/// waited for: editors and CI leave one open that nobody ever writes to.
-const FIRST_BYTE: Duration = Duration::from_secs(2);
+/// How long to wait for the first byte of piped input if the command line has a prompt. Editors
+/// and CI systems leave standard input open without ever writing to it.
+const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Input that has begun and then says nothing for this long is taken as it is.
-const NEXT_BYTE: Duration = Duration::from_secs(10);
+/// How long to wait for more piped input before the input so far is used.
+const NEXT_BYTE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The whole prompt; none when there is none.
+/// Returns the prompt: the given text followed by piped input. None if both are empty.
 pub(crate) fn prompt(given: Option<String>) -> anyhow::Result<Option<String>> {
     let wait_for_all = given.is_none() || given.as_deref() == Some("-");
     let given = given.filter(|given| given != "-");
@@ -24,13 +24,14 @@ pub(crate) fn prompt(given: Option<String>) -> anyhow::Result<Option<String>> {
         String::new()
     } else {
         let chunks = read_in_background();
-        let waits = if wait_for_all { None } else { Some((FIRST_BYTE, NEXT_BYTE)) };
-        String::from_utf8_lossy(&collect(&chunks, waits)?).into_owned()
+        let timeouts =
+            if wait_for_all { None } else { Some((FIRST_BYTE_TIMEOUT, NEXT_BYTE_TIMEOUT)) };
+        String::from_utf8_lossy(&collect(&chunks, timeouts)?).into_owned()
     };
     Ok(join(given.as_deref(), &piped))
 }
 
-/// The prompt first, then what was piped in.
+/// Joins the given prompt and the piped input with a blank line.
 fn join(given: Option<&str>, piped: &str) -> Option<String> {
     let piped = piped.trim_end_matches(['\r', '\n']);
     let given = given.filter(|given| !given.trim().is_empty());
@@ -44,7 +45,7 @@ fn join(given: Option<&str>, piped: &str) -> Option<String> {
 
 type Chunk = std::io::Result<Vec<u8>>;
 
-/// Reads on a thread of its own: a blocked read must not block the program.
+/// Reads standard input on a separate thread, because a read that blocks cannot be cancelled.
 fn read_in_background() -> mpsc::Receiver<Chunk> {
     let (send, receive) = mpsc::sync_channel(16);
     std::thread::spawn(move || {
@@ -71,24 +72,25 @@ fn read_in_background() -> mpsc::Receiver<Chunk> {
     receive
 }
 
-/// Everything that comes, as far as `waits` has patience.
+/// Collects chunks until the input ends or a timeout passes. `timeouts` are those for the first
+/// chunk and for each further one; none waits indefinitely.
 fn collect(
     chunks: &mpsc::Receiver<Chunk>,
-    waits: Option<(Duration, Duration)>,
+    timeouts: Option<(Duration, Duration)>,
 ) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     loop {
-        let chunk = match waits {
+        let chunk = match timeouts {
             None => chunks.recv().ok(),
             Some((first, next)) => {
-                let patience = if bytes.is_empty() { first } else { next };
-                match chunks.recv_timeout(patience) {
+                let timeout = if bytes.is_empty() { first } else { next };
+                match chunks.recv_timeout(timeout) {
                     Ok(chunk) => Some(chunk),
                     Err(mpsc::RecvTimeoutError::Disconnected) => None,
                     Err(mpsc::RecvTimeoutError::Timeout) => {
                         output::note(
-                            "robota: standard input is open but silent; going on without the \
-                             rest of it (to wait for all of it, give `-` as the prompt)",
+                            "robota: standard input is open but silent; continuing without it \
+                             (to wait for all of it, pass `-` as the prompt)",
                         );
                         return Ok(bytes);
                     }
@@ -103,7 +105,7 @@ fn collect(
         }
         anyhow::ensure!(
             bytes.len() <= MAX_BYTES,
-            "standard input is larger than {} MiB; save it to a file and name the file instead",
+            "standard input is larger than {} MiB; save it to a file and name the file in the prompt",
             MAX_BYTES / (1024 * 1024)
         );
     }

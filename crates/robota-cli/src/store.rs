@@ -1,4 +1,4 @@
-//! Where sessions are kept: `--store file[:DIR] | sqlite:FILE | postgres://…`.
+//! Opens the session store: `--store file[:DIR] | sqlite:FILE | postgres://…`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use robota_store::{DurabilityLevel, FileStore};
 use crate::Usage;
 use crate::setup::Setup;
 
-/// The folder of a project's sessions.
+/// Returns the folder of a project's sessions.
 pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
     cwd.join(".robota").join("sessions")
 }
 
-/// Opens the store that the user names; without a name, files of the project.
+/// Opens the store that `--store` names; without it, the files of the project.
 pub(crate) async fn open(
     name: Option<&str>,
     level: DurabilityLevel,
@@ -24,7 +24,8 @@ pub(crate) async fn open(
 ) -> anyhow::Result<Arc<dyn JournalStore>> {
     let unknown = |name: &str| {
         Usage(format!(
-            "--store {name}: known are file, file:DIR, sqlite:FILE and postgres://USER@HOST/DATABASE"
+            "--store {name}: unknown store; use file, file:DIR, sqlite:FILE or \
+             postgres://USER@HOST/DATABASE"
         ))
     };
     match name {
@@ -42,8 +43,9 @@ pub(crate) async fn open(
     }
 }
 
-/// Files below a folder, sealed by the user's key: a session that came with a checkout is not
-/// the user's, whoever its files belong to.
+/// Opens a store of files below a folder, with the user's key as its owner key. By the key the store
+/// recognises the sessions that this user wrote. A session that came with a checkout is not one
+/// of them, although git made the user the owner of its files.
 pub(crate) fn files(
     folder: PathBuf,
     level: DurabilityLevel,
@@ -56,17 +58,18 @@ pub(crate) fn files(
     })
 }
 
-/// The user's key: made once, kept from others.
+/// Reads the user's key; creates it if there is none.
 fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
     let read = |file: &Path| std::fs::read(file).ok().filter(|key| key.len() >= 32);
     if let Some(key) = read(file) {
         return Ok(key);
     }
     let folder = file.parent().unwrap_or(Path::new("."));
-    let fail = || format!("cannot make {}, by which your sessions are known", file.display());
+    let fail = || format!("cannot create the owner key of your sessions, {}", file.display());
     std::fs::create_dir_all(folder).with_context(fail)?;
     let key = format!("{}{}", RandomIds.next(), uuid_v4()).into_bytes();
-    // Two programs may start at once: the first to be there wins, and the file is never half.
+    // Two programs may start at the same time: the first to rename its file wins, and no reader
+    // sees a partly written key.
     let mut fresh = tempfile::NamedTempFile::new_in(folder).with_context(fail)?;
     std::io::Write::write_all(&mut fresh, &key).with_context(fail)?;
     fresh.as_file().sync_all().with_context(fail)?;
@@ -76,7 +79,7 @@ fn owner_key(file: &Path) -> anyhow::Result<Vec<u8>> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a key must be chance, not an injected id")]
+#[expect(clippy::disallowed_methods, reason = "a key must be random, not an injected id")]
 fn uuid_v4() -> uuid::Uuid {
     uuid::Uuid::new_v4()
 }
@@ -95,10 +98,12 @@ async fn postgres(url: &str, level: DurabilityLevel) -> anyhow::Result<Arc<dyn J
 
 #[cfg(not(feature = "sqlite"))]
 async fn sqlite(_file: &Path, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
-    Err(Usage("--store sqlite: this program was built without SQLite".to_owned()).into())
+    Err(Usage("--store sqlite: this program was built without the feature `sqlite`".to_owned())
+        .into())
 }
 
 #[cfg(not(feature = "postgres"))]
 async fn postgres(_url: &str, _level: DurabilityLevel) -> anyhow::Result<Arc<dyn JournalStore>> {
-    Err(Usage("--store postgres: this program was built without PostgreSQL".to_owned()).into())
+    Err(Usage("--store postgres: this program was built without the feature `postgres`".to_owned())
+        .into())
 }

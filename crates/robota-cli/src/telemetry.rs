@@ -1,5 +1,5 @@
-//! The export to OpenTelemetry, when the standard variables ask for it. Without the feature `otel`
-//! there is none, and the variables mean nothing.
+//! The OpenTelemetry export, which the standard `OTEL_*` variables turn on. Without the feature
+//! `otel` nothing is exported and the variables are ignored.
 
 use robota_config::Environment;
 use robota_session::{Session, StartAt};
@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The export of one run.
+/// The OpenTelemetry export of one run.
 pub(crate) struct Telemetry {
     #[cfg(feature = "otel")]
     guard: Option<robota_telemetry::OtelGuard>,
@@ -15,8 +15,8 @@ pub(crate) struct Telemetry {
 
 #[cfg(feature = "otel")]
 impl Telemetry {
-    /// Starts the export, if there is to be one. One that cannot start is a note: the run does not
-    /// depend on it.
+    /// Starts the export if the variables turn it on. If it cannot start, a note is printed and the
+    /// run continues without it.
     pub(crate) fn start(environment: &Environment) -> Self {
         use robota_telemetry::{OtelOptions, install};
 
@@ -29,7 +29,7 @@ impl Telemetry {
         Self { guard }
     }
 
-    /// What collects the spans.
+    /// Returns the tracing layer that exports spans.
     pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -37,7 +37,7 @@ impl Telemetry {
         self.guard.as_ref().map(robota_telemetry::OtelGuard::layer)
     }
 
-    /// Counts what happens in the session, until it ends.
+    /// Starts a task that records metrics of the session until it ends.
     pub(crate) async fn count(
         &self,
         session: &Session,
@@ -58,7 +58,8 @@ impl Telemetry {
         })))
     }
 
-    /// Sends the rest. A collector that does not take it within two seconds goes without.
+    /// Sends the remaining data. It is dropped if the collector does not accept it within two
+    /// seconds.
     pub(crate) async fn finish(self) {
         let Some(guard) = self.guard else { return };
         let timeout = std::time::Duration::from_secs(2);
@@ -71,12 +72,12 @@ impl Telemetry {
 
 #[cfg(not(feature = "otel"))]
 impl Telemetry {
-    /// There is no export.
+    /// Does nothing.
     pub(crate) fn start(_environment: &Environment) -> Self {
         Self {}
     }
 
-    /// Nothing collects spans.
+    /// Returns no layer.
     pub(crate) fn layer<S>(&self) -> Option<impl Layer<S> + Send + Sync + use<S>>
     where
         S: tracing::Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -84,7 +85,7 @@ impl Telemetry {
         None::<tracing_subscriber::layer::Identity>
     }
 
-    /// Nothing is counted.
+    /// Records nothing.
     pub(crate) async fn count(
         &self,
         _session: &Session,
@@ -93,6 +94,6 @@ impl Telemetry {
         Ok(None)
     }
 
-    /// There is nothing to send.
+    /// Sends nothing.
     pub(crate) async fn finish(self) {}
 }

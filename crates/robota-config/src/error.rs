@@ -1,52 +1,52 @@
-//! What can go wrong when something is asked for. Loading is not among it: it reports.
+//! Errors of using and writing settings. Loading has none: it reports problems instead.
 
 use std::path::PathBuf;
 
 use robota_core::env_ref::EnvRefError;
 use robota_core::error::{Diagnose, ErrorKind};
 
-/// Why settings could not be used or written.
+/// An error of using or writing settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The profile in use does not exist.
-    #[error("`currentProvider` ({origin}) is `{name}`, but there is no such profile")]
+    /// `currentProvider` names a profile that does not exist.
+    #[error("{origin}: `currentProvider` is `{name}`, but there is no profile `providers.{name}`")]
     NoProfile {
-        /// What it is.
+        /// The value of `currentProvider`.
         name: String,
-        /// Where it is set.
+        /// The file and line that set it.
         origin: String,
-        /// The profiles there are.
+        /// The names of the existing profiles.
         known: Vec<String>,
     },
-    /// The profile in use does not say what it is.
-    #[error("the provider profile `{name}` has no `type`")]
+    /// The profile in use has no `type`.
+    #[error("provider profile `{name}` has no `type`")]
     NoType {
-        /// The profile.
+        /// The name of the profile.
         name: String,
     },
-    /// The profile's key leads nowhere.
-    #[error("`apiKey` of the provider profile `{name}` cannot be used")]
+    /// The `apiKey` of the profile in use cannot be resolved.
+    #[error("cannot resolve `apiKey` of provider profile `{name}`")]
     ApiKey {
-        /// The profile.
+        /// The name of the profile.
         name: String,
-        /// Why.
+        /// Why it cannot be resolved.
         #[source]
         source: EnvRefError,
     },
-    /// The file may not be written to.
-    #[error("{} is not changed: {reason}", file.display())]
+    /// The file must not be written, for example because it is not valid.
+    #[error("did not change {}: {reason}", file.display())]
     Refused {
         /// The file.
         file: PathBuf,
-        /// Why.
+        /// Why it must not be written.
         reason: String,
     },
-    /// The key cannot be set.
-    #[error("`{key}` cannot be set: {reason}")]
+    /// The key cannot be set to the value.
+    #[error("cannot set `{key}`: {reason}")]
     Key {
         /// The key.
         key: String,
-        /// Why.
+        /// Why it cannot be set.
         reason: String,
     },
     /// There is no home folder, or no working folder.
@@ -55,11 +55,11 @@ pub enum ConfigError {
     /// A file could not be read or written.
     #[error("cannot {action} {}", file.display())]
     Io {
-        /// What was tried.
+        /// What was tried, as a verb: `read`, `write`.
         action: &'static str,
-        /// On which file.
+        /// The file.
         file: PathBuf,
-        /// What went wrong.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -80,17 +80,17 @@ impl Diagnose for ConfigError {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoProfile { known, .. } if known.is_empty() => {
-                "there are no profiles; add one under `providers`".to_owned()
+                "add a profile under `providers`; there is none yet".to_owned()
             }
             Self::NoProfile { known, .. } => format!("use one of: {}", known.join(", ")),
             Self::NoType { name } => {
                 format!("set `providers.{name}.type`, for example to `anthropic` or `openai`")
             }
             Self::ApiKey { source, .. } => return source.hint(),
-            Self::Refused { .. } => "put the file in order, then try again".to_owned(),
-            Self::Key { .. } => "see docs/settings.md for the keys and what they hold".to_owned(),
-            Self::NoPlace(_) => "set HOME, or name the file to use".to_owned(),
-            Self::Io { .. } => "check that the file may be read and written".to_owned(),
+            Self::Refused { .. } => "fix the file, then retry".to_owned(),
+            Self::Key { .. } => "see docs/settings.md for the keys and their values".to_owned(),
+            Self::NoPlace(_) => "set HOME, or use another settings file".to_owned(),
+            Self::Io { .. } => "check the permissions of the file and its folder".to_owned(),
         })
     }
 }

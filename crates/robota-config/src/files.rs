@@ -1,4 +1,4 @@
-//! Reading the files: once, bounded, and without being fooled by what is not a file.
+//! Reads the settings files: each once, with a size limit, and regular files only.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -10,20 +10,20 @@ use crate::places::{Places, SettingsArgument};
 use crate::report::{Problem, Severity};
 use crate::validate::{self, Checked};
 
-/// No settings file is larger.
-pub const LARGEST_FILE: u64 = 1024 * 1024;
+/// The size limit of a settings file, in bytes.
+pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Everything the settings are made of, as it was at one moment: what is shown for trust, what
-/// is hashed and what is loaded are the same bytes.
+/// The content of all layers, read once: the bytes that are shown to the user for trust, hashed and
+/// loaded are the same.
 #[derive(Debug, Clone)]
 pub struct Files {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) sources: Vec<Source>,
-    /// The project's `.mcp.json`, which names programs to run.
+    /// The project's `.mcp.json`. It needs trust, because it names programs to run.
     pub(crate) servers: Option<Vec<u8>>,
 }
 
-/// One layer.
+/// The content of one layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) layer: Layer,
@@ -41,18 +41,18 @@ impl Files {
         let mut sources = Vec::new();
         for layer in Layer::FILES {
             let Some(path) = places.file(layer) else { continue };
-            // In the home folder the project's files are the user's own, which are there already.
+            // In the home folder the project's files are the user's own, which were read already.
             let users_own = layer.scope() == Scope::Project
                 && path.canonicalize().is_ok_and(|path| user_files.contains(&path))
                 && same_folder(&places.cwd, places.home.as_deref());
             if !users_own {
-                sources.extend(from_file(layer, &path, Missing::Fine));
+                sources.extend(from_file(layer, &path, Missing::Allowed));
             }
         }
         match &places.settings {
             Some(SettingsArgument::File(_)) => {
                 let path = places.file(Layer::Argument).unwrap_or_default();
-                sources.extend(from_file(Layer::Argument, &path, Missing::Wrong));
+                sources.extend(from_file(Layer::Argument, &path, Missing::Error));
             }
             Some(SettingsArgument::Inline(text)) => {
                 sources.push(from_text(Layer::Argument, None, text.clone()));
@@ -66,11 +66,11 @@ impl Files {
         Self {
             folder: places.cwd.canonicalize().ok(),
             sources,
-            servers: servers(&places.cwd.join(".mcp.json")),
+            servers: read_servers(&places.cwd.join(".mcp.json")),
         }
     }
 
-    /// The same, with one layer saying something else.
+    /// Returns a copy with one layer replaced.
     pub(crate) fn with(&self, layer: Layer, checked: Checked) -> Self {
         let mut files = self.clone();
         let source = Source { layer, checked };
@@ -85,7 +85,7 @@ impl Files {
         files
     }
 
-    /// The folder the project's files are in; none when it cannot be found.
+    /// Returns the canonical folder of the project's files; none if it cannot be resolved.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
@@ -99,75 +99,80 @@ fn same_folder(cwd: &Path, home: Option<&Path>) -> bool {
     }
 }
 
-/// What to make of a file that is not there.
+/// How to treat a missing file.
 #[derive(Clone, Copy, PartialEq)]
 enum Missing {
-    Fine,
-    Wrong,
+    Allowed,
+    Error,
 }
 
 fn from_file(layer: Layer, path: &Path, missing: Missing) -> Option<Source> {
     match read_bounded(path) {
         Ok(Some(bytes)) => Some(from_bytes(layer, path, bytes)),
-        Ok(None) if missing == Missing::Fine => None,
-        Ok(None) => Some(broken(layer, Some(path), None, "there is no such file")),
-        Err(error) => Some(broken(layer, Some(path), None, &error.to_string())),
+        Ok(None) if missing == Missing::Allowed => None,
+        Ok(None) => Some(unreadable(layer, Some(path), None, "the file does not exist")),
+        Err(error) => Some(unreadable(layer, Some(path), None, &error.to_string())),
     }
 }
 
 pub(crate) fn from_bytes(layer: Layer, path: &Path, bytes: Vec<u8>) -> Source {
     match String::from_utf8(bytes) {
         Ok(text) => from_text(layer, Some(path), text),
-        Err(_) => broken(layer, Some(path), None, "it is not UTF-8 text"),
+        Err(_) => unreadable(layer, Some(path), None, "it is not UTF-8 text"),
     }
 }
 
 fn from_text(layer: Layer, file: Option<&Path>, text: String) -> Source {
     match Document::parse(text) {
         Ok(document) => Source { layer, checked: validate::check(&document, layer, file) },
-        Err(error) => broken(layer, file, file.is_some().then_some(error.line), &error.message),
+        Err(error) => unreadable(layer, file, file.is_some().then_some(error.line), &error.message),
     }
 }
 
-/// A file nobody can read: what it grants is gone, and what it forbids is not known.
-fn broken(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &str) -> Source {
+/// Returns the content of an unreadable file: it grants nothing, and its restrictions are unknown.
+fn unreadable(layer: Layer, file: Option<&Path>, line: Option<usize>, reason: &str) -> Source {
     let origin = Origin { layer, file: file.map(Path::to_path_buf), line };
-    let message = format!("these settings cannot be read: {reason}");
+    let message = format!("cannot read these settings: {reason}");
     let problem = Problem { severity: Severity::Error, origin, key: None, message };
     Source {
         layer,
-        checked: Checked { entries: Vec::new(), problems: vec![problem], forbids_unknown: true },
+        checked: Checked {
+            entries: Vec::new(),
+            problems: vec![problem],
+            restrictions_unknown: true,
+        },
     }
 }
 
-/// The content of a file; none when there is none. Links are followed, but only a regular
-/// file is read: a pipe would wait for ever, a device would never end.
+/// Reads a file; none if it does not exist. Follows links, but reads regular files only: a read of a
+/// pipe could block indefinitely, and a device may have no end.
 pub(crate) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    // What it is comes first: opening a pipe waits for somebody to write.
-    let opened = path.metadata().and_then(|facts| {
-        regular(&facts)?;
+    // Check the type before opening: opening a pipe blocks until another process writes.
+    let opened = path.metadata().and_then(|metadata| {
+        require_regular(&metadata)?;
         File::open(path)
     });
     let file = match opened {
         Ok(file) => file,
         Err(error) if is_absent(&error) && path.symlink_metadata().is_ok() => {
-            return Err(io::Error::new(error.kind(), "it is a link that leads nowhere"));
+            return Err(io::Error::new(error.kind(), "it is a broken link"));
         }
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    regular(&file.metadata()?)?;
+    // And again, because the file may have been replaced in between.
+    require_regular(&file.metadata()?)?;
     let mut bytes = Vec::new();
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        let message = format!("it is larger than {} KiB", LARGEST_FILE / 1024);
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let message = format!("it is larger than {} KiB", MAX_FILE_BYTES / 1024);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(Some(bytes))
 }
 
-fn regular(facts: &Metadata) -> io::Result<()> {
-    let what = match (facts.is_file(), facts.is_dir()) {
+fn require_regular(metadata: &Metadata) -> io::Result<()> {
+    let what = match (metadata.is_file(), metadata.is_dir()) {
         (true, _) => return Ok(()),
         (false, true) => "it is a folder",
         (false, false) => "it is not a regular file",
@@ -179,9 +184,9 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Whatever is wrong with it is said by who starts the servers; here it is only that something
-/// which may be run is there, and whether it is still the same.
-fn servers(path: &Path) -> Option<Vec<u8>> {
+/// Reads `.mcp.json` for the trust hash. It is not validated here; an unreadable file still needs
+/// trust, so the error text replaces its content.
+fn read_servers(path: &Path) -> Option<Vec<u8>> {
     match read_bounded(path) {
         Ok(bytes) => bytes,
         Err(error) => Some(error.to_string().into_bytes()),

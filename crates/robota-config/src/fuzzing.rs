@@ -1,4 +1,4 @@
-//! Entry points for the fuzz targets: any bytes in, no panic out, no promise broken.
+//! Entry points for the fuzz targets.
 
 use std::path::Path;
 
@@ -7,12 +7,10 @@ use crate::layer::Layer;
 use crate::settings::Settings;
 use crate::trust::Trust;
 
-/// Reads the bytes as a settings file of the user's and of a checkout's. Whatever they say, a
-/// checkout that nobody trusts grants and runs nothing, and a file that cannot be read grants
-/// nothing.
+/// Loads the bytes as a settings file of the user and of an untrusted checkout.
 ///
 /// # Panics
-/// When it does.
+/// If the untrusted checkout grants or runs something, or if an unreadable file grants something.
 pub fn settings(bytes: &[u8]) {
     let nothing = load(None, Trust::NotNeeded);
     let project = load(Some((Layer::ProjectClaude, bytes)), Trust::Unknown);
@@ -49,7 +47,7 @@ fn load(file: Option<(Layer, &[u8])>, trust: Trust) -> Settings {
         file.into_iter().map(|(layer, bytes)| from_bytes(layer, path, bytes.to_vec())).collect();
     let files = Files { folder: None, sources, servers: None };
     let check = |_, rule: &str| {
-        if rule.is_empty() { Err("it is empty".to_owned()) } else { Ok(()) }
+        if rule.is_empty() { Err("the rule is empty".to_owned()) } else { Ok(()) }
     };
     Settings::from_files(&files, trust, &check)
 }

@@ -1,12 +1,12 @@
-//! JSON with positions: what stands on which line, which keys stand twice, and which bytes to
-//! replace so that a file keeps everything else as its owner wrote it.
+//! A JSON parser that keeps positions: the line of each value, repeated keys, and the bytes to
+//! replace so that the rest of a file stays unchanged.
 
 use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
 
-/// Deeper nesting is refused: settings need six levels, and recursion needs a bound.
-const DEEPEST: usize = 100;
+/// The maximum nesting. Settings need six levels; the recursive parser needs a limit.
+const MAX_DEPTH: usize = 100;
 
 /// A parsed file.
 #[derive(Debug, Clone)]
@@ -16,14 +16,14 @@ pub(crate) struct Document {
     line_starts: Vec<usize>,
 }
 
-/// A value and where it stands.
+/// A value and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) span: Range<usize>,
     pub(crate) kind: Kind,
 }
 
-/// What a value is.
+/// The value of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Null,
@@ -42,7 +42,7 @@ pub(crate) struct Member {
     pub(crate) node: Node,
 }
 
-/// Where a text stops being JSON.
+/// A syntax error and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     pub(crate) line: usize,
@@ -50,7 +50,7 @@ pub(crate) struct SyntaxError {
 }
 
 impl Document {
-    /// Reads a whole file. A byte order mark before it is no part of it.
+    /// Parses a file. Skips a byte order mark.
     pub(crate) fn parse(text: String) -> Result<Self, SyntaxError> {
         let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let mut parser = Parser { text: &text, at: start };
@@ -63,14 +63,14 @@ impl Document {
         Ok(Self { text, root, line_starts })
     }
 
-    /// The line of a byte, counted from 1.
+    /// Returns the line of a byte, counted from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at)
     }
 }
 
 impl Node {
-    /// The value without its positions; of a key that stands twice, the last counts.
+    /// Returns the value without positions. The last of repeated keys wins.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
             Kind::Null => Value::Null,
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The member of that key; the last, if there are several.
+    /// Returns the member with this key; the last, if the key is repeated.
     pub(crate) fn member(&self, key: &str) -> Option<&Member> {
         match &self.kind {
             Kind::Object(members) => members.iter().rev().find(|member| member.key == key),
@@ -96,7 +96,7 @@ impl Node {
         }
     }
 
-    /// What it is, in a word.
+    /// Returns the type with its article, for messages.
     pub(crate) fn type_name(&self) -> &'static str {
         match self.kind {
             Kind::Null => "null",
@@ -125,14 +125,14 @@ impl Parser<'_> {
         let root = self.value(0)?;
         self.space();
         if self.peek().is_some() {
-            return self.fail("something follows the end of the settings");
+            return self.fail("unexpected text after the end of the settings");
         }
         Ok(root)
     }
 
     fn value(&mut self, depth: usize) -> Parsed<Node> {
-        if depth > DEEPEST {
-            return self.fail("it is nested too deeply");
+        if depth > MAX_DEPTH {
+            return self.fail("nested too deeply");
         }
         let start = self.at;
         let kind = match self.peek() {
@@ -140,9 +140,9 @@ impl Parser<'_> {
             Some(b'[') => self.array(depth)?,
             Some(b'"') => Kind::String(self.string()?),
             Some(b'-' | b'0'..=b'9') => Kind::Number(self.number()?),
-            Some(b'/' | b'#') => return self.fail("comments are not part of JSON"),
-            Some(_) => self.word()?,
-            None => return self.fail("the file ends too early"),
+            Some(b'/' | b'#') => return self.fail("JSON has no comments"),
+            Some(_) => self.literal()?,
+            None => return self.fail("unexpected end of the file"),
         };
         Ok(Node { span: start..self.at, kind })
     }
@@ -159,15 +159,15 @@ impl Parser<'_> {
             let key_at = self.at;
             match self.peek() {
                 Some(b'"') => {}
-                Some(b'}') => return self.fail("there is a comma before this `}`"),
-                Some(b'/' | b'#') => return self.fail("comments are not part of JSON"),
-                Some(_) => return self.fail("a key in double quotes is due here"),
-                None => return self.fail("the file ends too early"),
+                Some(b'}') => return self.fail("trailing comma before `}`"),
+                Some(b'/' | b'#') => return self.fail("JSON has no comments"),
+                Some(_) => return self.fail("expected a key in double quotes"),
+                None => return self.fail("unexpected end of the file"),
             }
             let key = self.string()?;
             self.space();
             if !self.take(b':') {
-                return self.fail("`:` is due here");
+                return self.fail("expected `:`");
             }
             self.space();
             let node = self.value(depth + 1)?;
@@ -177,7 +177,7 @@ impl Parser<'_> {
                 return Ok(Kind::Object(members));
             }
             if !self.take(b',') {
-                return self.fail("`,` or `}` is due here");
+                return self.fail("expected `,` or `}`");
             }
         }
     }
@@ -192,7 +192,7 @@ impl Parser<'_> {
         loop {
             self.space();
             if self.peek() == Some(b']') {
-                return self.fail("there is a comma before this `]`");
+                return self.fail("trailing comma before `]`");
             }
             items.push(self.value(depth + 1)?);
             self.space();
@@ -200,12 +200,13 @@ impl Parser<'_> {
                 return Ok(Kind::Array(items));
             }
             if !self.take(b',') {
-                return self.fail("`,` or `]` is due here");
+                return self.fail("expected `,` or `]`");
             }
         }
     }
 
-    /// The token's end is found here, what it means by `serde_json`: one reading of escapes.
+    /// Finds the end of the string and lets `serde_json` decode it, so that escapes have one
+    /// implementation.
     fn string(&mut self) -> Parsed<String> {
         let start = self.at;
         let mut end = start + 1;
@@ -213,15 +214,15 @@ impl Parser<'_> {
             match self.text.as_bytes().get(end) {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
-                Some(b'\n') => return self.fail("a string must end on its line"),
+                Some(b'\n') => return self.fail("a string must end on the same line"),
                 Some(_) => end += 1,
-                None => return self.fail("a string has no end"),
+                None => return self.fail("unterminated string"),
             }
         }
         self.at = end + 1;
         let token = self.text.get(start..=end).unwrap_or_default();
         serde_json::from_str(token)
-            .map_err(|_| (start, "a string has a character or an escape that JSON forbids".into()))
+            .map_err(|_| (start, "a string contains an invalid character or escape".into()))
     }
 
     fn number(&mut self) -> Parsed<Number> {
@@ -233,19 +234,19 @@ impl Parser<'_> {
             .count();
         self.at = start + length;
         let token = self.text.get(start..self.at).unwrap_or_default();
-        serde_json::from_str(token).map_err(|_| (start, "this is not a number of JSON".into()))
+        serde_json::from_str(token).map_err(|_| (start, "invalid number".into()))
     }
 
-    fn word(&mut self) -> Parsed<Kind> {
-        let words =
+    fn literal(&mut self) -> Parsed<Kind> {
+        let literals =
             [("null", Kind::Null), ("true", Kind::Bool(true)), ("false", Kind::Bool(false))];
-        for (word, kind) in words {
-            if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-                self.at += word.len();
+        for (literal, kind) in literals {
+            if self.text.get(self.at..).is_some_and(|rest| rest.starts_with(literal)) {
+                self.at += literal.len();
                 return Ok(kind);
             }
         }
-        self.fail("a value is due here")
+        self.fail("expected a value")
     }
 
     fn peek(&self) -> Option<u8> {

@@ -1,15 +1,16 @@
-//! The table of keys: what each may hold, how several files that set it are put together,
-//! and what a checkout may do with it. `docs/settings.md` shows the same table, and a test
-//! holds the two together.
+//! The table of keys: the type of each value, how values of several files are merged, what a
+//! checkout may do with the key, and whether this version uses it. `docs/settings.md` shows the
+//! same table; a test compares the two.
 
 use robota_core::permission::TrustLevel;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::model::{BuiltInStatusLine, CommandLine, CompactThreshold, Disable, OneOrMany};
+use crate::path::KeyPath;
 
-/// The events that hooks can be put at. Hooks at any other name never run, and a guard that
-/// never runs because of a typing mistake is worth a word.
+/// The names of hook events, including those of other programs that read the same files. Hooks
+/// under any other name never run; loading warns of them, because the name is probably a typo.
 pub const HOOK_EVENTS: &[&str] = &[
     "SessionStart",
     "Setup",
@@ -49,7 +50,7 @@ pub const HOOK_EVENTS: &[&str] = &[
     "SessionEnd",
 ];
 
-/// What a variable can be set to: no system takes a NUL.
+/// The type of an environment variable's value: a string without NUL, which no system accepts.
 #[derive(serde::Deserialize)]
 #[serde(try_from = "String")]
 struct VariableValue;
@@ -58,48 +59,66 @@ impl TryFrom<String> for VariableValue {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.contains('\0') { Err("a variable cannot hold a NUL") } else { Ok(Self) }
+        if text.contains('\0') {
+            Err("the value of a variable cannot contain NUL")
+        } else {
+            Ok(Self)
+        }
     }
 }
 
-/// Whether a name can be that of a variable.
+/// Returns whether the name is valid for an environment variable.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0'])
 }
 
-/// How values of several layers become one.
+/// How the values of several layers are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Merge {
-    /// The value of the highest layer.
+    /// The highest layer that sets the key wins.
     Highest,
-    /// Every item of every layer, once per layer, each with its origin.
+    /// The items of all layers, without repetitions in one layer, each with its origin.
     Union,
-    /// Every item of every layer, lowest layer first.
+    /// The items of all layers, lowest layer first.
     Concat,
-    /// Objects are put together field by field, at any depth; other values as [`Merge::Highest`].
+    /// Objects are merged field by field at any depth; other values as [`Merge::Highest`].
     Deep,
-    /// Once any layer says the strict word, it holds.
+    /// The strict value wins, whichever layer sets it.
     Sticky(Strict),
-    /// The permission mode: see `docs/settings.md`.
+    /// The rules of the permission mode: see `docs/settings.md`.
     Mode,
 }
 
 /// What a layer of a checkout may do with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// It can only forbid: counts at once.
+    /// The key can only forbid. It applies without trust.
     Tightens,
-    /// This value can only forbid and counts at once; others count once the folder is trusted.
+    /// This value can only forbid and applies without trust. Other values need trust.
     TightensWhen(Strict),
-    /// Counts once the folder is trusted.
+    /// The key applies once the folder is trusted.
     Grants,
-    /// Never counts from a checkout.
+    /// The key is always ignored in a checkout.
     UserOnly,
-    /// Stricter modes count at once, others once the folder is trusted, `bypassPermissions` never.
+    /// A stricter mode applies without trust, others need trust, `bypassPermissions` is always
+    /// ignored.
     Mode,
 }
 
-/// The value of a key that forbids most.
+/// Whether this version uses a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// The program uses the key.
+    Supported,
+    /// The program uses the key, but some values have no effect. The program reports them where
+    /// it applies the key.
+    Partial,
+    /// The key is accepted, because other programs read the same files, but has no effect yet.
+    /// Loading reports a warning.
+    NoEffect,
+}
+
+/// The strictest value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strict {
     /// `true`
@@ -111,7 +130,7 @@ pub enum Strict {
 }
 
 impl Strict {
-    /// Whether a value is the strict one.
+    /// Returns whether a value is the strict one.
     #[must_use]
     pub fn is(self, value: &Value) -> bool {
         match self {
@@ -122,44 +141,47 @@ impl Strict {
     }
 }
 
-/// Where in a value something is wrong, and what.
+/// A part of a value that does not have the type of its key.
 #[derive(Debug)]
 pub(crate) struct Mismatch {
     pub(crate) path: Vec<Step>,
     pub(crate) message: String,
 }
 
-/// One step into a value.
+/// One step of the path to a part of a value.
 #[derive(Debug)]
 pub(crate) enum Step {
     Key(String),
     Index(usize),
 }
 
-/// How a key's value is checked.
+/// How the value of a key is validated.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Check {
-    /// It is of a type.
+    /// It deserialises as a type.
     Type(fn(&Value) -> Result<(), Mismatch>),
-    /// It is a list of texts; each is taken by itself.
+    /// It is a list of strings. An item that is not a string is reported; the others apply.
     Texts,
-    /// It is a list of hook groups; none is ever lost.
+    /// It is a list of hook groups. An invalid hook is reported and kept: it denies where hooks
+    /// decide.
     Hooks,
 }
 
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyRule {
-    /// The key; `*` stands for any name.
+    /// The path of the key; `*` matches any name.
     pub path: &'static str,
-    /// How several layers become one.
+    /// How the values of several layers are merged.
     pub merge: Merge,
-    /// What a checkout may do with it.
+    /// What a checkout may do with the key.
     pub effect: Effect,
+    /// Whether this version uses the key.
+    pub support: Support,
     pub(crate) check: Check,
 }
 
-fn fits<T: DeserializeOwned>(value: &Value) -> Result<(), Mismatch> {
+fn has_type<T: DeserializeOwned>(value: &Value) -> Result<(), Mismatch> {
     use serde_path_to_error::Segment;
     match serde_path_to_error::deserialize::<_, T>(value) {
         Ok(_) => Ok(()),
@@ -179,134 +201,146 @@ fn fits<T: DeserializeOwned>(value: &Value) -> Result<(), Mismatch> {
 }
 
 macro_rules! keys {
-    ($( $path:literal $merge:expr, $effect:expr, $check:tt; )*) => {
+    ($( $path:literal $merge:expr, $effect:expr, $support:expr, $check:tt; )*) => {
         /// The table, in the order of `docs/settings.md`.
         pub const KEYS: &[KeyRule] = &[ $( KeyRule {
             path: $path,
             merge: $merge,
             effect: $effect,
+            support: $support,
             check: keys!(@check $check),
         }, )* ];
     };
     (@check texts) => { Check::Texts };
     (@check hooks) => { Check::Hooks };
-    (@check ($type:ty)) => { Check::Type(fits::<$type>) };
+    (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
 use Effect::{Grants, Tightens, TightensWhen, UserOnly};
 use Merge::{Concat, Deep, Highest, Sticky, Union};
 use Strict::{Disable as DISABLE, False, True};
+use Support::{NoEffect, Partial, Supported};
 
 type Object = Map<String, Value>;
 
 keys! {
-    "permissions.allow" Union, Grants, texts;
-    "permissions.ask" Union, Tightens, texts;
-    "permissions.deny" Union, Tightens, texts;
-    "permissions.defaultMode" Merge::Mode, Effect::Mode, (String);
-    "permissions.additionalDirectories" Union, Grants, texts;
-    "permissions.disableBypassPermissionsMode" Sticky(DISABLE), Tightens, (Disable);
-    "defaultTrustLevel" Merge::Mode, Effect::Mode, (TrustLevel);
+    "permissions.allow" Union, Grants, Supported, texts;
+    "permissions.ask" Union, Tightens, Supported, texts;
+    "permissions.deny" Union, Tightens, Supported, texts;
+    "permissions.defaultMode" Merge::Mode, Effect::Mode, Supported, (String);
+    "permissions.additionalDirectories" Union, Grants, Supported, texts;
+    "permissions.disableBypassPermissionsMode" Sticky(DISABLE), Tightens, Supported, (Disable);
+    "defaultTrustLevel" Merge::Mode, Effect::Mode, Supported, (TrustLevel);
 
-    "hooks.*" Concat, Grants, hooks;
-    "disableAllHooks" Highest, UserOnly, (bool);
-    "allowedHttpHookUrls" Union, Grants, texts;
-    "httpHookAllowedEnvVars" Union, Grants, texts;
-    "env.*" Highest, Grants, (VariableValue);
+    "hooks.*" Concat, Grants, Supported, hooks;
+    "disableAllHooks" Highest, UserOnly, Supported, (bool);
+    "allowedHttpHookUrls" Union, Grants, NoEffect, texts;
+    "httpHookAllowedEnvVars" Union, Grants, NoEffect, texts;
+    "env.*" Highest, Grants, Supported, (VariableValue);
 
-    "currentProvider" Highest, Grants, (String);
-    "providers.*.type" Highest, Grants, (String);
-    "providers.*.model" Highest, Grants, (String);
-    "providers.*.apiKey" Highest, Grants, (String);
-    "providers.*.baseURL" Highest, Grants, (String);
-    "providers.*.timeout" Highest, Grants, (std::num::NonZeroU64);
-    "providers.*.options" Deep, Grants, (Object);
-    "vendors.*" Deep, Grants, (Object);
-    "provider.name" Highest, Grants, (String);
-    "provider.type" Highest, Grants, (String);
-    "provider.model" Highest, Grants, (String);
-    "provider.apiKey" Highest, Grants, (String);
-    "provider.baseURL" Highest, Grants, (String);
-    "provider.timeout" Highest, Grants, (std::num::NonZeroU64);
-    "provider.options" Deep, Grants, (Object);
-    "apiKeyHelper" Highest, Grants, (String);
-    "model" Highest, Grants, (String);
-    "fallbackModel" Highest, Grants, (OneOrMany);
-    "effortLevel" Highest, Grants, (String);
-    "alwaysThinkingEnabled" Highest, Grants, (bool);
+    "currentProvider" Highest, Grants, Supported, (String);
+    "providers.*.type" Highest, Grants, Supported, (String);
+    "providers.*.model" Highest, Grants, Supported, (String);
+    "providers.*.apiKey" Highest, Grants, Supported, (String);
+    "providers.*.baseURL" Highest, Grants, Supported, (String);
+    "providers.*.timeout" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "providers.*.options" Deep, Grants, Supported, (Object);
+    "vendors.*" Deep, Grants, Supported, (Object);
+    "provider.name" Highest, Grants, Supported, (String);
+    "provider.type" Highest, Grants, Supported, (String);
+    "provider.model" Highest, Grants, Supported, (String);
+    "provider.apiKey" Highest, Grants, Supported, (String);
+    "provider.baseURL" Highest, Grants, Supported, (String);
+    "provider.timeout" Highest, Grants, Supported, (std::num::NonZeroU64);
+    "provider.options" Deep, Grants, Supported, (Object);
+    "apiKeyHelper" Highest, Grants, NoEffect, (String);
+    "model" Highest, Grants, Supported, (String);
+    "fallbackModel" Highest, Grants, NoEffect, (OneOrMany);
+    "effortLevel" Highest, Grants, NoEffect, (String);
+    "alwaysThinkingEnabled" Highest, Grants, NoEffect, (bool);
 
-    "sandbox.enabled" Highest, TightensWhen(True), (bool);
-    "sandbox.failIfUnavailable" Highest, TightensWhen(True), (bool);
-    "sandbox.autoAllowBashIfSandboxed" Highest, TightensWhen(False), (bool);
-    "sandbox.allowUnsandboxedCommands" Highest, TightensWhen(False), (bool);
-    "sandbox.excludedCommands" Union, Grants, texts;
-    "sandbox.filesystem.allowWrite" Union, Grants, texts;
-    "sandbox.filesystem.denyWrite" Union, Tightens, texts;
-    "sandbox.filesystem.allowRead" Union, Grants, texts;
-    "sandbox.filesystem.denyRead" Union, Tightens, texts;
-    "sandbox.network.allowedDomains" Union, Grants, texts;
-    "sandbox.network.deniedDomains" Union, Tightens, texts;
+    "sandbox.enabled" Highest, TightensWhen(True), Supported, (bool);
+    "sandbox.failIfUnavailable" Highest, TightensWhen(True), Supported, (bool);
+    "sandbox.autoAllowBashIfSandboxed" Highest, TightensWhen(False), Partial, (bool);
+    "sandbox.allowUnsandboxedCommands" Highest, TightensWhen(False), Partial, (bool);
+    "sandbox.excludedCommands" Union, Grants, Partial, texts;
+    "sandbox.filesystem.allowWrite" Union, Grants, Supported, texts;
+    "sandbox.filesystem.denyWrite" Union, Tightens, Supported, texts;
+    "sandbox.filesystem.allowRead" Union, Grants, Supported, texts;
+    "sandbox.filesystem.denyRead" Union, Tightens, Supported, texts;
+    "sandbox.credentials" Highest, Grants, Supported, (Object);
+    "sandbox.network.allowedDomains" Union, Grants, Partial, texts;
+    "sandbox.network.deniedDomains" Union, Tightens, Partial, texts;
 
-    "mcpServers.*" Highest, Grants, (Object);
-    "enableAllProjectMcpServers" Highest, TightensWhen(False), (bool);
-    "enabledMcpjsonServers" Union, Grants, texts;
-    "disabledMcpjsonServers" Union, Tightens, texts;
-    "enabledPlugins.*" Highest, Grants, (bool);
-    "extraKnownMarketplaces.*" Highest, Grants, (Object);
-    "skillOverrides.*" Highest, Grants, (String);
-    "disableSkillShellExecution" Sticky(True), TightensWhen(True), (bool);
+    "mcpServers.*" Highest, Grants, NoEffect, (Object);
+    "enableAllProjectMcpServers" Highest, TightensWhen(False), NoEffect, (bool);
+    "enabledMcpjsonServers" Union, Grants, NoEffect, texts;
+    "disabledMcpjsonServers" Union, Tightens, NoEffect, texts;
+    "enabledPlugins.*" Highest, Grants, NoEffect, (bool);
+    "extraKnownMarketplaces.*" Highest, Grants, NoEffect, (Object);
+    "skillOverrides.*" Highest, Grants, NoEffect, (String);
+    "disableSkillShellExecution" Sticky(True), TightensWhen(True), NoEffect, (bool);
 
-    "language" Highest, Grants, (String);
-    "preset" Highest, Grants, (String);
-    "outputStyle" Highest, Grants, (String);
-    "agent" Highest, Grants, (String);
-    "statusLine" Highest, Grants, (CommandLine);
-    "statusline" Highest, Grants, (BuiltInStatusLine);
-    "autoCompactThreshold" Highest, Grants, (CompactThreshold);
-    "autoCompactEnabled" Highest, Grants, (bool);
-    "claudeMdExcludes" Union, Grants, texts;
-    "fileCheckpointingEnabled" Highest, Grants, (bool);
-    "cleanupPeriodDays" Highest, UserOnly, (std::num::NonZeroU32);
-    "plansDirectory" Highest, Grants, (String);
-    "attribution" Highest, Grants, (Object);
-    "memory" Highest, Grants, (Object);
-    "taskContext" Highest, Grants, (Object);
-    "transports.*" Highest, Grants, (Object);
-    "worktree" Highest, Grants, (Object);
-    "theme" Highest, Grants, (String);
-    "verbose" Highest, Grants, (bool);
+    "language" Highest, Grants, NoEffect, (String);
+    "preset" Highest, Grants, NoEffect, (String);
+    "outputStyle" Highest, Grants, NoEffect, (String);
+    "agent" Highest, Grants, NoEffect, (String);
+    "statusLine" Highest, Grants, NoEffect, (CommandLine);
+    "statusline" Highest, Grants, NoEffect, (BuiltInStatusLine);
+    "autoCompactThreshold" Highest, Grants, NoEffect, (CompactThreshold);
+    "autoCompactEnabled" Highest, Grants, NoEffect, (bool);
+    "claudeMdExcludes" Union, Grants, NoEffect, texts;
+    "fileCheckpointingEnabled" Highest, Grants, NoEffect, (bool);
+    "cleanupPeriodDays" Highest, UserOnly, NoEffect, (std::num::NonZeroU32);
+    "plansDirectory" Highest, Grants, NoEffect, (String);
+    "attribution" Highest, Grants, NoEffect, (Object);
+    "memory" Highest, Grants, NoEffect, (Object);
+    "taskContext" Highest, Grants, NoEffect, (Object);
+    "transports.*" Highest, Grants, NoEffect, (Object);
+    "worktree" Highest, Grants, NoEffect, (Object);
+    "theme" Highest, Grants, NoEffect, (String);
+    "verbose" Highest, Grants, NoEffect, (bool);
 }
 
-/// What the table says about a path.
+/// Returns whether this version uses a key; none for a path that is no key of the table.
+#[must_use]
+pub fn support(key: &KeyPath) -> Option<Support> {
+    match find(key.names()) {
+        Found::Rule(rule) => Some(rule.support),
+        Found::Object | Found::Unknown => None,
+    }
+}
+
+/// The result of looking up a path in the table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Found {
-    /// It is a key.
+    /// The path is a key.
     Rule(&'static KeyRule),
-    /// It is an object that holds keys.
+    /// The path is an object that contains keys.
     Object,
-    /// It is neither.
+    /// The path is neither.
     Unknown,
 }
 
-/// Looks a path up.
+/// Looks up a path in the table.
 pub(crate) fn find(path: &[String]) -> Found {
     let mut found = Found::Unknown;
     for rule in KEYS {
         let mut steps = rule.path.split('.');
-        let fits =
+        let matches =
             path.iter().all(|name| steps.next().is_some_and(|step| step == "*" || step == name));
-        if fits && steps.next().is_none() {
+        if matches && steps.next().is_none() {
             return Found::Rule(rule);
         }
-        if fits {
+        if matches {
             found = Found::Object;
         }
     }
     found
 }
 
-/// Whether something at or below a path can forbid: if it cannot be read, it is not known
-/// what it forbids.
+/// Returns whether a key at or below a path can forbid. If such a value cannot be read, its
+/// restrictions are unknown.
 pub(crate) fn may_forbid(path: &[String]) -> bool {
     KEYS.iter().any(|rule| {
         let forbids = match rule.effect {

@@ -1,15 +1,15 @@
-//! The layers settings come from, and where in them a setting stands.
+//! The layers of settings, and the origin of a setting in them.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// One source of settings. Ordered: what is greater overrides what is less.
+/// One source of settings. A greater layer overrides a lesser one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// What holds when nobody says anything.
+    /// The defaults.
     BuiltIn,
     /// `~/.robota/settings.json`
     UserRobota,
@@ -25,21 +25,21 @@ pub enum Layer {
     ProjectClaudeLocal,
     /// `--settings`
     Argument,
-    /// Other arguments.
+    /// Other command line arguments.
     Flags,
 }
 
-/// Whose a layer is, which decides what it may do.
+/// Who controls a layer, which decides what it may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// The user's, or given by the user for this run.
+    /// The user: their own files, or arguments of this run.
     User,
-    /// The checkout's: whoever wrote it may be a stranger.
+    /// The authors of the checkout, who may be strangers to the user.
     Project,
 }
 
 impl Layer {
-    /// The six files, lowest first.
+    /// The six files, lowest layer first.
     pub const FILES: [Self; 6] = [
         Self::UserRobota,
         Self::UserClaude,
@@ -49,7 +49,7 @@ impl Layer {
         Self::ProjectClaudeLocal,
     ];
 
-    /// Whose it is.
+    /// Returns who controls the layer.
     #[must_use]
     pub fn scope(self) -> Scope {
         match self {
@@ -63,7 +63,7 @@ impl Layer {
         }
     }
 
-    /// How people call it.
+    /// Returns the name of the layer for messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -86,21 +86,21 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Where a setting stands.
+/// The origin of a setting: its layer, file and line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Origin {
-    /// In which layer.
+    /// The layer.
     pub layer: Layer,
-    /// In which file, if the layer is one.
+    /// The file; none if the layer is not a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// On which line, counted from 1, if the layer has lines.
+    /// The line, counted from 1; none if the layer is not a file, or for the file as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
 }
 
 impl Origin {
-    /// Somewhere in a layer that is no file.
+    /// Returns the origin of a setting in a layer that is not a file.
     #[must_use]
     pub fn of(layer: Layer) -> Self {
         Self { layer, file: None, line: None }

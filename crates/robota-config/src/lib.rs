@@ -1,22 +1,23 @@
-//! What is on disk: settings layers and workspace trust.
+//! Loads and writes settings files, and records trust in folders.
 //!
-//! This is the lowest crate that may read the environment and the home directory; those below
-//! are given what they need. Everything it needs to know about the machine comes in through
-//! [`Places`] and [`Environment`].
+//! This is the lowest crate that may read the environment and the home directory; the crates below
+//! receive what they need as arguments. It learns about the machine through [`Places`] and
+//! [`Environment`] only.
 //!
 //! Six files are merged, lowest first: `~/.robota/settings.json`, `~/.claude/settings.json`,
 //! and from the working folder `.robota/settings.json`, `.robota/settings.local.json`,
 //! `.claude/settings.json`, `.claude/settings.local.json`; above them `--settings` and other
-//! arguments. [`keys::KEYS`] says how each key is merged and what a checkout may do with it.
+//! arguments. [`keys::KEYS`] defines how each key is merged, what a checkout may do with it, and
+//! whether this version uses it.
 //!
-//! Three rules hold whatever the files say:
+//! Three rules hold for any content of the files:
 //!
-//! - **Loading never fails.** What is wrong is in [`Settings::report`], with file, line and
-//!   key, and so is everything that did not count.
-//! - **A checkout can only forbid until the user trusts the folder** ([`TrustStore`]), and never
-//!   takes back what the user forbids.
-//! - **What cannot be read never widens anything.** While a file cannot be read, it is not known
-//!   what it forbids, so nothing is allowed without a question.
+//! - **Loading never fails.** [`Settings::report`] has every problem with file, line and key, and
+//!   every value that is ignored.
+//! - **A checkout can only forbid until the user trusts the folder** ([`TrustStore`]), and can never
+//!   remove a restriction of the user.
+//! - **An unreadable file never widens permissions.** While a file cannot be read, its restrictions
+//!   are unknown, so every call needs approval.
 //!
 //! ```
 //! use robota_config::{Places, TrustStore, load};
@@ -66,7 +67,7 @@ mod write;
 mod tests;
 
 pub use error::ConfigError;
-pub use files::{Files, LARGEST_FILE};
+pub use files::{Files, MAX_FILE_BYTES};
 pub use layer::{Layer, Origin, Scope};
 pub use model::SettingsFile;
 pub use path::KeyPath;
@@ -80,7 +81,7 @@ pub use settings::{
 pub use trust::{Trust, TrustItem, TrustStore, TrustSubject};
 pub use write::{SettingsWriter, Written};
 
-/// The JSON Schema of a settings file, for editors.
+/// Returns the JSON Schema of a settings file, for editors.
 #[must_use]
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(SettingsFile)

@@ -1,7 +1,6 @@
-//! Putting layers together. Each rule is a function of two, lower and higher; all but the mode
-//! are associative, so it does not matter in which order layers are put together, as long as
-//! they stay in theirs. (`Deep` is so as long as no layer has a plain value where another has
-//! an object.)
+//! Merges layers. Each rule merges a lower and a higher value. All rules except that of the mode are
+//! associative. (`Deep` is associative if no layer has a plain value where another has an
+//! object.)
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -11,32 +10,32 @@ use crate::layer::Origin;
 use crate::path::KeyPath;
 use crate::validate::{Content, Entry};
 
-/// The value of a key, and who made it so.
+/// The merged value of a key, with its origins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Merged {
     /// One value.
     One {
         value: Value,
-        /// Who set it, or had a part in it; the highest first.
+        /// The origins of the value, highest layer first.
         by: Vec<Origin>,
-        /// What it would be without them.
+        /// The values that it overrides.
         overridden: Vec<(Value, Origin)>,
     },
-    /// A list whose items come from here and there.
+    /// A list whose items have different origins.
     Many(Vec<(Value, Origin)>),
 }
 
-/// The values of all keys.
+/// The merged values of all keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Table(pub(crate) IndexMap<KeyPath, (Merge, Merged)>);
 
 impl Table {
-    /// Puts an entry above what is there.
+    /// Merges an entry of a higher layer into the table.
     pub(crate) fn add(&mut self, entry: Entry) {
-        // A key that is not known is nobody's: it is kept whole.
+        // An unknown key has no rule: the highest layer wins.
         let rule = entry.rule.map_or(Merge::Highest, |rule| rule.merge);
         let high = match (entry.content, rule) {
-            (Content::Items(items), Merge::Union) => Merged::Many(once(items)),
+            (Content::Items(items), Merge::Union) => Merged::Many(unique(items)),
             (Content::Items(items), _) => Merged::Many(items),
             (Content::Whole(value), _) => {
                 Merged::One { value, by: vec![entry.origin], overridden: Vec::new() }
@@ -45,7 +44,7 @@ impl Table {
         self.put(entry.path, rule, high);
     }
 
-    /// Puts another table above this one.
+    /// Merges a table of higher layers into this one.
     #[cfg(test)]
     pub(crate) fn then(mut self, high: Self) -> Self {
         for (path, (rule, merged)) in high.0 {
@@ -66,7 +65,7 @@ impl Table {
         }
     }
 
-    /// All values as one object.
+    /// Returns all values as one object.
     pub(crate) fn to_value(&self) -> Value {
         let mut root = serde_json::Map::new();
         for (path, (_, merged)) in &self.0 {
@@ -89,7 +88,7 @@ fn merge(rule: Merge, low: Merged, high: Merged) -> Merged {
     match (low, high) {
         (Merged::Many(mut low), Merged::Many(high)) => {
             low.extend(high);
-            Merged::Many(if rule == Merge::Union { once(low) } else { low })
+            Merged::Many(if rule == Merge::Union { unique(low) } else { low })
         }
         (
             Merged::One { value: low, by: low_by, overridden: mut under },
@@ -100,7 +99,7 @@ fn merge(rule: Merge, low: Merged, high: Merged) -> Merged {
                 let by = high_by.into_iter().chain(low_by).collect();
                 Merged::One { value: deep(low, high), by, overridden: under }
             }
-            // The lower one said it first, and nothing above it can take it back.
+            // A higher layer cannot override the strict value.
             Merge::Sticky(strict) if strict.is(&low) => {
                 under.extend(over);
                 under.extend(high_by.into_iter().map(|by| (high.clone(), by)));
@@ -113,12 +112,12 @@ fn merge(rule: Merge, low: Merged, high: Merged) -> Merged {
                 Merged::One { value: high, by: high_by, overridden: under }
             }
         },
-        // A key is either a list of items or a value, by its rule; there is no third case.
+        // The rule of a key makes it a list or a value, so the two never meet.
         (_, high) => high,
     }
 }
 
-/// Objects field by field, everything else from above.
+/// Merges objects field by field; the higher of other values wins.
 fn deep(low: Value, high: Value) -> Value {
     match (low, high) {
         (Value::Object(mut low), Value::Object(high)) => {
@@ -133,9 +132,9 @@ fn deep(low: Value, high: Value) -> Value {
     }
 }
 
-/// The first of each, layer by layer: the same rule in two layers is two rules, since a path in
-/// it is relative to where it stands.
-fn once(items: Vec<(Value, Origin)>) -> Vec<(Value, Origin)> {
+/// Removes repeated items of a layer. The same rule in two layers is two rules, because a path in it
+/// is relative to the layer.
+fn unique(items: Vec<(Value, Origin)>) -> Vec<(Value, Origin)> {
     let mut seen = std::collections::HashSet::new();
     items.into_iter().filter(|(value, by)| seen.insert((by.layer, value.to_string()))).collect()
 }

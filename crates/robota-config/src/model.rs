@@ -1,5 +1,5 @@
-//! The settings as types. Every field is optional: a file says what it wants to say. The JSON
-//! Schema is made from these; what merges how is in [`crate::keys`].
+//! The settings as types. Every field is optional, because each file sets only some keys. The JSON
+//! Schema is generated from these types; [`crate::keys`] defines how keys are merged.
 
 mod provider;
 mod sandbox;
@@ -21,197 +21,198 @@ pub use sandbox::{SandboxFilesystem, SandboxNetwork, SandboxSettings};
 #[serde(rename_all = "camelCase", default)]
 #[schemars(title = "Robota settings")]
 pub struct SettingsFile {
-    /// What tools may do.
+    /// Permission rules and mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionSettings>,
-    /// Commands and calls at fixed points of a turn, by event.
+    /// Hooks by event: commands that run at fixed points of a turn.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub hooks: IndexMap<String, Vec<HookGroup>>,
-    /// No hook runs.
+    /// Turns all hooks off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_all_hooks: Option<bool>,
-    /// The only URLs HTTP hooks may call.
+    /// URLs that HTTP hooks may call. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_http_hook_urls: Option<Vec<String>>,
-    /// The only variables HTTP hooks may put into headers.
+    /// Variables that HTTP hooks may use in headers. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_hook_allowed_env_vars: Option<Vec<String>>,
-    /// Variables for everything that is run; an empty value unsets one.
+    /// Environment variables for commands and providers; an empty value removes a variable.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub env: IndexMap<String, String>,
 
-    /// Which of the provider profiles is used.
+    /// The name of the provider profile to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_provider: Option<String>,
     /// Provider profiles, by name.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub providers: IndexMap<String, ProviderProfile>,
-    /// Vendors beside the built-in ones, by type: the fields of a vendor's profile
-    /// (docs/providers.md).
+    /// Additional vendors, by type: the fields of a vendor's profile (docs/providers.md).
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub vendors: IndexMap<String, Map<String, Value>>,
-    /// The one provider of older versions; used when no profile is.
+    /// The provider of older versions; used if `currentProvider` is not set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<LegacyProvider>,
-    /// The model, when the provider's profile names none.
+    /// The model to use if the provider's profile does not set one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Models to try when the first is not available.
+    /// Models to use if the first is not available. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_model: Option<OneOrMany>,
-    /// How hard the model thinks.
+    /// The reasoning effort of the model. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_level: Option<String>,
-    /// Whether the model always thinks first.
+    /// Whether the model always thinks before it answers. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always_thinking_enabled: Option<bool>,
-    /// A command that prints the API key.
+    /// A command that prints the API key. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_helper: Option<String>,
 
-    /// A friendly name for a permission mode; `permissions.defaultMode` goes before it.
+    /// Another name for the permission mode: safe, moderate or full. `permissions.defaultMode`
+    /// overrides it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_trust_level: Option<TrustLevel>,
-    /// The language of the answers.
+    /// The language of the answers. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// A named set of defaults.
+    /// A named set of defaults. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// The style of the answers.
+    /// The style of the answers. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_style: Option<String>,
-    /// The agent the main conversation runs as.
+    /// The agent that the main conversation runs as. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// How full the context may get before it is compacted; `false` for never.
+    /// The fraction of the context window at which compaction starts; `false` for never. No effect
+    /// yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact_threshold: Option<CompactThreshold>,
-    /// Whether the context is compacted by itself.
+    /// Whether compaction starts automatically. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_compact_enabled: Option<bool>,
 
-    /// What commands may touch, enforced by the system.
+    /// The sandbox for commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxSettings>,
-    /// A command that prints the status line.
+    /// A command that prints the status line. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_line: Option<CommandLine>,
-    /// What the built-in status line shows.
+    /// What the built-in status line shows. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statusline: Option<BuiltInStatusLine>,
 
-    /// Plugins that are switched on or off, by `name@marketplace`.
+    /// Plugins that are turned on or off, by `name@marketplace`. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub enabled_plugins: IndexMap<String, bool>,
-    /// Where plugins come from, by name.
+    /// Marketplaces for plugins, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub extra_known_marketplaces: IndexMap<String, Map<String, Value>>,
-    /// MCP servers, by name.
+    /// MCP servers, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub mcp_servers: IndexMap<String, Map<String, Value>>,
-    /// Whether every server of a project's `.mcp.json` is used.
+    /// Whether every server of a project's `.mcp.json` is used. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_all_project_mcp_servers: Option<bool>,
-    /// The servers of `.mcp.json` that are used.
+    /// The servers of `.mcp.json` that are used. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_mcpjson_servers: Option<Vec<String>>,
-    /// The servers of `.mcp.json` that are not used.
+    /// The servers of `.mcp.json` that are not used. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled_mcpjson_servers: Option<Vec<String>>,
 
-    /// Skills switched on or off, by name.
+    /// Skills that are turned on or off, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub skill_overrides: IndexMap<String, String>,
-    /// Skills run no commands while they load.
+    /// Whether skills may not run commands while they load. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_skill_shell_execution: Option<bool>,
-    /// Context files that are left out, as globs over absolute paths.
+    /// Context files that are excluded, as globs over absolute paths. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claude_md_excludes: Option<Vec<String>>,
-    /// Whether files are kept as they were before an edit.
+    /// Whether files are saved before an edit. No effect yet: they always are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_checkpointing_enabled: Option<bool>,
-    /// How many days sessions are kept.
+    /// The number of days after which sessions are deleted. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub cleanup_period_days: Option<std::num::NonZeroU32>,
-    /// Where plans are written.
+    /// The folder for plans. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plans_directory: Option<String>,
-    /// Words added to commits and pull requests.
+    /// Text that is added to commits and pull requests. No effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub attribution: Map<String, Value>,
-    /// Project memory.
+    /// Options of project memory. No effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub memory: Map<String, Value>,
-    /// Task files.
+    /// Options of task files. No effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub task_context: Map<String, Value>,
-    /// Servers and other transports, by name.
+    /// Servers and other transports, by name. No effect yet.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub transports: IndexMap<String, Map<String, Value>>,
-    /// Worktrees of subagents.
+    /// Options of worktrees of subagents. No effect yet.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub worktree: Map<String, Value>,
-    /// The colours of the terminal.
+    /// The colour theme of the terminal. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theme: Option<String>,
-    /// Whether everything is shown.
+    /// Whether all details are shown. No effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbose: Option<bool>,
 
-    /// Keys this version does not know.
+    /// Unknown keys.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// What tools may do.
+/// Permission rules and mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PermissionSettings {
-    /// Rules for what runs without a question.
+    /// Rules for calls that run without approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Rules for what is always asked.
+    /// Rules for calls that need approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<String>,
-    /// Rules for what never runs.
+    /// Rules for calls that are denied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
     /// The mode a session starts in: `plan`, `default`, `acceptEdits` or `bypassPermissions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_mode: Option<String>,
-    /// Folders beside the working folder that count as part of it.
+    /// Folders that belong to the workspace in addition to the working folder.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub additional_directories: Vec<String>,
-    /// `"disable"`: nobody may use the mode that asks nothing.
+    /// `"disable"` forbids the mode `bypassPermissions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_bypass_permissions_mode: Option<Disable>,
-    /// Keys this version does not know.
+    /// Unknown keys.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// The one word it takes to switch something off for good.
+/// The only value of `permissions.disableBypassPermissionsMode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Disable {
-    /// It is off.
+    /// The mode is forbidden.
     Disable,
 }
 
-/// One text or a list of them.
+/// One string or a list of strings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
-    /// One.
+    /// One string.
     One(String),
-    /// A list.
+    /// A list of strings.
     Many(Vec<String>),
 }
 
-/// How full the context may get: more than 0, at most 1, or `false` for no limit.
+/// A fraction of the context window: more than 0, at most 1, or `false` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub struct CompactThreshold(pub Option<f64>);
@@ -239,9 +240,9 @@ impl TryFrom<Value> for CompactThreshold {
             Value::Bool(false) => Ok(Self(None)),
             Value::Number(number) => match number.as_f64() {
                 Some(fraction) if fraction > 0.0 && fraction <= 1.0 => Ok(Self(Some(fraction))),
-                _ => Err("it must be more than 0 and at most 1, or `false`"),
+                _ => Err("expected a number above 0 and at most 1, or `false`"),
             },
-            _ => Err("it must be a number between 0 and 1, or `false`"),
+            _ => Err("expected a number above 0 and at most 1, or `false`"),
         }
     }
 }
@@ -252,24 +253,24 @@ impl From<CompactThreshold> for Value {
     }
 }
 
-/// A command whose output is shown.
+/// A command that prints the status line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandLine {
     /// Always `command`.
     #[serde(rename = "type")]
     pub kind: CommandKind,
-    /// What is run.
+    /// The shell command to run.
     pub command: String,
-    /// Spaces before it.
+    /// The number of spaces in front of the output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub padding: Option<u16>,
-    /// How often it is run again, in seconds.
+    /// The interval at which the command runs again, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh_interval: Option<std::num::NonZeroU32>,
 }
 
-/// The one kind of [`CommandLine`].
+/// The only kind of [`CommandLine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CommandKind {
@@ -281,10 +282,10 @@ pub enum CommandKind {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BuiltInStatusLine {
-    /// Whether it is shown.
+    /// Whether the status line is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// Whether it names the branch.
+    /// Whether the status line shows the git branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<bool>,
 }

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// The path of a key.
+/// The path of a key, such as `permissions.allow`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct KeyPath(pub(crate) Vec<String>);
 
 impl KeyPath {
-    /// Reads a path: names with dots between them; a name with a dot in it stands in quotes.
-    /// None when it is not one.
+    /// Parses a path: names separated by dots. A name that contains a dot is in double quotes.
+    /// Returns none if the path is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut names = Vec::new();
@@ -35,13 +35,13 @@ impl KeyPath {
         }
     }
 
-    /// Its names, outermost first.
+    /// Returns the names, outermost first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// Whether it is the other path or lies below it.
+    /// Returns whether this path equals the other path or is below it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
@@ -61,7 +61,8 @@ impl fmt::Display for KeyPath {
                 f.write_str(".")?;
             }
             let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '@' | '/');
-            // What is not plain is escaped as well: names of a stranger's file end up in terminals.
+            // Quotes and escapes other names: a file of a stranger could otherwise send control
+            // characters to the terminal.
             if !name.is_empty() && name.chars().all(plain) {
                 f.write_str(name)?;
             } else {

@@ -1,5 +1,5 @@
-//! Where to look. Nothing else in this crate, and nothing below it, knows the home folder,
-//! the working folder or the environment.
+//! The folders, arguments and variables that settings come from. Nothing else in this crate, and no
+//! crate below it, looks up the home folder, the working folder or the environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,32 +8,32 @@ use serde_json::{Map, Value};
 
 use crate::layer::Layer;
 
-/// The folders and arguments that decide which settings hold.
+/// The folders and arguments that settings are read from.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// The user's home; without one there are no user settings and nothing can be trusted.
+    /// The user's home folder. Without one there are no user settings and no folder can be trusted.
     pub home: Option<PathBuf>,
-    /// The folder the agent works in; its `.robota` and `.claude` are the project's settings.
+    /// The working folder. Its `.robota` and `.claude` have the project's settings.
     pub cwd: PathBuf,
-    /// Where `~/.claude` is, if not there (`CLAUDE_CONFIG_DIR`).
+    /// The folder that replaces `~/.claude` (`CLAUDE_CONFIG_DIR`).
     pub claude_dir: Option<PathBuf>,
-    /// What `--settings` names.
+    /// The value of `--settings`.
     pub settings: Option<SettingsArgument>,
-    /// Settings made from other arguments, such as `--permission-mode`.
+    /// The settings that other arguments make, such as `--permission-mode`.
     pub flags: Map<String, Value>,
 }
 
-/// What `--settings` names.
+/// The value of `--settings`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingsArgument {
-    /// A file.
+    /// The path of a settings file.
     File(PathBuf),
-    /// The settings themselves.
+    /// The settings as JSON text.
     Inline(String),
 }
 
 impl From<&str> for SettingsArgument {
-    /// What starts like an object is one; the rest is a file.
+    /// A text that starts with `{` is JSON; any other is a path.
     fn from(text: &str) -> Self {
         if text.trim_start().starts_with('{') {
             Self::Inline(text.to_owned())
@@ -44,16 +44,16 @@ impl From<&str> for SettingsArgument {
 }
 
 impl Places {
-    /// A home and a folder to work in, nothing else.
+    /// Returns the places for a home and a working folder, without arguments.
     pub fn new(home: impl Into<PathBuf>, cwd: impl Into<PathBuf>) -> Self {
         Self { home: Some(home.into()), cwd: cwd.into(), ..Self::default() }
     }
 
-    /// The places of this process: its home and its working folder.
+    /// Returns the places of this process: its home and its working folder.
     ///
     /// # Errors
-    /// When the working folder is gone or may not be looked at.
-    #[expect(clippy::disallowed_methods, reason = "the one place that looks them up")]
+    /// If the working folder does not exist or cannot be accessed.
+    #[expect(clippy::disallowed_methods, reason = "the only place that looks them up")]
     pub fn from_env(environment: &Environment) -> std::io::Result<Self> {
         let set = |name: &str| environment.get(name).filter(|text| !text.is_empty());
         Ok(Self {
@@ -65,7 +65,8 @@ impl Places {
         })
     }
 
-    /// The file of a layer; none for the layers that are no file, or without a home.
+    /// Returns the file of a layer; none if the layer is not a file or needs a home folder that does
+    /// not exist.
     #[must_use]
     pub fn file(&self, layer: Layer) -> Option<PathBuf> {
         let home = self.home.as_deref();
@@ -85,9 +86,9 @@ impl Places {
         }
     }
 
-    /// What a leading `/` means in a path rule that stands there: the folder of the settings
-    /// for the user's, the working folder for the project's and for arguments, and its own
-    /// folder for a file that `--settings` names.
+    /// Returns the folder that a leading `/` in a path rule of the layer means: the folder of
+    /// the file for the user's settings and for `--settings FILE`, the working folder for the
+    /// project's settings and other arguments.
     #[must_use]
     pub fn anchor(&self, layer: Layer) -> PathBuf {
         let folder_of_file = || Some(self.file(layer)?.parent()?.to_path_buf());
@@ -103,7 +104,7 @@ impl Places {
         .unwrap_or_else(|| self.cwd.clone())
     }
 
-    /// Where trust is recorded.
+    /// Returns the file of the trust record.
     #[must_use]
     pub fn trust_file(&self) -> Option<PathBuf> {
         self.home.as_deref().map(|home| home.join(".robota/trust.json"))
@@ -115,16 +116,17 @@ impl Places {
     }
 }
 
-/// The variables of the environment, as they were when the program started.
+/// The environment variables at the start of the program.
 #[derive(Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// The environment of this process. What is not text is left out: no setting can name it.
+    /// Reads the environment of this process. Variables that are not UTF-8 are skipped, because no
+    /// setting can name them.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    #[expect(clippy::disallowed_methods, reason = "the only place that reads the environment")]
     pub fn of_process() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -132,18 +134,18 @@ impl Environment {
         Self { variables: std::env::vars_os().filter_map(text).collect() }
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// Every variable, by name.
+    /// Returns all variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The lookup that resolving a secret asks for.
+    /// Returns a lookup function for resolving `$ENV:` references.
     pub fn lookup(&self) -> impl Fn(&str) -> Option<String> + '_ {
         |name| self.get(name).map(str::to_owned)
     }
@@ -156,7 +158,7 @@ impl FromIterator<(String, String)> for Environment {
 }
 
 impl std::fmt::Debug for Environment {
-    /// Names only: values are where people keep their secrets.
+    /// Shows names only, because values may be secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.variables.keys()).finish()
     }

@@ -1,4 +1,4 @@
-//! From settings to a policy: the one place where the rules of all layers meet their anchors.
+//! Turns settings into a policy: gives the rules of each layer their anchor.
 
 use std::path::PathBuf;
 
@@ -18,8 +18,8 @@ impl From<RuleList> for List {
 }
 
 impl Settings {
-    /// What a policy is made from: the mode, the folders, the rules of all layers, each with
-    /// its origin and its anchor, and the rules every session starts with.
+    /// Returns the specification of a policy: the mode, the workspace, the built-in rules, and the
+    /// rules of all layers with their origins and anchors.
     #[must_use]
     pub fn policy_spec(&self, places: &Places) -> PolicySpec {
         let permissions = &self.permissions;
@@ -36,8 +36,8 @@ impl Settings {
         ] {
             for rule in rules {
                 let source = source(rule, places);
-                // It is not known what a rule forbids that cannot be read: ask about everything.
-                if list != List::Allow && !readable(list, &rule.text, places) {
+                // What an invalid rule was meant to forbid is unknown, so every call needs approval.
+                if list != List::Allow && !is_valid(list, &rule.text, places) {
                     spec = spec.rules(List::Ask, source.clone(), ["*"]);
                 }
                 spec = spec.rules(list, source, [rule.text.as_str()]);
@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// Says whether a rule is well-formed, as `robota-policy` reads it.
+/// Returns a function that checks the syntax of a rule with `robota-policy`.
 pub fn rule_check(places: &Places) -> impl Fn(RuleList, &str) -> Result<(), String> + use<> {
     let workspace = workspace(places);
     move |list, rule| {
@@ -64,13 +64,13 @@ pub fn rule_check(places: &Places) -> impl Fn(RuleList, &str) -> Result<(), Stri
     }
 }
 
-fn readable(list: List, rule: &str, places: &Places) -> bool {
+fn is_valid(list: List, rule: &str, places: &Places) -> bool {
     let spec = PolicySpec::new(workspace(places)).rules(list, RuleSource::session(), [rule]);
     Policy::new(&spec, &LexicalPaths).1.is_empty()
 }
 
 fn workspace(places: &Places) -> Workspace {
-    // Without a home, `~` is a folder that nothing is in.
+    // Without a home folder, `~` must match no path.
     let home = places.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     Workspace::new(&places.cwd, home)
 }

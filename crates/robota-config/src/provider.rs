@@ -1,4 +1,4 @@
-//! The provider in use: which profile, and what is in it.
+//! The provider profile in use.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use crate::model::{DEFAULT_TIMEOUT, ProviderProfile};
 use crate::path::KeyPath;
 use crate::settings::Settings;
 
-/// The provider in use, its key not looked up yet.
+/// The provider profile in use. Its key is not resolved yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActiveProvider {
-    /// The profile's name; `provider` for the one of older versions.
+    /// The name of the profile; `provider` for the key `provider` of older versions.
     pub name: String,
-    /// Which kind of provider.
+    /// The `type` of the profile: a vendor.
     pub kind: String,
-    /// Which model; absent for the kind's default.
+    /// The model; none for the vendor's default.
     pub model: Option<String>,
-    /// How long it may be silent.
+    /// How long the provider may send nothing before a call fails.
     pub timeout: Duration,
-    /// The profile as it stands.
+    /// The merged profile.
     pub profile: ProviderProfile,
 }
 
 impl Settings {
-    /// The provider in use: the profile `currentProvider` names, else the `provider` of older
-    /// versions, else none, and the caller's default holds.
+    /// Returns the profile that `currentProvider` names, else the `provider` of older versions, else
+    /// none.
     ///
     /// # Errors
-    /// When the profile does not exist or has no type.
+    /// If the profile does not exist or has no type.
     pub fn provider(&self) -> Result<Option<ActiveProvider>, ConfigError> {
         match (&self.values.current_provider, &self.values.provider) {
-            (Some(name), _) => {
-                self.profile(name)?.map_or_else(|| Err(self.missing(name)), |found| Ok(Some(found)))
-            }
+            (Some(name), _) => self
+                .profile(name)?
+                .map_or_else(|| Err(self.no_profile(name)), |found| Ok(Some(found))),
             (None, Some(legacy)) => {
                 let kind = legacy.profile.kind.clone().or_else(|| legacy.name.clone());
                 self.active("provider", kind, &legacy.profile).map(Some)
@@ -44,10 +44,10 @@ impl Settings {
         }
     }
 
-    /// The provider of that profile; none when there is no such profile.
+    /// Returns the profile with this name; none if there is none.
     ///
     /// # Errors
-    /// When the profile has no type.
+    /// If the profile has no type.
     pub fn profile(&self, name: &str) -> Result<Option<ActiveProvider>, ConfigError> {
         let profile = self.values.providers.get(name);
         profile.map(|profile| self.active(name, profile.kind.clone(), profile)).transpose()
@@ -72,7 +72,7 @@ impl Settings {
         })
     }
 
-    fn missing(&self, name: &str) -> ConfigError {
+    fn no_profile(&self, name: &str) -> ConfigError {
         let key = KeyPath(vec!["currentProvider".to_owned()]);
         let set_by = self.explain(&key).into_iter().flat_map(|explanation| explanation.set_by);
         ConfigError::NoProfile {
@@ -84,10 +84,10 @@ impl Settings {
 }
 
 impl ActiveProvider {
-    /// What the provider's factory gets, with the key looked up.
+    /// Returns the configuration for the provider's factory, with the key resolved.
     ///
     /// # Errors
-    /// When `apiKey` is a reference that leads nowhere, or blank.
+    /// If `apiKey` is blank or refers to a variable that is not set.
     pub fn config(&self, lookup: Lookup<'_>) -> Result<ProviderConfig, ConfigError> {
         let api_key = match &self.profile.api_key {
             Some(text) => {

@@ -1,4 +1,4 @@
-//! What is wrong with the settings, and what did not count. Loading never fails: it reports.
+//! The report of loading settings: problems, and values that are ignored. Loading never fails.
 
 use std::fmt;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 use crate::layer::Origin;
 use crate::path::KeyPath;
 
-/// How bad a problem is.
+/// How severe a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It works, but probably not as meant.
+    /// The setting works, but probably not as intended.
     Warning,
-    /// Something that was written does not count.
+    /// A value is invalid and ignored.
     Error,
 }
 
-/// Something wrong in a file.
+/// A problem in a settings file or argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// How bad.
+    /// How severe it is.
     pub severity: Severity,
-    /// Where.
+    /// The file and line.
     pub origin: Origin,
-    /// At which key.
+    /// The key; none if the problem concerns the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyPath>,
-    /// What, and what to do.
+    /// What is wrong, and what to do about it.
     pub message: String,
 }
 
@@ -41,96 +41,96 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why something that was written does not count.
+/// Why a value is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The folder is not trusted.
     Untrusted,
-    /// It can only be set by the user.
+    /// Only the user's own settings and arguments can set the key.
     UserOnly,
-    /// The mode is not stricter than what holds without it.
+    /// The mode is not stricter than the mode of the lower layers.
     NotStricter,
-    /// `bypassPermissions` is switched off.
+    /// `permissions.disableBypassPermissionsMode` forbids the mode.
     BypassDisabled,
-    /// The key stands in the file again, further down.
+    /// The file repeats the key further down.
     Repeated,
-    /// A settings file cannot be read, so it is not known what is forbidden.
+    /// A settings file cannot be read, so its restrictions are unknown.
     Unreadable,
-    /// The rule is not well-formed.
+    /// The rule is invalid.
     Malformed,
 }
 
 impl Reason {
-    /// Whether trusting the folder would make it count.
+    /// Returns whether the value would apply if the folder were trusted.
     #[must_use]
     pub fn needs_trust(self) -> bool {
         matches!(self, Self::Untrusted | Self::NotStricter)
     }
 
-    /// In words.
+    /// Returns the reason as text.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
             Self::Untrusted => "this folder is not trusted",
             Self::UserOnly => "only the user's own settings and arguments can set this",
-            Self::NotStricter => "a folder that is not trusted can only make the mode stricter",
-            Self::BypassDisabled => "`bypassPermissions` is switched off",
-            Self::Repeated => "the key stands in this file again, further down",
-            Self::Unreadable => {
-                "a settings file cannot be read, so it is not known what is forbidden"
+            Self::NotStricter => "an untrusted folder can only make the mode stricter",
+            Self::BypassDisabled => {
+                "`permissions.disableBypassPermissionsMode` forbids `bypassPermissions`"
             }
-            Self::Malformed => "the rule is not well-formed",
+            Self::Repeated => "the file repeats the key further down, and the last value applies",
+            Self::Unreadable => "a settings file cannot be read, so its restrictions are unknown",
+            Self::Malformed => "the rule is invalid",
         }
     }
 }
 
-/// Something that was written and does not count.
+/// A value that is ignored.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dropped {
-    /// Its key.
+    /// The key.
     pub key: KeyPath,
-    /// Where it stands.
+    /// The file and line.
     pub origin: Origin,
-    /// What it says; secrets are not shown.
+    /// The value, with secrets redacted.
     pub value: Value,
-    /// Why it does not count.
+    /// Why it is ignored.
     pub reason: Reason,
 }
 
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, origin, reason, .. } = self;
-        write!(f, "{origin}: `{key}` does not count: {}", reason.text())
+        write!(f, "{origin}: `{key}`: {}", reason.text())
     }
 }
 
-/// Everything there is to say about loaded settings.
+/// The report of loading settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem>,
-    /// What does not count.
+    /// The values that are ignored.
     pub dropped: Vec<Dropped>,
 }
 
 impl Report {
-    /// Whether there is nothing to say.
+    /// Returns whether there are no problems and no ignored values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.problems.is_empty() && self.dropped.is_empty()
     }
 }
 
-/// The value with secrets taken out: by the name of its key, at any depth. What a variable is
-/// set to is nobody's business either.
+/// Returns the value with secrets redacted: by the name of the key, at any depth. The values of all
+/// environment variables are redacted as well.
 pub(crate) fn redact(path: &KeyPath, value: &Value) -> Value {
     let in_env = path.names().first().is_some_and(|name| name == "env");
     if in_env { hide(value) } else { redact_named(path, value) }
 }
 
-/// The same, but variables are shown unless their name says that they are secret: what they
-/// are set to is what the user must see to trust a folder.
+/// Redacts like [`redact`], but shows environment variables unless their names look like secrets:
+/// the user must see them to decide about trust.
 pub(crate) fn redact_named(path: &KeyPath, value: &Value) -> Value {
     let secret = path.names().last().is_some_and(|name| is_secret_name(name));
     if secret { hide(value) } else { redact_inside(value) }
@@ -151,7 +151,7 @@ fn redact_inside(value: &Value) -> Value {
     }
 }
 
-/// A reference to the environment is no secret and worth seeing, if it is one.
+/// Redacts a value, except a valid `$ENV:NAME` reference, which is not a secret itself.
 fn hide(value: &Value) -> Value {
     use robota_core::env_ref::SecretSource;
     match value {

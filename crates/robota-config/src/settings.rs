@@ -1,4 +1,4 @@
-//! The settings that hold: all layers merged, with what did not count and why.
+//! The effective settings: all layers merged, with a report of problems and ignored values.
 
 mod explain;
 pub(crate) mod mode;
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use explain::Explanation;
 
 use crate::files::Files;
-use crate::keys::Effect;
+use crate::keys::{Effect, Support};
 use crate::layer::{Layer, Origin, Scope};
 use crate::merge::{Merged, Table};
 use crate::model::{HookDefinition, HookGroup, SettingsFile};
@@ -21,12 +21,12 @@ use crate::report::{Dropped, Problem, Reason, Report, Severity, redact};
 use crate::trust::{Trust, TrustStore};
 use crate::validate::{Content, Entry};
 
-/// A permission rule and where it stands. What it means is `robota-policy`'s to say.
+/// The text of a permission rule and its origin. `robota-policy` parses it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleText {
-    /// The rule.
+    /// The text of the rule.
     pub text: String,
-    /// Where it stands, which also decides what a path in it is relative to.
+    /// The file and line. A path in the rule is relative to the anchor of this layer.
     pub origin: Origin,
 }
 
@@ -34,16 +34,16 @@ pub struct RuleText {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleList {
-    /// Runs without a question.
+    /// Calls that run without approval.
     Allow,
-    /// Is always asked.
+    /// Calls that need approval.
     Ask,
-    /// Never runs.
+    /// Calls that are denied.
     Deny,
 }
 
 impl RuleList {
-    /// Its name in the settings.
+    /// Returns the name of the list in the settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -53,62 +53,62 @@ impl RuleList {
         }
     }
 
-    /// Its key.
+    /// Returns the key of the list.
     #[must_use]
     pub fn key(self) -> KeyPath {
         KeyPath(vec!["permissions".to_owned(), self.name().to_owned()])
     }
 }
 
-/// Says what is wrong with a rule, if anything is.
+/// Checks the syntax of a rule. The error says what is wrong with it.
 pub type RuleCheck<'a> = &'a dyn Fn(RuleList, &str) -> Result<(), String>;
 
-/// What tools may do.
+/// The effective permissions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Permissions {
-    /// Rules for what runs without a question.
+    /// Rules for calls that run without approval.
     pub allow: Vec<RuleText>,
-    /// Rules for what is always asked.
+    /// Rules for calls that need approval.
     pub ask: Vec<RuleText>,
-    /// Rules for what never runs.
+    /// Rules for calls that are denied.
     pub deny: Vec<RuleText>,
     /// The mode a session starts in.
     pub mode: Mode,
-    /// Whether nobody may use the mode that asks nothing.
+    /// Whether the mode `bypassPermissions` is forbidden.
     pub bypass_disabled: bool,
-    /// Folders beside the working folder that count as part of it.
+    /// Folders that belong to the workspace in addition to the working folder.
     pub additional_directories: Vec<RuleText>,
-    /// The files that cannot be read. While there are any, no allow rule counts, the mode is
-    /// at most `default`, and every tool is asked about (`ask` has the rule `*`).
+    /// The files that cannot be read. If there are any, all allow rules are ignored, the mode is
+    /// at most `default`, and every call needs approval (`ask` has the rule `*`).
     pub unreadable: Vec<Origin>,
 }
 
-/// A group of hooks and where it stands.
+/// A group of hooks and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SourcedHooks {
-    /// The group.
+    /// The group of hooks.
     pub group: HookGroup,
-    /// Where it stands.
+    /// The file and line.
     pub origin: Origin,
 }
 
-/// The settings that hold.
+/// The effective settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// All keys but permissions and hooks, which are below.
+    /// All keys except permissions and hooks, which have their own fields.
     pub values: SettingsFile,
-    /// What tools may do.
+    /// Permission rules and mode.
     pub permissions: Permissions,
-    /// Hooks, by event; those of lower layers first.
+    /// Hooks by event; those of lower layers first.
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
-    /// Whether the project's files counted in full.
+    /// Whether the folder is trusted, so that all settings of its files apply.
     pub trust: Trust,
-    /// What is wrong, and what did not count.
+    /// Problems and ignored values.
     pub report: Report,
     table: Table,
 }
 
-/// Reads all layers and puts them together. Never fails: what is wrong is in the report.
+/// Reads and merges all layers. Never fails: problems are in the report.
 #[must_use]
 pub fn load(places: &Places, trust: &TrustStore, check: RuleCheck<'_>) -> Settings {
     let files = Files::read(places);
@@ -117,7 +117,7 @@ pub fn load(places: &Places, trust: &TrustStore, check: RuleCheck<'_>) -> Settin
 }
 
 impl Settings {
-    /// Puts the layers together, with the project's in full if it is trusted.
+    /// Merges the layers. Those of the project apply in full only if the folder is trusted.
     #[must_use]
     pub fn from_files(files: &Files, trust: Trust, check: RuleCheck<'_>) -> Self {
         let mut report = Report::default();
@@ -126,7 +126,7 @@ impl Settings {
         let mut unreadable = Vec::new();
         for source in &files.sources {
             report_problems(&source.checked.problems, &mut report);
-            if source.checked.forbids_unknown {
+            if source.checked.restrictions_unknown {
                 let error = source.checked.problems.iter().find(|p| p.severity == Severity::Error);
                 unreadable.push(
                     error.map_or_else(|| Origin::of(source.layer), |error| error.origin.clone()),
@@ -136,6 +136,7 @@ impl Settings {
                 match admit(entry, source.layer, trust) {
                     Ok(()) if is_mode(entry) => modes.push(entry.clone()),
                     Ok(()) => {
+                        warn_of_no_effect(entry, &mut report);
                         table.add(check_rules(entry.clone(), check, &mut report));
                     }
                     Err(reason) => report.dropped.push(dropped(entry, reason)),
@@ -163,7 +164,7 @@ impl Settings {
         Self { values, permissions, hooks, trust, report, table }
     }
 
-    /// The value of a key, or of all keys below it. Secrets are in it as they were written.
+    /// Returns the effective value of a key, or of all keys below it. Secrets are not redacted.
     #[must_use]
     pub fn get(&self, key: &KeyPath) -> Option<Value> {
         let mut value = self.table.to_value();
@@ -185,7 +186,7 @@ fn is_mode(entry: &Entry) -> bool {
     entry.rule.is_some_and(|rule| rule.effect == Effect::Mode)
 }
 
-/// Whether an entry counts. This is where a checkout is held to what it may do.
+/// Returns why an entry is ignored, if it is. This enforces what a checkout may do.
 fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), Reason> {
     let effect = entry.rule.map_or(Effect::Grants, |rule| rule.effect);
     if entry.repeated && effect != Effect::Tightens {
@@ -194,11 +195,11 @@ fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), Reason> {
     match (layer.scope(), effect) {
         (Scope::User, _) | (Scope::Project, Effect::Tightens) => Ok(()),
         (Scope::Project, Effect::UserOnly) => Err(Reason::UserOnly),
-        // Modes are compared to each other later.
+        // `mode::resolve` compares the modes.
         (Scope::Project, Effect::Mode) => Ok(()),
         (Scope::Project, Effect::TightensWhen(strict)) => {
-            let counts = trust.is_given() || strict.is(&entry.content.to_value());
-            if counts { Ok(()) } else { Err(Reason::Untrusted) }
+            let applies = trust.is_given() || strict.is(&entry.content.to_value());
+            if applies { Ok(()) } else { Err(Reason::Untrusted) }
         }
         (Scope::Project, Effect::Grants) => {
             if trust.is_given() {
@@ -219,23 +220,38 @@ fn dropped(entry: &Entry, reason: Reason) -> Dropped {
     }
 }
 
-/// A key that is not known is worth a word once, not once per file.
+/// Adds problems to the report. A warning that an earlier file caused for the same key is not
+/// repeated.
 fn report_problems(problems: &[Problem], report: &mut Report) {
     for problem in problems {
-        let said = |earlier: &Problem| {
+        let reported = |earlier: &Problem| {
             problem.key.is_some()
                 && problem.severity == Severity::Warning
                 && earlier.key == problem.key
                 && earlier.message == problem.message
         };
-        if !report.problems.iter().any(said) {
+        if !report.problems.iter().any(reported) {
             report.problems.push(problem.clone());
         }
     }
 }
 
-/// A rule that is not well-formed grants nothing. One that should forbid stays in its list,
-/// where `robota-policy` deals with it, and is reported.
+/// Warns once of a key that this version accepts and does not use.
+fn warn_of_no_effect(entry: &Entry, report: &mut Report) {
+    let Some(rule) = entry.rule.filter(|rule| rule.support == Support::NoEffect) else { return };
+    // One warning for `mcpServers`, not one for each server.
+    let names = rule.path.split('.').take_while(|name| *name != "*").map(str::to_owned);
+    let problem = Problem {
+        severity: Severity::Warning,
+        origin: entry.origin.clone(),
+        key: Some(KeyPath(names.collect())),
+        message: "no effect yet: this version accepts the key but does not use it".to_owned(),
+    };
+    report_problems(&[problem], report);
+}
+
+/// Checks the rules of an entry and reports invalid ones. An invalid allow rule is ignored. An invalid
+/// ask or deny rule stays in its list: `robota-policy` makes every call ask because of it.
 fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> Entry {
     let lists = [RuleList::Allow, RuleList::Ask, RuleList::Deny];
     let Some(list) = lists.into_iter().find(|list| list.key() == entry.path) else {
@@ -249,7 +265,7 @@ fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> E
                 severity: Severity::Error,
                 origin: origin.clone(),
                 key: Some(path.clone()),
-                message: format!("the rule {value} is not well-formed: {reason}"),
+                message: format!("invalid rule {value}: {reason}"),
             });
             if list == RuleList::Allow {
                 report.dropped.push(Dropped {
@@ -265,7 +281,7 @@ fn check_rules(mut entry: Entry, check: RuleCheck<'_>, report: &mut Report) -> E
     entry
 }
 
-/// It is not known what is forbidden, so nothing is allowed without a question.
+/// Removes all grants and makes every call ask, because the restrictions are unknown.
 fn suspend_grants(table: &mut Table, unreadable: &[Origin], report: &mut Report) {
     for path in [RuleList::Allow.key(), key(&["permissions", DIRECTORIES])] {
         let Some((_, Merged::Many(items))) = table.0.shift_remove(&path) else { continue };
@@ -310,8 +326,7 @@ fn hooks(table: &Table) -> IndexMap<String, Vec<SourcedHooks>> {
             continue;
         }
         let groups = items.iter().map(|(value, origin)| SourcedHooks {
-            // The value was made well-formed when it was read; should it not be, it still
-            // refuses.
+            // Validation made the group valid. If it is not, it becomes a hook that denies.
             group: serde_json::from_value(value.clone()).unwrap_or_else(|error| HookGroup {
                 matcher: None,
                 hooks: vec![HookDefinition::unusable(value.clone(), error.to_string())],
@@ -329,13 +344,13 @@ fn values(table: &Table, report: &mut Report) -> SettingsFile {
         fields.shift_remove("permissions");
         fields.shift_remove("hooks");
     }
-    // Each value was checked by itself, so the whole is as well.
+    // Every value was validated, so this does not fail.
     serde_json::from_value(value).unwrap_or_else(|error| {
         report.problems.push(Problem {
             severity: Severity::Error,
             origin: Origin::of(Layer::BuiltIn),
             key: None,
-            message: format!("the merged settings cannot be used: {error}"),
+            message: format!("the merged settings are invalid (this is a bug in robota): {error}"),
         });
         SettingsFile::default()
     })

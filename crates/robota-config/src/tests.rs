@@ -1,14 +1,14 @@
-//! Tests of what has no file of its own.
+//! Tests of the table of keys, the schema, paths and places.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::keys::{Effect, KEYS, Merge, Strict};
+use crate::keys::{Effect, KEYS, Merge, Strict, Support};
 use crate::{Environment, KeyPath, Layer, Places, SettingsArgument, schema};
 
 #[test]
-fn paths_are_read_and_written_alike() {
+fn paths_are_parsed_and_formatted_alike() {
     for text in ["model", "permissions.allow", "env.\"A.B\"", "env.\"a b\".x", "enabledPlugins.a@b"]
     {
         assert_eq!(KeyPath::parse(text).unwrap().to_string(), text);
@@ -22,7 +22,7 @@ fn paths_are_read_and_written_alike() {
 }
 
 #[test]
-fn no_key_of_the_table_is_inside_another_or_stands_twice() {
+fn no_key_of_the_table_is_repeated_or_inside_another() {
     for (at, rule) in KEYS.iter().enumerate() {
         for other in &KEYS[at + 1..] {
             assert_ne!(rule.path, other.path);
@@ -34,20 +34,32 @@ fn no_key_of_the_table_is_inside_another_or_stands_twice() {
     }
 }
 
-/// Every key of the table is in the schema, so that no editor calls it a mistake.
+/// Every key of the table is in the schema, so that editors accept it. The description of a key
+/// without effect says so, at the innermost step before `*`.
 #[test]
-fn the_schema_knows_every_key() {
+fn the_schema_has_every_key_and_marks_those_without_effect() {
     let schema = schema();
     let root = schema.as_value();
     for rule in KEYS {
+        let mut described = root;
         let mut at = root;
         for step in rule.path.split('.') {
             at = resolve(root, at);
             at = match step {
                 "*" => &at["additionalProperties"],
-                name => &at["properties"][name],
+                name => {
+                    described = &at["properties"][name];
+                    described
+                }
             };
             assert!(!at.is_null(), "{}: no `{step}`", rule.path);
+        }
+        let description = described["description"].as_str().unwrap_or_default();
+        let marked = description.replace('\n', " ").contains("No effect yet");
+        match rule.support {
+            Support::NoEffect => assert!(marked, "{}: {description}", rule.path),
+            Support::Supported => assert!(!marked, "{}: {description}", rule.path),
+            Support::Partial => {}
         }
     }
 }
@@ -61,11 +73,11 @@ fn resolve<'a>(root: &'a Value, at: &'a Value) -> &'a Value {
 }
 
 #[test]
-fn the_page_shows_the_table() {
+fn the_settings_page_has_the_table() {
     let page =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md"))
             .unwrap();
-    let mut table = String::from("| key | several files | from a checkout |\n|---|---|---|\n");
+    let mut table = String::from("| key | merge | in a checkout | used |\n|---|---|---|---|\n");
     for rule in KEYS {
         let merge = match rule.merge {
             Merge::Highest => "highest",
@@ -76,21 +88,26 @@ fn the_page_shows_the_table() {
             Merge::Mode => "mode",
         };
         let effect = match rule.effect {
-            Effect::Tightens => "at once",
-            Effect::TightensWhen(Strict::True) => "`true` at once, else with trust",
-            Effect::TightensWhen(Strict::False) => "`false` at once, else with trust",
-            Effect::TightensWhen(Strict::Disable) => "`\"disable\"` at once, else with trust",
+            Effect::Tightens => "without trust",
+            Effect::TightensWhen(Strict::True) => "`true` without trust, else with trust",
+            Effect::TightensWhen(Strict::False) => "`false` without trust, else with trust",
+            Effect::TightensWhen(Strict::Disable) => "`\"disable\"` without trust, else with trust",
             Effect::Grants => "with trust",
-            Effect::UserOnly => "never",
-            Effect::Mode => "stricter at once, looser with trust",
+            Effect::UserOnly => "ignored",
+            Effect::Mode => "stricter without trust, else with trust",
         };
-        table.push_str(&format!("| `{}` | {merge} | {effect} |\n", rule.path));
+        let used = match rule.support {
+            Support::Supported => "yes",
+            Support::Partial => "partly",
+            Support::NoEffect => "**no effect yet**",
+        };
+        table.push_str(&format!("| `{}` | {merge} | {effect} | {used} |\n", rule.path));
     }
     assert!(page.contains(&table), "docs/settings.md must have this table:\n{table}");
 }
 
 #[test]
-fn places_know_their_files_and_anchors() {
+fn places_give_files_and_anchors() {
     let mut places = Places::new("/home/u", "/proj/p");
     assert_eq!(places.anchor(Layer::UserRobota), Path::new("/home/u/.robota"));
     assert_eq!(places.anchor(Layer::ProjectClaude), Path::new("/proj/p"));

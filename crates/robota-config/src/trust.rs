@@ -1,8 +1,8 @@
-//! Trust in a folder. Until the user gives it, the settings of a checkout can only forbid.
+//! Trust in a folder. Until the user grants it, the settings of a checkout can only forbid.
 //!
-//! What is trusted is not a name but a content: everything in the project's files that can
-//! run something, send something elsewhere or allow something is hashed, and when that hash
-//! is another, the user is asked again. Rules that only forbid are no part of it.
+//! Trust is granted to the content, not only to the path of a folder: all settings of the project
+//! that can run commands, redirect requests or allow calls are hashed, and a different hash needs
+//! a new decision of the user. Settings that only forbid are not part of the hash.
 
 mod store;
 
@@ -21,66 +21,66 @@ use crate::path::KeyPath;
 use crate::report::redact_named;
 use crate::validate::Entry;
 
-/// Whether the settings of a checkout count.
+/// Whether the user trusts the settings of a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// The user trusts the folder as it is.
+    /// The user trusts the folder with its current settings.
     Trusted,
-    /// There is nothing in the folder that would need trust.
+    /// The folder has no settings that need trust.
     NotNeeded,
-    /// The user was never asked.
+    /// The user has not decided.
     Unknown,
-    /// The user trusted the folder, and what needs trust has changed since.
+    /// The user trusted the folder, but its settings have changed since.
     Changed,
 }
 
 impl Trust {
-    /// Whether everything the project's files say counts.
+    /// Returns whether all settings of the project's files apply.
     #[must_use]
     pub fn is_given(self) -> bool {
         self == Self::Trusted
     }
 
-    /// Whether it makes sense to ask the user.
+    /// Returns whether the user has to decide about trust.
     #[must_use]
-    pub fn is_wanted(self) -> bool {
+    pub fn is_undecided(self) -> bool {
         matches!(self, Self::Unknown | Self::Changed)
     }
 }
 
-/// What trusting a folder would mean.
+/// The settings of a folder that need trust.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrustSubject {
-    /// The folder, canonical; none when it cannot be found, and then it cannot be trusted.
+    /// The canonical folder; none if it cannot be resolved. Then it cannot be trusted.
     pub folder: Option<PathBuf>,
-    /// Everything that would count, to show to the user.
+    /// The settings that apply if the folder is trusted, to show to the user.
     pub items: Vec<TrustItem>,
-    /// The hash of all of it.
+    /// The hash of all items.
     pub hash: String,
 }
 
-/// One thing that would count in a trusted folder.
+/// A setting that applies only in a trusted folder.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrustItem {
-    /// Its key; for `.mcp.json` the file's name.
+    /// The key; for `.mcp.json` the name of the file.
     pub key: KeyPath,
-    /// Where it stands.
+    /// The file and line.
     pub origin: Origin,
-    /// What it says; secrets are not shown.
+    /// The value, with secrets redacted.
     pub value: Value,
 }
 
 impl Files {
-    /// What trusting this folder would mean.
+    /// Returns the settings of the folder that need trust.
     #[must_use]
     pub fn trust_subject(&self) -> TrustSubject {
         let mut items = Vec::new();
         let mut hash = Hash(Sha256::new());
         for source in self.sources.iter().filter(|source| source.layer.scope() == Scope::Project) {
-            let counts = |entry: &&Entry| !only_forbids(entry) && !entry.content.is_empty();
-            let mut entries: Vec<_> = source.checked.entries.iter().filter(counts).collect();
-            // The order of keys in a file means nothing; that of items may (hooks).
+            let needs_trust = |entry: &&Entry| !only_forbids(entry) && !entry.content.is_empty();
+            let mut entries: Vec<_> = source.checked.entries.iter().filter(needs_trust).collect();
+            // The order of keys in a file has no meaning; that of items may have one (hooks).
             entries.sort_by(|a, b| a.path.cmp(&b.path));
             for entry in entries {
                 let value = entry.content.to_value();
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// Whether an entry can only forbid, whatever else is set.
+/// Returns whether an entry can only forbid, so that it needs no trust.
 fn only_forbids(entry: &Entry) -> bool {
     let Some(rule) = entry.rule else { return false };
     match rule.effect {
@@ -118,7 +118,7 @@ fn only_forbids(entry: &Entry) -> bool {
             let value = entry.content.to_value();
             value == "plan" || value == "safe"
         }
-        // It never counts, so there is nothing to agree to.
+        // It is always ignored in a checkout, so there is nothing to trust.
         Effect::UserOnly => true,
         Effect::Grants => false,
     }
@@ -143,7 +143,7 @@ fn servers_item(folder: Option<&Path>, content: &[u8]) -> TrustItem {
 struct Hash(Sha256);
 
 impl Hash {
-    /// With its length, so that no two lists of parts make the same bytes.
+    /// Adds a part with its length, so that different lists of parts never hash the same bytes.
     fn add(&mut self, part: &[u8]) {
         self.0.update((part.len() as u64).to_le_bytes());
         self.0.update(part);
@@ -159,7 +159,7 @@ impl Hash {
     }
 }
 
-/// The same text for the same value: keys in order, no space.
+/// Returns the canonical text of a value: sorted keys, no spaces.
 fn canonical(value: &Value) -> String {
     match value {
         Value::Object(fields) => {

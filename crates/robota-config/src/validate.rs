@@ -1,4 +1,4 @@
-//! From a parsed file to its entries: one per key, each checked against the table.
+//! Turns a parsed file into entries, one per key, and validates each against the table of keys.
 
 use std::path::Path;
 
@@ -12,37 +12,37 @@ use crate::model::HookDefinition;
 use crate::path::KeyPath;
 use crate::report::{Problem, Severity};
 
-/// A file that is wrong throughout must not fill the screen.
-const MOST_PROBLEMS: usize = 50;
+/// The maximum number of problems reported per file, so that a file cannot fill the screen.
+const MAX_PROBLEMS: usize = 50;
 
 /// One key of one layer.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) path: KeyPath,
-    /// Its row of the table; none for a key that is not known.
+    /// The row of the table; none for an unknown key.
     pub(crate) rule: Option<&'static KeyRule>,
     pub(crate) content: Content,
     pub(crate) origin: Origin,
-    /// Whether the same key stands in the file again, further down.
+    /// Whether the file repeats the key further down.
     pub(crate) repeated: bool,
 }
 
-/// What an entry says.
+/// The value of an entry.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     /// One value.
     Whole(Value),
-    /// A list whose items count one by one.
+    /// A list whose items are merged one by one.
     Items(Vec<(Value, Origin)>),
 }
 
 impl Content {
-    /// Whether it is a list without items, which says nothing.
+    /// Returns whether it is a list without items, which has no effect.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Items(items) if items.is_empty())
     }
 
-    /// As one value.
+    /// Returns the content as one value.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Whole(value) => value.clone(),
@@ -51,26 +51,26 @@ impl Content {
     }
 }
 
-/// What a file says, and what is wrong with it.
+/// The entries and problems of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checked {
     pub(crate) entries: Vec<Entry>,
     pub(crate) problems: Vec<Problem>,
-    /// Whether something that forbids cannot be read: then it is not known what is forbidden.
-    pub(crate) forbids_unknown: bool,
+    /// Whether a value that can forbid is unreadable, so that the restrictions are unknown.
+    pub(crate) restrictions_unknown: bool,
 }
 
-/// Checks a file.
+/// Validates a file.
 pub(crate) fn check(document: &Document, layer: Layer, file: Option<&Path>) -> Checked {
-    let mut walk = Walk { document, layer, file, checked: Checked::default(), more: 0 };
+    let mut walk = Walk { document, layer, file, checked: Checked::default(), unreported: 0 };
     match &document.root.kind {
         Kind::Object(members) => walk.object(members, &KeyPath::default(), false),
         _ => walk.unreadable(&KeyPath::default(), &document.root, "an object"),
     }
-    let more = walk.more;
-    if more > 0 {
+    let unreported = walk.unreported;
+    if unreported > 0 {
         let origin = Origin { layer, file: file.map(Path::to_path_buf), line: None };
-        let message = format!("and {more} more problems");
+        let message = format!("and {unreported} more problems");
         walk.checked.problems.push(Problem {
             severity: Severity::Warning,
             origin,
@@ -86,21 +86,22 @@ struct Walk<'a> {
     layer: Layer,
     file: Option<&'a Path>,
     checked: Checked,
-    more: usize,
+    /// The number of problems above [`MAX_PROBLEMS`].
+    unreported: usize,
 }
 
 impl Walk<'_> {
     fn object(&mut self, members: &[Member], path: &KeyPath, repeated: bool) {
-        let mut seen = std::collections::HashMap::new();
+        let mut last_at = std::collections::HashMap::new();
         for (at, member) in members.iter().enumerate() {
-            seen.insert(member.key.as_str(), at);
+            last_at.insert(member.key.as_str(), at);
         }
         for (at, member) in members.iter().enumerate() {
             let path = path.child(&member.key);
-            let again = seen.get(member.key.as_str()).is_some_and(|last| *last != at);
+            let again = last_at.get(member.key.as_str()).is_some_and(|last| *last != at);
             if again {
-                let message = "the key stands here more than once; the last one counts, and \
-                               whatever any of them forbids";
+                let message = "the key is repeated; the last value applies, and the restrictions \
+                               of all of them";
                 self.problem(Severity::Warning, member.key_at, &path, message.to_owned());
             }
             self.member(member, &path, repeated || again);
@@ -109,11 +110,11 @@ impl Walk<'_> {
 
     fn member(&mut self, member: &Member, path: &KeyPath, repeated: bool) {
         let node = &member.node;
-        // Many programs write `null` for "not set".
+        // Other programs write `null` for "not set".
         if matches!(node.kind, Kind::Null) || path.names() == ["$schema"] {
             return;
         }
-        if !self.name_fits(member, path) {
+        if !self.check_name(member, path) {
             return;
         }
         match (keys::find(path.names()), &node.kind) {
@@ -125,28 +126,29 @@ impl Walk<'_> {
             (Found::Object, Kind::Object(members)) => self.object(members, path, repeated),
             (Found::Object, _) => self.unreadable(path, node, "an object"),
             (Found::Unknown, _) => {
-                let message = "this key is not known; it is kept and does nothing".to_owned();
+                let message = "unknown key; it has no effect".to_owned();
                 self.problem(Severity::Warning, member.key_at, path, message);
                 self.push(member, path, None, Content::Whole(node.to_value()), repeated);
             }
         }
     }
 
-    /// Two objects have names that mean something by themselves.
-    fn name_fits(&mut self, member: &Member, path: &KeyPath) -> bool {
+    /// Validates the names of variables and hook events. Returns whether the value is to be read.
+    fn check_name(&mut self, member: &Member, path: &KeyPath) -> bool {
         match path.names() {
             [outer, name] if outer == "env" && !keys::is_variable_name(name) => {
-                let message = "this cannot be the name of a variable".to_owned();
+                let message = "not a valid name of a variable".to_owned();
                 self.problem(Severity::Error, member.key_at, path, message);
                 false
             }
             [outer, name] if outer == "hooks" && !keys::HOOK_EVENTS.contains(&name.as_str()) => {
-                let message = "there is no such event, so these hooks never run".to_owned();
+                let message = "unknown hook event; these hooks never run".to_owned();
                 self.problem(Severity::Warning, member.key_at, path, message);
                 true
             }
             [outer, name] if outer == "hooks" && name.parse::<HookEvent>().is_err() => {
-                let message = "this version has no such event, so these hooks never run".to_owned();
+                let message =
+                    "this version does not support the event yet; these hooks never run".to_owned();
                 self.problem(Severity::Warning, member.key_at, path, message);
                 true
             }
@@ -168,9 +170,9 @@ impl Walk<'_> {
 
     fn content(&mut self, rule: &KeyRule, path: &KeyPath, node: &Node) -> Option<Content> {
         match (rule.check, &node.kind) {
-            (Check::Type(fits), _) => {
+            (Check::Type(check), _) => {
                 let value = node.to_value();
-                match fits(&value) {
+                match check(&value) {
                     Ok(()) => {
                         self.warn_of_reference(path, node);
                         Some(Content::Whole(value))
@@ -205,52 +207,53 @@ impl Walk<'_> {
             }
             (Check::Hooks, _) => {
                 self.unreadable(path, node, "a list of hook groups");
-                // It may have kept something from happening, so it does not just go away.
-                let kept = self.hook_group(path, node);
-                Some(Content::Items(vec![(kept, self.origin(node.span.start))]))
+                // The hook may have been meant to deny calls, so it must not disappear.
+                let group = self.hook_group(path, node);
+                Some(Content::Items(vec![(group, self.origin(node.span.start))]))
             }
         }
     }
 
-    /// A group of hooks, with those that are not well-formed in a form that is: they are kept,
-    /// and refuse where hooks decide.
+    /// Returns a valid group of hooks. Invalid hooks are kept in a form that denies where hooks
+    /// decide.
     fn hook_group(&mut self, path: &KeyPath, group: &Node) -> Value {
         let hooks = group.member("hooks").map(|member| &member.node);
         let matcher = group.member("matcher").map(|member| &member.node);
         let Some(Node { kind: Kind::Array(items), .. }) = hooks else {
-            let reason = "a group has a list of `hooks`, and may have a `matcher`";
+            let reason =
+                "expected a hook group: an object with a list `hooks` and an optional `matcher`";
             self.problem(Severity::Error, group.span.start, path, reason.to_owned());
             return serde_json::json!({ "hooks": [group.to_value()] });
         };
-        let mut kept = serde_json::Map::new();
+        let mut valid = serde_json::Map::new();
         match matcher.map(|node| (&node.kind, node)) {
             None | Some((Kind::Null, _)) => {}
             Some((Kind::String(text), _)) => {
-                kept.insert("matcher".to_owned(), Value::from(text.as_str()));
+                valid.insert("matcher".to_owned(), Value::from(text.as_str()));
             }
-            // Without a matcher it is for everything: more is refused, not less.
+            // Without a matcher the group applies to every call, so it denies more, not less.
             Some((_, node)) => self.unreadable(&path.child("matcher"), node, "a string"),
         }
         for item in items {
             match HookDefinition::read(&item.to_value()) {
                 Ok(HookDefinition::Unusable(hook)) => {
-                    let message = format!("{}; where hooks decide, it refuses", hook.reason);
+                    let message = format!("{}; the hook denies where hooks decide", hook.reason);
                     self.problem(Severity::Warning, item.span.start, path, message);
                 }
                 Ok(_) => {}
                 Err(reason) => self.problem(Severity::Error, item.span.start, path, reason),
             }
         }
-        kept.insert("hooks".to_owned(), items.iter().map(Node::to_value).collect());
-        Value::Object(kept)
+        valid.insert("hooks".to_owned(), items.iter().map(Node::to_value).collect());
+        Value::Object(valid)
     }
 
-    /// `$ENV:` means something in `apiKey` only; elsewhere it is most likely a mistake.
+    /// Warns of `$ENV:` outside `apiKey`, where it is not replaced and most likely a mistake.
     fn warn_of_reference(&mut self, path: &KeyPath, node: &Node) {
         let Kind::String(text) = &node.kind else { return };
         let is_key = path.names().last().is_some_and(|name| name == "apiKey");
         if !is_key && robota_core::env_ref::is_env_reference(text) {
-            let message = "`$ENV:` is replaced in `apiKey` only; here it stays as it is";
+            let message = "`$ENV:` is replaced in `apiKey` only; here it is used literally";
             self.problem(Severity::Warning, node.span.start, path, message.to_owned());
         }
     }
@@ -268,28 +271,29 @@ impl Walk<'_> {
             at = inner;
             path = path.child(&name);
         }
-        // What serde says may repeat the value, and the value may be a secret.
+        // The text of serde may include the value, which may be a secret.
         let message = match &at.kind {
             Kind::String(text) if !text.is_empty() => mismatch.message.replace(text.as_str(), "…"),
             _ => mismatch.message.clone(),
         };
-        self.forbids_unknown(&path);
+        self.mark_restrictions(&path);
         self.problem(Severity::Error, at.span.start, &path, message);
     }
 
-    fn unreadable(&mut self, path: &KeyPath, node: &Node, due: &str) {
-        self.forbids_unknown(path);
-        let message = format!("{due} is due here, not {}", node.type_name());
+    fn unreadable(&mut self, path: &KeyPath, node: &Node, expected: &str) {
+        self.mark_restrictions(path);
+        let message = format!("expected {expected}, found {}", node.type_name());
         self.problem(Severity::Error, node.span.start, path, message);
     }
 
-    fn forbids_unknown(&mut self, path: &KeyPath) {
-        self.checked.forbids_unknown |= keys::may_forbid(path.names());
+    /// Records that the restrictions are unknown if a key at the path can forbid.
+    fn mark_restrictions(&mut self, path: &KeyPath) {
+        self.checked.restrictions_unknown |= keys::may_forbid(path.names());
     }
 
     fn problem(&mut self, severity: Severity, at: usize, path: &KeyPath, message: String) {
-        if self.checked.problems.len() >= MOST_PROBLEMS {
-            self.more += 1;
+        if self.checked.problems.len() >= MAX_PROBLEMS {
+            self.unreported += 1;
             return;
         }
         let key = (!path.names().is_empty()).then(|| path.clone());

@@ -1,6 +1,6 @@
-//! The writes: one key, or one rule, into one file. (The third, the trust record, is in
-//! [`crate::trust`].) Only the bytes that change are touched, the file is replaced whole or
-//! not at all, and a file that is not in order is left alone.
+//! Writes one key or one rule to a settings file. ([`crate::trust`] writes the trust record.) Only
+//! the bytes that change are touched, the file is replaced atomically, and a file that is not
+//! valid is not changed.
 
 pub(crate) mod atomic;
 mod edit;
@@ -27,28 +27,28 @@ use crate::validate::{self, Checked};
 pub struct SettingsWriter<'a> {
     /// Where the files are.
     pub places: &'a Places,
-    /// The record of trust, which a change by the user does not undo.
+    /// The trust record. A change by the user keeps the trust in a folder.
     pub trust: &'a mut TrustStore,
-    /// Says when.
+    /// The time for the trust record.
     pub clock: &'a dyn Clock,
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Into which file.
+    /// The file that was written.
     pub file: PathBuf,
-    /// Whether it counts, as far as trust goes: what is written into the files of a folder that
-    /// the user does not trust has to wait.
-    pub counts: bool,
+    /// Whether the value applies without further trust. A value in the files of an untrusted folder
+    /// does not.
+    pub trusted: bool,
 }
 
 impl SettingsWriter<'_> {
-    /// Sets one key in the file of a layer, or takes it out (`None`).
+    /// Sets one key in the file of a layer, or removes it (`None`).
     ///
     /// # Errors
-    /// When the key is not known or the value not one it can have; when the file is not in
-    /// order, leads out of the project, or cannot be written. Then nothing has changed.
+    /// If the key is unknown or the value invalid; if the file is not valid, is a link to a file
+    /// outside the project, or cannot be written. In each case nothing has changed.
     pub fn set(
         &mut self,
         layer: Layer,
@@ -56,13 +56,13 @@ impl SettingsWriter<'_> {
         value: Option<&Value>,
     ) -> Result<Written, ConfigError> {
         if !is_settable(key) {
-            return Err(refuse_key(key, "there is no such key"));
+            return Err(key_error(key, "unknown key"));
         }
-        if layer.scope() == Scope::Project && value.is_some_and(|value| is_users_own(key, value)) {
-            return Err(refuse_key(key, "only your own settings can set this, not a project's"));
+        if layer.scope() == Scope::Project && value.is_some_and(|value| is_user_only(key, value)) {
+            return Err(key_error(key, "only your own settings can set this, not a project's"));
         }
-        if let Some(reason) = value.and_then(|value| mode::refusal(key, value)) {
-            return Err(refuse_key(key, &reason));
+        if let Some(reason) = value.and_then(|value| mode::write_error(key, value)) {
+            return Err(key_error(key, &reason));
         }
         let target = Target::open(self.places, layer)?;
         let text = match value {
@@ -72,10 +72,10 @@ impl SettingsWriter<'_> {
         self.write(target, key, text)
     }
 
-    /// Adds a rule to a list of a layer's permissions, if it is not there.
+    /// Adds a rule to a list of a layer's permissions, unless the list has it.
     ///
     /// # Errors
-    /// As [`SettingsWriter::set`]; and when the rule is not well-formed.
+    /// As [`SettingsWriter::set`], and if the rule is invalid.
     pub fn add_rule(
         &mut self,
         layer: Layer,
@@ -84,7 +84,7 @@ impl SettingsWriter<'_> {
         check: RuleCheck<'_>,
     ) -> Result<Written, ConfigError> {
         let key = list.key();
-        check(list, rule).map_err(|reason| refuse_key(&key, &reason))?;
+        check(list, rule).map_err(|reason| key_error(&key, &reason))?;
         let target = Target::open(self.places, layer)?;
         let text = edit::push(&target.document, key.names(), &Value::from(rule));
         self.write(target, &key, text)
@@ -96,22 +96,21 @@ impl SettingsWriter<'_> {
         key: &KeyPath,
         text: Result<String, String>,
     ) -> Result<Written, ConfigError> {
-        let text = text.map_err(|reason| refuse_key(key, &reason))?;
+        let text = text.map_err(|reason| key_error(key, &reason))?;
         let layer = target.layer;
         let before = Files::read(self.places);
         let keep_trust = layer.scope() == Scope::Project && self.may_keep_trust(&before, &target);
         let (file, checked) = target.replace(key, text)?;
         if keep_trust {
-            // Not what is there now, but what was there and our change: should somebody else
-            // have changed something meanwhile, the user has not seen that and is asked.
+            // Trust what was read before plus this change, not what the files hold now: another
+            // process may have changed them since, and the user has not seen that.
             self.trust.grant(&before.with(layer, checked).trust_subject(), self.clock)?;
         }
-        Ok(Written { file, counts: keep_trust || layer.scope() == Scope::User })
+        Ok(Written { file, trusted: keep_trust || layer.scope() == Scope::User })
     }
 
-    /// Whether trust may move over to the changed files: the folder is trusted, or has nothing
-    /// in it but what the user is about to put there; and the file we change is the one whose
-    /// content we judged.
+    /// Returns whether the changed files keep the trust: the folder is trusted or has nothing that
+    /// needs trust, and the file to change has the content that the trust is about.
     fn may_keep_trust(&self, before: &Files, target: &Target) -> bool {
         let subject = before.trust_subject();
         let same = before.with(target.layer, target.check()).trust_subject().hash == subject.hash;
@@ -122,7 +121,7 @@ impl SettingsWriter<'_> {
     }
 }
 
-/// A key of the table, or something inside a value that is put together field by field.
+/// Returns whether a path is a key of the table, or is inside a value that is merged field by field.
 fn is_settable(key: &KeyPath) -> bool {
     let names = key.names();
     match keys::find(names) {
@@ -135,8 +134,8 @@ fn is_settable(key: &KeyPath) -> bool {
     }
 }
 
-/// What would be written and never count.
-fn is_users_own(key: &KeyPath, value: &Value) -> bool {
+/// Returns whether the value is always ignored in a project's file.
+fn is_user_only(key: &KeyPath, value: &Value) -> bool {
     match keys::find(key.names()) {
         Found::Rule(rule) => match rule.effect {
             Effect::UserOnly => true,
@@ -147,16 +146,16 @@ fn is_users_own(key: &KeyPath, value: &Value) -> bool {
     }
 }
 
-fn refuse_key(key: &KeyPath, reason: &str) -> ConfigError {
+fn key_error(key: &KeyPath, reason: &str) -> ConfigError {
     ConfigError::Key { key: key.to_string(), reason: reason.to_owned() }
 }
 
-/// A file about to be changed.
+/// A file to be changed.
 struct Target {
     layer: Layer,
-    /// As people know it.
+    /// The path of the layer's file, for messages.
     file: PathBuf,
-    /// Where its bytes are, links followed.
+    /// The path with links resolved.
     real: PathBuf,
     document: Document,
     existed: bool,
@@ -168,7 +167,9 @@ impl Target {
             Layer::BuiltIn | Layer::Argument | Layer::Flags => None,
             _ => places.file(layer),
         };
-        let file = file.ok_or(ConfigError::NoPlace("these settings are no file to write to"))?;
+        let file = file.ok_or(ConfigError::NoPlace(
+            "these settings are not in a file, or there is no home folder",
+        ))?;
         let refused = |reason: String| ConfigError::Refused { file: file.clone(), reason };
         let read = read_bounded(&file).map_err(|error| refused(error.to_string()))?;
         let real = match &read {
@@ -180,7 +181,7 @@ impl Target {
             None => file.clone(),
         };
         if layer.scope() == Scope::Project {
-            stays_inside(places, &real).map_err(refused)?;
+            require_inside(places, &real).map_err(refused)?;
         }
         let existed = read.is_some();
         let text = match read {
@@ -190,48 +191,48 @@ impl Target {
             None => "{}\n".to_owned(),
         };
         let document = Document::parse(text).map_err(|error| {
-            refused(format!("it is not in order: line {}: {}", error.line, error.message))
+            refused(format!("it is not valid JSON: line {}: {}", error.line, error.message))
         })?;
-        if let Some(twice) = repeated_key(&document.root) {
-            return Err(refused(format!("`{twice}` stands there more than once")));
+        if let Some(key) = repeated_key(&document.root) {
+            return Err(refused(format!("it repeats the key `{key}`")));
         }
         Ok(Self { layer, file, real, document, existed })
     }
 
-    /// What the file says now.
+    /// Validates the current content of the file.
     fn check(&self) -> Checked {
         validate::check(&self.document, self.layer, Some(&self.file))
     }
 
-    /// Checks the new text the way it will be read, then puts it in place.
+    /// Validates the new text as it will be read, then replaces the file.
     fn replace(self, key: &KeyPath, text: String) -> Result<(PathBuf, Checked), ConfigError> {
         if text == self.document.text && self.existed {
             let checked = self.check();
             return Ok((self.file, checked));
         }
         let document = Document::parse(text)
-            .map_err(|error| refuse_key(key, &format!("line {}: {}", error.line, error.message)))?;
+            .map_err(|error| key_error(key, &format!("line {}: {}", error.line, error.message)))?;
         let checked = validate::check(&document, self.layer, Some(&self.file));
-        let wrong = checked.problems.iter().find(|problem| {
+        let invalid = checked.problems.iter().find(|problem| {
             let at = problem.key.as_ref();
             problem.severity == Severity::Error
                 && at.is_none_or(|at| at.is_within(key) || key.is_within(at))
         });
-        if let Some(problem) = wrong {
-            return Err(refuse_key(key, &problem.message));
+        if let Some(problem) = invalid {
+            return Err(key_error(key, &problem.message));
         }
         let io = |action, source| ConfigError::Io { action, file: self.file.clone(), source };
         if let Some(folder) = self.real.parent() {
             std::fs::create_dir_all(folder).map_err(|error| io("create the folder of", error))?;
         }
-        // Somebody else may have written it since: their change must not be lost.
+        // Another process may have written the file since it was read. Its change must not be lost.
         let now = read_bounded(&self.real).map_err(|error| io("read", error))?;
         let unchanged = match &now {
             Some(bytes) => self.existed && *bytes == self.document.text.as_bytes(),
             None => !self.existed,
         };
         if !unchanged {
-            let reason = "it was changed by somebody else just now; try again".to_owned();
+            let reason = "another process changed it at the same time; retry".to_owned();
             return Err(ConfigError::Refused { file: self.file, reason });
         }
         let mode = (!self.existed).then_some(0o600);
@@ -241,16 +242,16 @@ impl Target {
     }
 }
 
-/// A checkout may hold links. One that leads to the user's own settings would have us write
-/// there what was meant for this project only.
-fn stays_inside(places: &Places, real: &Path) -> Result<(), String> {
+/// Rejects a project file outside the project. A checkout may contain a link to the user's own
+/// settings; a write would then apply a rule for this project everywhere.
+fn require_inside(places: &Places, real: &Path) -> Result<(), String> {
     let folder = places.cwd.canonicalize().map_err(|error| error.to_string())?;
-    // A file that is not there yet is where its deepest existing folder really is.
+    // A new file has no canonical path; use that of its deepest existing folder.
     let existing = real.ancestors().find_map(|path| path.canonicalize().ok());
     if existing.is_some_and(|existing| existing.starts_with(&folder)) {
         Ok(())
     } else {
-        Err("it is a link that leads out of the project".to_owned())
+        Err("it is a link to a file outside the project".to_owned())
     }
 }
 
@@ -259,8 +260,8 @@ fn repeated_key(node: &Node) -> Option<String> {
         Kind::Object(members) => {
             let mut seen = std::collections::HashSet::new();
             members.iter().find_map(|member| {
-                let twice = !seen.insert(member.key.as_str());
-                if twice { Some(member.key.clone()) } else { repeated_key(&member.node) }
+                let repeated = !seen.insert(member.key.as_str());
+                if repeated { Some(member.key.clone()) } else { repeated_key(&member.node) }
             })
         }
         Kind::Array(items) => items.iter().find_map(repeated_key),

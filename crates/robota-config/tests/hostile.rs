@@ -1,4 +1,4 @@
-//! Files that are broken, huge, odd or ill-meant.
+//! Files that are invalid, huge, not regular files, or hostile.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 const USER: &str = r#"{"permissions": {"allow": ["X"], "deny": ["D"], "ask": ["A"], "defaultMode": "acceptEdits", "additionalDirectories": ["/d"]}}"#;
 
-/// With a file that cannot be read, nothing is allowed without a question.
-fn assert_careful(settings: &Settings) {
+/// Asserts that every call needs approval, as it must while a file cannot be read.
+fn assert_every_call_asks(settings: &Settings) {
     assert!(settings.permissions.allow.is_empty());
     assert!(settings.permissions.additional_directories.is_empty());
     assert_eq!(texts(&settings.permissions.deny), ["D"]);
@@ -23,7 +23,7 @@ fn assert_careful(settings: &Settings) {
 }
 
 #[test]
-fn a_broken_file_never_widens_and_never_stops_the_start() {
+fn an_invalid_file_never_widens_permissions_and_never_fails_the_start() {
     let broken = [
         "",
         "   \n",
@@ -48,31 +48,31 @@ fn a_broken_file_never_widens_and_never_stops_the_start() {
             let at = text.chars().take(40).collect::<String>();
             assert!(!problems(&settings).is_empty(), "{at}");
             let mut deny = settings.clone();
-            // What could be read of the broken file's own rules counts too.
+            // The valid rules of the invalid file apply as well.
             deny.permissions.deny.retain(|rule| rule.origin.layer == Layer::UserRobota);
-            assert_careful(&deny);
+            assert_every_call_asks(&deny);
         }
     }
 }
 
 #[test]
-fn what_is_no_file_is_a_report_and_no_hang() {
+fn a_path_that_is_not_a_regular_file_is_reported_and_does_not_block() {
     let world = World::with(&[(Layer::UserRobota, USER)]);
     let file = world.file(Layer::UserClaude);
     std::fs::create_dir_all(&file).unwrap();
-    assert_careful(&world.load());
+    assert_every_call_asks(&world.load());
     assert!(problems(&world.load())[0].contains("it is a folder"));
     std::fs::remove_dir(&file).unwrap();
 
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    assert_careful(&world.load());
+    assert_every_call_asks(&world.load());
     assert!(problems(&world.load())[0].contains("not a regular file"));
     std::fs::remove_file(&file).unwrap();
 
     for target in ["/dev/zero", "nowhere", "settings.json"] {
         std::os::unix::fs::symlink(target, &file).unwrap();
-        assert_careful(&world.load());
+        assert_every_call_asks(&world.load());
         std::fs::remove_file(&file).unwrap();
     }
 
@@ -83,11 +83,11 @@ fn what_is_no_file_is_a_report_and_no_hang() {
     let elsewhere = world.project().join("dotfiles.json");
     std::fs::write(&elsewhere, r#"{"model": "linked"}"#).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
-    assert_eq!(world.load().values.model.as_deref(), Some("linked"), "links are fine");
+    assert_eq!(world.load().values.model.as_deref(), Some("linked"), "links are followed");
 }
 
 #[test]
-fn marks_and_line_ends_of_other_systems_are_fine() {
+fn byte_order_marks_and_crlf_are_accepted() {
     let world = World::with(&[(
         Layer::UserRobota,
         "\u{feff}{\r\n\"model\": \"m\",\r\n\"language\": 7\r\n}\r\n",
@@ -98,7 +98,7 @@ fn marks_and_line_ends_of_other_systems_are_fine() {
 }
 
 #[test]
-fn of_a_repeated_key_the_last_grants_and_all_forbid() {
+fn of_repeated_keys_the_last_value_and_all_restrictions_apply() {
     let world = World::with(&[(
         Layer::UserRobota,
         r#"{"permissions": {"allow": ["X"], "deny": ["D1"], "deny": []},
@@ -113,7 +113,7 @@ fn of_a_repeated_key_the_last_grants_and_all_forbid() {
 }
 
 #[test]
-fn a_flood_of_problems_is_dammed() {
+fn the_number_of_reported_problems_is_limited() {
     let keys: serde_json::Map<String, Value> =
         (0..20_000).map(|n| (format!("k{n}"), json!(n))).collect();
     let world = World::with(&[(Layer::ProjectClaude, &Value::Object(keys).to_string())]);
@@ -123,7 +123,7 @@ fn a_flood_of_problems_is_dammed() {
 }
 
 #[test]
-fn names_from_a_strangers_file_cannot_write_to_a_terminal() {
+fn names_in_a_file_cannot_send_control_characters_to_the_terminal() {
     let world = World::with(&[(
         Layer::ProjectClaude,
         "{\"\\u001b[2Jx\": 1, \"permissions\": {\"defaultMode\": \"\\u001b[2J\"}}",
@@ -134,7 +134,7 @@ fn names_from_a_strangers_file_cannot_write_to_a_terminal() {
 }
 
 #[test]
-fn variables_no_system_takes_are_left_out() {
+fn invalid_variables_are_ignored() {
     let world = World::with(&[(
         Layer::UserRobota,
         r#"{"env": {"": "1", "A=B": "1", "C\u0000": "1", "D": "\u0000", "E": ""}}"#,
@@ -145,7 +145,7 @@ fn variables_no_system_takes_are_left_out() {
 }
 
 #[test]
-fn a_guard_at_an_event_that_does_not_exist_is_worth_a_word() {
+fn hooks_of_an_unknown_event_are_reported() {
     let world = World::with(&[(
         Layer::UserRobota,
         r#"{"hooks": {"PreTooluse": [{"hooks": [{"type": "command", "command": "x"}]}]}}"#,
@@ -169,7 +169,7 @@ fn any_layer() -> impl Strategy<Value = String> {
         "safe",
         "",
     ]);
-    let odd = prop::sample::select(vec![
+    let extra = prop::sample::select(vec![
         json!(null),
         json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "x"}]}]}}),
         json!({"env": {"PATH": "."}, "disableAllHooks": true, "cleanupPeriodDays": 1}),
@@ -180,8 +180,8 @@ fn any_layer() -> impl Strategy<Value = String> {
         json!({"defaultTrustLevel": "full", "enabledPlugins": {"a": true}, "unknown": 1}),
         json!({"sandbox": {"enabled": true, "filesystem": {"denyRead": ["/s"]}}}),
     ]);
-    let shape = (rules(), rules(), rules(), mode, any::<bool>(), odd, 0..12_u8).prop_map(
-        |(allow, ask, deny, mode, disable, odd, broken)| {
+    let shape = (rules(), rules(), rules(), mode, any::<bool>(), extra, 0..12_u8).prop_map(
+        |(allow, ask, deny, mode, disable, extra, broken)| {
             let mut settings = json!({"permissions": {
                 "allow": allow, "ask": ask, "deny": deny, "additionalDirectories": ["/x"],
             }});
@@ -191,8 +191,8 @@ fn any_layer() -> impl Strategy<Value = String> {
             if disable {
                 settings["permissions"]["disableBypassPermissionsMode"] = json!("disable");
             }
-            if let Value::Object(odd) = odd {
-                settings.as_object_mut().unwrap().extend(odd);
+            if let Value::Object(extra) = extra {
+                settings.as_object_mut().unwrap().extend(extra);
             }
             let text = settings.to_string();
             match broken {
@@ -230,7 +230,7 @@ proptest! {
     ) {
         let world = World::with(&[(Layer::UserRobota, &user)]);
         let layers = Layer::FILES[2..].to_vec();
-        // Others may be there already: the one that is added must not loosen either.
+        // Other project layers exist already; the added layer must not loosen them either.
         for (layer, text) in layers.iter().zip(&project).filter(|(layer, _)| **layer != layers[which]) {
             world.write(*layer, text);
         }
@@ -248,7 +248,7 @@ proptest! {
         prop_assert!(with.permissions.additional_directories.len() <= without.permissions.additional_directories.len());
         prop_assert!(with.permissions.bypass_disabled || !without.permissions.bypass_disabled);
 
-        // Nothing that runs, redirects or names a place comes from there.
+        // No hook, provider or folder comes from the added layer.
         prop_assert_eq!(&with.hooks, &without.hooks);
         let values = |settings: &Settings| {
             let mut values = settings.values.clone();
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn a_project_layer_never_shrinks_what_the_user_forbids(user in any_layer(), project in any_layer()) {
+    fn a_project_layer_never_removes_a_restriction_of_the_user(user in any_layer(), project in any_layer()) {
         let world = World::with(&[(Layer::UserRobota, &user)]);
         let before = world.load_as(Trust::Trusted);
         world.write(Layer::ProjectClaudeLocal, &project);
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let world = World::new();
         let file = world.write(Layer::ProjectClaude, "");
         std::fs::write(file, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Layers and how they merge.
+//! How layers are merged.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -39,7 +39,7 @@ fn sdk_11_six_layers_and_two_above_them_the_highest_wins() {
 }
 
 #[test]
-fn nothing_at_all_is_fine() {
+fn without_any_file_the_defaults_apply() {
     let settings = World::new().load();
     assert!(settings.report.is_empty(), "{:?}", settings.report);
     assert_eq!(settings.permissions.mode, Mode::Default);
@@ -100,7 +100,7 @@ fn sdk_11_hooks_of_all_layers_are_kept() {
 }
 
 #[test]
-fn a_hook_that_is_not_well_formed_is_kept_and_reported() {
+fn an_invalid_hook_is_kept_and_reported() {
     let world = World::with(&[(
         Layer::UserRobota,
         "{\"hooks\": {\"PreToolUse\": [\n\
@@ -115,7 +115,10 @@ fn a_hook_that_is_not_well_formed_is_kept_and_reported() {
     assert!(
         matches!(&groups[0].group.hooks[1], HookDefinition::Unusable(hook) if hook.kind.as_deref() == Some("mcp_tool"))
     );
-    assert_eq!(groups[1].group.matcher, None, "for everything rather than for nothing");
+    assert_eq!(
+        groups[1].group.matcher, None,
+        "an invalid matcher makes the group apply to every call"
+    );
     assert!(matches!(&groups[2].group.hooks[0], HookDefinition::Unusable(_)));
     assert!(matches!(&settings.hooks["Stop"][0].group.hooks[0], HookDefinition::Unusable(_)));
     let lines: Vec<_> = settings.report.problems.iter().map(|p| p.origin.line.unwrap()).collect();
@@ -151,7 +154,7 @@ fn sdk_11_provider_profiles_merge_per_field() {
 }
 
 #[test]
-fn sdk_11_provider_mistakes_are_configuration_errors() {
+fn sdk_11_invalid_providers_are_configuration_errors() {
     let fails =
         |text: &str| World::with(&[(Layer::UserRobota, text)]).load().provider().unwrap_err();
     let missing = fails(r#"{"currentProvider": "b", "providers": {"a": {"type": "t"}}}"#);
@@ -164,7 +167,7 @@ fn sdk_11_provider_mistakes_are_configuration_errors() {
 }
 
 #[test]
-fn sdk_11_the_legacy_provider_counts_when_no_profile_is_in_use() {
+fn sdk_11_the_legacy_provider_is_used_without_current_provider() {
     let legacy = r#"{"provider": {"name": "anthropic", "model": "m", "apiKey": "k"}}"#;
     let world = World::with(&[(Layer::UserRobota, legacy)]);
     let provider = world.load().provider().unwrap().unwrap();
@@ -194,12 +197,9 @@ fn sdk_11_references_are_replaced_in_api_keys_only() {
 }
 
 #[test]
-fn unknown_keys_are_kept_and_warned_of_once() {
+fn unknown_keys_are_kept_and_reported_once() {
     let world = World::with(&[
-        (
-            Layer::UserRobota,
-            r#"{"$schema": "x", "colour": "blue", "sandbox": {"credentials": {}}}"#,
-        ),
+        (Layer::UserRobota, r#"{"$schema": "x", "colour": "blue", "sandbox": {"colour": {}}}"#),
         (Layer::UserClaude, r#"{"colour": "red", "permissions": {"new": 1}}"#),
     ]);
     let settings = world.load();
@@ -209,7 +209,7 @@ fn unknown_keys_are_kept_and_warned_of_once() {
 }
 
 #[test]
-fn a_value_of_the_wrong_type_is_named_and_the_rest_counts() {
+fn a_value_of_the_wrong_type_is_reported_and_the_rest_applies() {
     let world = World::with(&[(
         Layer::UserRobota,
         "{\n\"model\": 7,\n\"language\": \"de\",\n\"providers\": {\"a\": {\n\"timeout\": -1, \"type\": \"t\"}},\n\
@@ -223,6 +223,7 @@ fn a_value_of_the_wrong_type_is_named_and_the_rest_counts() {
         .report
         .problems
         .iter()
+        .filter(|p| p.severity == Severity::Error)
         .map(|p| (p.origin.line.unwrap(), p.key.clone().unwrap().to_string()))
         .collect();
     let expected = [
@@ -245,7 +246,13 @@ fn sandbox_and_other_keys_have_types() {
             "fallbackModel": ["a", "b"], "defaultTrustLevel": "full", "model": null}"#,
     )]);
     let settings = world.load();
-    assert!(settings.report.is_empty(), "{:?}", settings.report);
+    let no_effect: Vec<_> =
+        settings.report.problems.iter().map(|p| p.key.clone().unwrap().to_string()).collect();
+    assert_eq!(
+        no_effect,
+        ["autoCompactThreshold", "enabledPlugins", "cleanupPeriodDays", "fallbackModel"]
+    );
+    assert!(settings.report.dropped.is_empty(), "{:?}", settings.report);
     let sandbox = settings.values.sandbox.unwrap();
     assert_eq!(sandbox.enabled, Some(true));
     assert_eq!(sandbox.filesystem.unwrap().deny_read, ["~/.ssh"]);
@@ -253,8 +260,30 @@ fn sandbox_and_other_keys_have_types() {
     assert_eq!(settings.permissions.mode, Mode::AcceptEdits);
 }
 
+/// A key that this version accepts and does not use is reported once, however many values it has,
+/// and only where it would apply.
 #[test]
-fn the_mode_goes_before_its_friendly_name_and_higher_layers_before_both() {
+fn sdk_11_keys_without_effect_are_reported() {
+    let project = r#"{"theme": "dark", "mcpServers": {"x": {}}}"#;
+    let world = World::with(&[
+        (Layer::UserRobota, "{\n\"effortLevel\": \"high\"}"),
+        (
+            Layer::UserClaude,
+            r#"{"effortLevel": "low", "mcpServers": {"a": {}, "b": {}}, "model": "m"}"#,
+        ),
+        (Layer::ProjectClaude, project),
+    ]);
+    let settings = world.load();
+    let problems = problems(&settings);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].contains("settings.json:2: `effortLevel`: no effect yet"), "{problems:?}");
+    assert!(problems[1].contains("`mcpServers`: no effect yet"), "{problems:?}");
+    assert!(settings.report.problems.iter().all(|p| p.severity == Severity::Warning));
+    assert_eq!(settings.values.effort_level.as_deref(), Some("low"), "the value is kept");
+}
+
+#[test]
+fn default_mode_overrides_the_trust_level_and_higher_layers_override_both() {
     let world = World::with(&[(
         Layer::UserRobota,
         r#"{"permissions": {"defaultMode": "plan"}, "defaultTrustLevel": "full"}"#,
@@ -268,7 +297,7 @@ fn the_mode_goes_before_its_friendly_name_and_higher_layers_before_both() {
 }
 
 #[test]
-fn a_mode_of_another_program_never_loosens() {
+fn an_unknown_mode_never_loosens() {
     for (low, unknown, expected) in [
         ("plan", "dontAsk", Mode::Plan),
         ("acceptEdits", "dontAsk", Mode::Default),
@@ -283,7 +312,7 @@ fn a_mode_of_another_program_never_loosens() {
 }
 
 #[test]
-fn bypass_stays_off_once_anybody_says_so() {
+fn any_layer_can_forbid_the_bypass_mode() {
     let world = World::with(&[
         (Layer::UserRobota, r#"{"permissions": {"defaultMode": "bypassPermissions"}}"#),
         (Layer::ProjectClaude, r#"{"permissions": {"disableBypassPermissionsMode": "disable"}}"#),
@@ -295,7 +324,7 @@ fn bypass_stays_off_once_anybody_says_so() {
 }
 
 #[test]
-fn in_the_home_folder_the_users_files_are_the_users() {
+fn in_the_home_folder_the_project_files_are_the_users_own() {
     let mut world = World::with(&[(Layer::UserRobota, r#"{"permissions": {"allow": ["X"]}}"#)]);
     world.places.cwd = world.places.home.clone().unwrap();
     let settings = world.load();
@@ -304,16 +333,16 @@ fn in_the_home_folder_the_users_files_are_the_users() {
 }
 
 #[test]
-fn a_settings_argument_that_is_not_there_is_said_so() {
+fn a_missing_settings_argument_is_reported() {
     let mut world = World::new();
     world.places.settings = Some(SettingsArgument::from("nowhere.json"));
     let settings = world.load();
-    assert!(problems(&settings)[0].contains("there is no such file"));
+    assert!(problems(&settings)[0].contains("the file does not exist"));
     assert_eq!(settings.permissions.unreadable.len(), 1);
 }
 
 #[test]
-fn explanations_show_no_secrets() {
+fn explanations_redact_secrets() {
     let world = World::with(&[
         (
             Layer::UserRobota,
@@ -349,7 +378,7 @@ fn explanations_show_no_secrets() {
 }
 
 #[test]
-fn rules_are_checked_by_whoever_knows_them() {
+fn invalid_rules_are_reported_and_only_allow_rules_are_ignored() {
     let world = World::with(&[(
         Layer::UserRobota,
         "{\"permissions\": {\"allow\": [\"good\",\n\"bad\"], \"deny\": [\"bad\"]}}",

@@ -27,7 +27,7 @@ fn hostile() -> String {
 }
 
 #[test]
-fn before_trust_a_checkout_only_forbids_and_everything_else_is_reported() {
+fn before_trust_a_checkout_only_forbids_and_other_settings_are_ignored() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     let settings = world.load();
     assert_eq!(settings.trust, Trust::Unknown);
@@ -56,7 +56,7 @@ fn before_trust_a_checkout_only_forbids_and_everything_else_is_reported() {
 }
 
 #[test]
-fn after_trust_it_counts_but_for_what_only_the_user_can_say() {
+fn after_trust_all_settings_apply_except_user_only_ones() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     world.trust();
     let settings = world.load();
@@ -70,7 +70,7 @@ fn after_trust_it_counts_but_for_what_only_the_user_can_say() {
 }
 
 #[test]
-fn trust_ends_when_what_can_run_changes_and_only_then() {
+fn only_a_change_of_settings_that_need_trust_ends_trust() {
     let base = json!({"hooks": {"Stop": []}, "permissions": {"allow": ["A"]}, "env": {"X": "1", "Y": "2"}});
     let world = World::with(&[(Layer::ProjectClaude, &base.to_string())]);
     assert_eq!(world.status(), Trust::Unknown);
@@ -98,7 +98,7 @@ fn trust_ends_when_what_can_run_changes_and_only_then() {
     world.write(Layer::ProjectClaude, &base.to_string());
     assert_eq!(world.status(), Trust::Trusted);
 
-    // The same words in another file mean something else.
+    // The same settings in another file are a change.
     std::fs::remove_file(world.file(Layer::ProjectClaude)).unwrap();
     world.write(Layer::ProjectRobota, &base.to_string());
     assert_eq!(world.status(), Trust::Changed);
@@ -119,7 +119,7 @@ fn a_checkout_that_only_forbids_needs_no_trust() {
 }
 
 #[test]
-fn trust_is_of_the_folder_and_can_be_taken_back() {
+fn trust_belongs_to_the_canonical_folder_and_can_be_revoked() {
     let mut world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     world.trust();
     let project = world.places.cwd.clone();
@@ -144,7 +144,7 @@ fn trust_is_of_the_folder_and_can_be_taken_back() {
 }
 
 #[test]
-fn the_record_is_the_users_alone() {
+fn a_record_that_others_can_write_is_not_used() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     world.trust();
     let file = world.places.trust_file().unwrap();
@@ -152,12 +152,12 @@ fn the_record_is_the_users_alone() {
     assert_eq!(mode(), 0o600);
 
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
-    assert!(TrustStore::load(&world.places).problem().unwrap().contains("others may write"));
+    assert!(TrustStore::load(&world.places).problem().unwrap().contains("other users can write"));
     assert_eq!(world.status(), Trust::Unknown);
 }
 
 #[test]
-fn a_broken_record_trusts_nothing_and_is_not_written_over() {
+fn an_invalid_record_trusts_nothing_and_is_not_overwritten() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     world.trust();
     let file = world.places.trust_file().unwrap();
@@ -172,7 +172,7 @@ fn a_broken_record_trusts_nothing_and_is_not_written_over() {
 }
 
 #[test]
-fn two_stores_do_not_lose_each_others_records() {
+fn concurrent_grants_are_both_recorded() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     let subject = Files::read(&world.places).trust_subject();
     let mut other_subject = subject.clone();
@@ -193,7 +193,7 @@ fn without_a_home_nothing_can_be_trusted() {
 }
 
 #[test]
-fn what_is_shown_for_trust_shows_what_would_run() {
+fn the_trust_items_show_commands_and_addresses() {
     let world = World::with(&[(Layer::ProjectClaude, &hostile())]);
     let items = Files::read(&world.places).trust_subject().items;
     let shown =

@@ -1,4 +1,4 @@
-//! Settings and rules together: what the files lead to.
+//! The verdicts that settings files result in.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -36,7 +36,7 @@ fn calls(world: &World) -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn a_path_in_a_rule_is_relative_to_where_the_rule_stands() {
+fn a_path_in_a_rule_is_relative_to_the_folder_of_its_file() {
     let deny = r#"{"permissions": {"deny": ["Read(/secret)"]}}"#;
     let world = World::with(&[(Layer::UserRobota, deny)]);
     let home = world.places.home.clone().unwrap();
@@ -51,7 +51,7 @@ fn a_path_in_a_rule_is_relative_to_where_the_rule_stands() {
 }
 
 #[test]
-fn while_a_file_cannot_be_read_nothing_runs_without_a_question() {
+fn while_a_file_cannot_be_read_every_call_needs_approval() {
     let world = World::with(&[
         (
             Layer::UserRobota,
@@ -66,7 +66,7 @@ fn while_a_file_cannot_be_read_nothing_runs_without_a_question() {
 }
 
 #[test]
-fn additional_directories_count_once_the_folder_is_trusted() {
+fn additional_directories_need_trust() {
     let world = World::with(&[(
         Layer::ProjectClaude,
         r#"{"permissions": {"additionalDirectories": ["../other"]}}"#,
@@ -79,7 +79,7 @@ fn additional_directories_count_once_the_folder_is_trusted() {
 }
 
 #[test]
-fn rules_are_checked_as_the_policy_reads_them() {
+fn rules_are_checked_by_the_policy_parser() {
     let world = World::with(&[(
         Layer::UserRobota,
         r#"{"permissions": {"allow": ["Bash(git *)", "Bash(git", "mcp__*"], "deny": ["mcp__*"]}}"#,

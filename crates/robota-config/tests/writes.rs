@@ -1,4 +1,4 @@
-//! Writing one key and one rule.
+//! Writes of one key and one rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -29,10 +29,10 @@ fn allow(world: &World, layer: Layer, rule: &str) -> Result<Written, ConfigError
 }
 
 #[test]
-fn a_new_file_is_made_for_its_owner() {
+fn a_new_file_is_readable_by_its_owner_only() {
     let world = World::new();
     let written = set(&world, Layer::UserRobota, "providers.a.model", json!("m")).unwrap();
-    assert!(written.counts);
+    assert!(written.trusted);
     let text = world.read(Layer::UserRobota);
     assert_eq!(
         text,
@@ -43,7 +43,7 @@ fn a_new_file_is_made_for_its_owner() {
 }
 
 #[test]
-fn everything_else_stays_as_it_was_written() {
+fn the_rest_of_the_file_stays_unchanged() {
     let before = "\u{feff}{\r\n\t\"z\": 123456789012345678901234567890,\r\n\t\"model\":   \"old\", \"e\": 1.0e1,\r\n\t\"permissions\": {\"allow\": [\"A\"]},\r\n\t\"env\": {\r\n\t\t\"X\": \"1\"\r\n\t}\r\n}";
     let world = World::with(&[(Layer::UserRobota, before)]);
     set(&world, Layer::UserRobota, "model", json!("new")).unwrap();
@@ -67,7 +67,7 @@ fn everything_else_stays_as_it_was_written() {
 }
 
 #[test]
-fn the_mode_and_the_link_of_a_file_stay() {
+fn a_file_keeps_its_mode_and_its_link() {
     let world = World::with(&[(Layer::UserRobota, "{}")]);
     let file = world.file(Layer::UserRobota);
     let real = world.project().join("dotfiles.json");
@@ -83,7 +83,7 @@ fn the_mode_and_the_link_of_a_file_stay() {
 }
 
 #[test]
-fn a_file_that_is_not_in_order_is_left_alone() {
+fn an_invalid_file_is_not_changed() {
     for text in [
         "",
         "{\"model\": \"x\",}",
@@ -96,13 +96,13 @@ fn a_file_that_is_not_in_order_is_left_alone() {
         allow(&world, Layer::UserRobota, "A").unwrap_err();
         assert_eq!(world.read(Layer::UserRobota), text);
     }
-    // What is wrong elsewhere in the file is no reason.
+    // An invalid value of another key does not matter.
     let world = World::with(&[(Layer::UserRobota, "{\"model\": 7}")]);
     allow(&world, Layer::UserRobota, "A").unwrap();
 }
 
 #[test]
-fn wrong_keys_and_values_are_refused() {
+fn unknown_keys_and_invalid_values_are_refused() {
     let world = World::with(&[(Layer::UserRobota, "{}")]);
     for (name, value) in [
         ("modle", json!("m")),
@@ -127,7 +127,7 @@ fn wrong_keys_and_values_are_refused() {
 }
 
 #[test]
-fn what_would_never_count_is_not_written_into_a_project() {
+fn user_only_values_are_not_written_to_a_project() {
     let world = World::new();
     for (name, value) in [
         ("disableAllHooks", json!(true)),
@@ -153,42 +153,42 @@ fn a_rule_is_added_once() {
 }
 
 #[test]
-fn what_the_user_adds_counts_and_keeps_trust() {
-    // In a folder with nothing in it.
+fn a_change_by_the_user_keeps_trust() {
+    // In a folder without settings.
     let world = World::new();
-    assert!(allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().counts);
+    assert!(allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().trusted);
     assert_eq!(world.status(), Trust::Trusted);
     assert_eq!(allowed(&world.load()), ["A"]);
 
-    // In one that is trusted.
+    // In a trusted folder.
     world.write(Layer::ProjectClaude, r#"{"env": {"X": "1"}}"#);
     assert_eq!(world.status(), Trust::Changed);
     world.trust();
-    assert!(allow(&world, Layer::ProjectRobotaLocal, "B").unwrap().counts);
-    assert!(set(&world, Layer::ProjectRobota, "model", json!("m")).unwrap().counts);
+    assert!(allow(&world, Layer::ProjectRobotaLocal, "B").unwrap().trusted);
+    assert!(set(&world, Layer::ProjectRobota, "model", json!("m")).unwrap().trusted);
     assert_eq!(world.status(), Trust::Trusted);
     assert_eq!(allowed(&world.load()), ["A", "B"]);
 }
 
 #[test]
-fn what_is_added_to_a_folder_that_is_not_trusted_waits() {
+fn a_change_in_an_untrusted_folder_needs_trust() {
     let world = World::with(&[(Layer::ProjectClaude, r#"{"env": {"X": "1"}}"#)]);
-    assert!(!allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().counts);
+    assert!(!allow(&world, Layer::ProjectRobotaLocal, "A").unwrap().trusted);
     assert_eq!(world.status(), Trust::Unknown);
     assert!(allowed(&world.load()).is_empty());
 }
 
 #[test]
-fn a_checkouts_link_does_not_lead_our_pen_astray() {
+fn a_link_in_a_checkout_is_not_written_through() {
     let world = World::with(&[(Layer::UserRobota, "{}"), (Layer::ProjectClaude, "{}")]);
     let file = world.file(Layer::ProjectRobotaLocal);
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(world.file(Layer::UserRobota), &file).unwrap();
     let error = allow(&world, Layer::ProjectRobotaLocal, "A").unwrap_err();
-    assert!(error.to_string().contains("leads out of the project"), "{error}");
+    assert!(error.to_string().contains("outside the project"), "{error}");
     assert_eq!(world.read(Layer::UserRobota), "{}");
 
-    // The folder itself may be the link, with nothing in it yet.
+    // The folder itself may be the link, and the file may not exist yet.
     std::fs::remove_dir_all(file.parent().unwrap()).unwrap();
     let outside = world.places.home.clone().unwrap().join("outside");
     std::fs::create_dir(&outside).unwrap();
@@ -201,7 +201,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn only_the_key_changes(
+    fn a_write_changes_only_its_key(
         names in prop::collection::vec("[a-c]{1,2}", 0..4),
         pretty in any::<bool>(),
         value in "[a-z\"\\\\\u{e9}]{0,6}",

@@ -1,6 +1,7 @@
-//! `robota config get|set|explain`: which value holds, which file set it, what was dropped.
+//! `robota config get|set|explain`: effective values, the files that set them, ignored values.
 
 use anyhow::Context as _;
+use robota_config::keys::{self, Support};
 use robota_config::{KeyPath, Layer, SettingsWriter, TrustStore};
 use robota_core::clock::SystemClock;
 use serde_json::{Value, json};
@@ -9,7 +10,7 @@ use crate::args::{ConfigArgs, ConfigCommand, SetLayer, SettingsArgs};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
-/// Runs one of the three.
+/// Runs a `robota config` subcommand.
 pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Exit> {
     match &args.command {
         ConfigCommand::Get { key, settings } => get(key, settings),
@@ -20,19 +21,19 @@ pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn key(text: &str) -> anyhow::Result<KeyPath> {
+fn parse_key(text: &str) -> anyhow::Result<KeyPath> {
     KeyPath::parse(text)
-        .with_context(|| format!("`{text}` is not a key; one looks like permissions.allow"))
+        .with_context(|| format!("invalid key `{text}`; a key looks like permissions.allow"))
 }
 
 fn get(name: &str, settings: &SettingsArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(settings, None)?;
-    let key = key(name)?;
+    let key = parse_key(name)?;
     match setup.settings.get(&key) {
         Some(Value::String(text)) => output::line(&text),
         Some(value) => output::line(&format!("{value:#}")),
         None => {
-            output::complain(&format!("`{key}` is not set"));
+            output::error(&format!("`{key}` is not set"));
             return Ok(Exit::Failure);
         }
     }
@@ -46,8 +47,8 @@ fn set(
     settings: &SettingsArgs,
 ) -> anyhow::Result<Exit> {
     let setup = Setup::load(settings, None)?;
-    let key = key(name)?;
-    // What is not JSON is text: `robota config set model some-model` needs no quotes.
+    let key = parse_key(name)?;
+    // A value that is not JSON is a string: `robota config set model some-model` needs no quotes.
     let value = value.map(|text| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)));
     let layer = match layer {
         SetLayer::User => Layer::UserRobota,
@@ -58,9 +59,13 @@ fn set(
     let mut writer =
         SettingsWriter { places: &setup.places, trust: &mut trust, clock: &SystemClock };
     let written = writer.set(layer, &key, value.as_ref())?;
-    output::line(&format!("{}: `{key}` written", written.file.display()));
-    if !written.counts {
-        output::note("robota: it counts once you trust this folder (robota trust)");
+    let done = if value.is_some() { "set" } else { "removed" };
+    output::line(&format!("{done} `{key}` in {}", written.file.display()));
+    if keys::support(&key) == Some(Support::NoEffect) {
+        output::note(&format!("robota: `{key}` has no effect yet in this version"));
+    }
+    if !written.trusted {
+        output::note("robota: it takes effect once you trust this folder (robota trust)");
     }
     Ok(Exit::Ok)
 }
@@ -68,7 +73,7 @@ fn set(
 fn explain(name: Option<&str>, as_json: bool, settings: &SettingsArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(settings, None)?;
     let key = match name {
-        Some(name) => key(name)?,
+        Some(name) => parse_key(name)?,
         None => KeyPath::default(),
     };
     let explanations = setup.settings.explain(&key);
@@ -87,7 +92,10 @@ fn explain(name: Option<&str>, as_json: bool, settings: &SettingsArgs) -> anyhow
         return Ok(Exit::Ok);
     }
     if explanations.is_empty() && dropped.is_empty() && problems.is_empty() {
-        output::line(&format!("{} is not set anywhere", name.unwrap_or("anything")));
+        output::line(&match name {
+            Some(name) => format!("`{name}` is not set in any file"),
+            None => "no settings file sets anything".to_owned(),
+        });
     }
     for explanation in explanations {
         output::line(&format!("{} = {}", explanation.key, explanation.value));
@@ -99,7 +107,7 @@ fn explain(name: Option<&str>, as_json: bool, settings: &SettingsArgs) -> anyhow
         }
     }
     for dropped in dropped {
-        output::line(&format!("dropped: {dropped}"));
+        output::line(&format!("ignored: {dropped}"));
     }
     for problem in problems {
         output::line(&format!("problem: {problem}"));

@@ -1,4 +1,4 @@
-//! `robota doctor`: does everything that a run needs work?
+//! `robota doctor`: checks everything that a run needs.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use robota_exec::sandbox::{Confinement, probe};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
-use crate::provider::{self, Wish};
+use crate::provider::{self, ProviderRequest};
 use crate::setup::Setup;
 use crate::{Exit, compose, output, sandbox};
 
-/// How one check went.
+/// The result of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Health {
@@ -31,7 +31,7 @@ struct Check {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    /// What cannot be had here.
+    /// Restrictions that the sandbox cannot enforce on this system, and settings without effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,12 +49,13 @@ impl Check {
     }
 }
 
-/// Looks at everything and says what it found.
+/// Runs all checks and prints their results.
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
-    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup), fence(&setup).await];
-    let wish = Wish { provider: args.provider.as_deref(), model: args.model.as_deref() };
-    checks.push(model(wish, &setup, Duration::from_secs(args.timeout)).await);
+    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup), sandbox(&setup).await];
+    let request =
+        ProviderRequest { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    checks.push(model(request, &setup, Duration::from_secs(args.timeout)).await);
     let failed = checks.iter().any(|check| check.health == Health::Failed);
     if args.json {
         output::line(&serde_json::json!({"ok": !failed, "checks": checks}).to_string());
@@ -70,7 +71,7 @@ pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
                 output::line(&format!("                {hint}"));
             }
             for gap in &check.gaps {
-                output::line(&format!("                not kept: {gap}"));
+                output::line(&format!("                not enforced: {gap}"));
             }
         }
     }
@@ -82,32 +83,32 @@ fn settings(setup: &Setup) -> Check {
     let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
     let folder = setup.places.cwd.display();
     match problems.first() {
-        None => Check::new("settings", Health::Ok, format!("read for {folder}")),
+        None => Check::new("settings", Health::Ok, format!("valid, for {folder}")),
         Some(first) => {
             let health = if errors > 0 { Health::Failed } else { Health::Warning };
             let more = problems.len() - 1;
             let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
             Check::new("settings", health, format!("{first}{more}"))
-                .hint("robota config explain shows all")
+                .hint("run `robota config explain` to see all of them")
         }
     }
 }
 
-/// Whether a session could be kept here.
+/// Checks that the project's sessions folder can be written.
 fn sessions(setup: &Setup) -> Check {
     let folder = setup.places.cwd.join(".robota").join("sessions");
     let existing = folder.ancestors().find(|path| path.exists()).map(std::path::Path::to_owned);
-    // As root every permission bit says yes, so it is tried.
+    // Creates a file, because permission bits do not apply to root.
     let writable = existing.is_some_and(|folder| tempfile::tempfile_in(folder).is_ok());
     if writable {
-        Check::new("sessions", Health::Ok, format!("kept in {}", folder.display()))
+        Check::new("sessions", Health::Ok, format!("stored in {}", folder.display()))
     } else {
         Check::new("sessions", Health::Failed, format!("cannot write to {}", folder.display()))
-            .hint("work in another folder (--cwd), or keep sessions elsewhere (--store)")
+            .hint("use another folder (--cwd) or another store (--store)")
     }
 }
 
-/// Whether there is a shell for commands.
+/// Checks that there is a shell for commands.
 fn shell(setup: &Setup) -> Check {
     let environment = compose::environment(&setup.settings.values.env);
     match ShellCommand::new("true", &setup.places.cwd).env(environment).into_spec() {
@@ -122,12 +123,12 @@ fn shell(setup: &Setup) -> Check {
     }
 }
 
-/// What commands are kept from, and what cannot be.
-async fn fence(setup: &Setup) -> Check {
-    let wanted = sandbox::wanted(None, setup);
-    let off = wanted.fence.level == SandboxLevel::Off;
-    let (or_nothing, mut gaps) = (wanted.or_nothing, wanted.left_out);
-    let fence = if off { sandbox::example(&setup.places.cwd) } else { wanted.fence };
+/// Checks which restrictions this system can enforce for commands.
+async fn sandbox(setup: &Setup) -> Check {
+    let request = sandbox::request(None, setup);
+    let off = request.fence.level == SandboxLevel::Off;
+    let (required, mut gaps) = (request.required, request.unsupported);
+    let fence = if off { sandbox::example(&setup.places.cwd) } else { request.fence };
     let support = probe(&compose::environment(&setup.settings.values.env)).await;
     match Confinement::new(fence, &support) {
         Ok(confinement) => {
@@ -136,37 +137,49 @@ async fn fence(setup: &Setup) -> Check {
             let level = sandbox::name(boundaries.fence.level);
             let network = if boundaries.fence.network { "on" } else { "off" };
             let message = if off {
-                format!("off; {level} can be had, by {by}")
+                format!("off (available: {level} via {by})")
             } else {
-                format!("{level}, network {network}, by {by}")
+                format!("{level}, network {network}, via {by}")
             };
             gaps.extend(boundaries.gaps.iter().cloned());
             let check = Check { gaps, ..Check::new("sandbox", Health::Ok, message) };
-            if off { check.hint("--sandbox workspace-write, or sandbox.enabled") } else { check }
+            if off {
+                check.hint(
+                    "turn it on with --sandbox workspace-write or the setting sandbox.enabled",
+                )
+            } else {
+                check
+            }
         }
         Err(error) => {
-            let health = match (off, or_nothing) {
+            let health = match (off, required) {
                 (true, _) => Health::Ok,
                 (false, false) => Health::Warning,
                 (false, true) => Health::Failed,
             };
             let message =
-                if off { format!("off; none can be had: {error}") } else { error.to_string() };
+                if off { format!("off (not available: {error})") } else { error.to_string() };
             Check { gaps, ..Check::new("sandbox", health, message) }
         }
     }
 }
 
-/// Whether the model answers and calls tools.
-async fn model(wish: Wish<'_>, setup: &Setup, limit: Duration) -> Check {
-    let chosen = match provider::choose(wish, setup).await {
+/// Checks that the model answers and calls tools.
+async fn model(request: ProviderRequest<'_>, setup: &Setup, limit: Duration) -> Check {
+    let chosen = match provider::choose(request, setup).await {
         Ok(chosen) => chosen,
-        Err(error) => return Check::new("model", Health::Failed, format!("{error:#}")),
+        Err(error) => {
+            let check = Check::new("model", Health::Failed, format!("{error:#}"));
+            return match crate::hint(&error) {
+                Some(hint) => check.hint(hint),
+                None => check,
+            };
+        }
     };
     let Some(service) = chosen.service else {
-        return Check::new("model", Health::Ok, "played from a script");
+        return Check::new("model", Health::Ok, "replayed from a script");
     };
-    let name = format!("{} at {}, by {}", chosen.model, service.http.address(), service.because);
+    let name = format!("{} at {} ({})", chosen.model, service.http.address(), service.selected_by);
     let probe = match tokio::time::timeout(limit, service.http.probe(&chosen.model)).await {
         Ok(Ok(probe)) => probe,
         Ok(Err(error)) => {
@@ -177,14 +190,14 @@ async fn model(wish: Wish<'_>, setup: &Setup, limit: Duration) -> Check {
             };
         }
         Err(_elapsed) => {
-            let message = format!("{name}: no answer within {} s", limit.as_secs());
+            let message = format!("{name}: no response within {} s", limit.as_secs());
             return Check::new("model", Health::Failed, message);
         }
     };
     let window =
         probe.context_window.unwrap_or_else(|| Catalogue::builtin().context_window(&chosen.model));
     let message = format!(
-        "{name}: first words after {} ms, done after {} ms, {} context{}",
+        "{name}: first output after {} ms, complete after {} ms, context window {}{}",
         probe.first_delta.as_millis(),
         probe.total.as_millis(),
         format_tokens(window),
@@ -194,7 +207,7 @@ async fn model(wish: Wish<'_>, setup: &Setup, limit: Duration) -> Check {
         Check::new("model", Health::Ok, message)
     } else {
         Check::new("model", Health::Warning, message)
-            .hint("it did not call the tool it was asked to: choose a model that calls tools")
+            .hint("the model did not call the requested tool; choose a model that supports tools")
     };
     check.probe = Some(probe);
     check

@@ -1,4 +1,4 @@
-//! `robota models`: which models there are, and where the list comes from.
+//! `robota models`: lists models and where each list comes from.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use robota_providers::{CatalogueStatus, ModelCatalogue, Profile, known_models};
 use serde_json::{Value, json};
 
 use crate::args::ModelsArgs;
-use crate::provider::{self, Wish};
+use crate::provider::{self, ProviderRequest};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
-/// Lists them: those of the service that would answer, or of every vendor.
+/// Lists the models of the selected provider, or of every vendor.
 pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let catalogue = Catalogue::builtin();
     let mut lists = Vec::new();
     if args.all {
         for vendor in provider::vendors(&setup)?.iter() {
-            lists.push((Arc::clone(vendor), known_models(vendor, &catalogue), None));
+            lists.push((Arc::clone(vendor), known_models(vendor, catalogue), None));
         }
     } else {
-        lists.push(one(&args, &setup, &catalogue).await?);
+        lists.push(provider_models(&args, &setup, catalogue).await?);
     }
     if args.json {
         let lists: Vec<_> = lists
@@ -44,18 +44,19 @@ pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The models of one service: as it says itself, else as they are known.
-async fn one(
+/// Returns the models that the provider's service lists, or the built-in list if it has none or
+/// cannot be reached. The text is the reason why the built-in list is used.
+async fn provider_models(
     args: &ModelsArgs,
     setup: &Setup,
     catalogue: &Catalogue,
 ) -> anyhow::Result<(Arc<Profile>, ModelCatalogue, Option<String>)> {
-    // To list models no model need be chosen.
-    let wish = Wish { provider: args.provider.as_deref(), model: Some("any") };
+    // A model must be given to select a provider, but any will do.
+    let request = ProviderRequest { provider: args.provider.as_deref(), model: Some("any") };
     let vendors = provider::vendors(setup)?;
-    let chosen = match provider::choose(wish, setup).await {
+    let chosen = match provider::choose(request, setup).await {
         Ok(chosen) => chosen,
-        // A vendor without a key still has the models that are known of it.
+        // Without a key the service cannot be asked, but the built-in list can be shown.
         Err(error) => match args.provider.as_deref().and_then(|name| vendors.find(name)) {
             Some(vendor) => {
                 let known = known_models(vendor, catalogue);
@@ -65,7 +66,7 @@ async fn one(
         },
     };
     let Some(service) = chosen.service else {
-        anyhow::bail!("a script has no models");
+        anyhow::bail!("a scripted provider has no model list");
     };
     let (models, problem) = match service.http.models().await {
         Ok(Some(models)) => (models, None),
@@ -77,10 +78,10 @@ async fn one(
 
 fn show(vendor: &Profile, models: &ModelCatalogue, problem: Option<&str>) {
     let freshness = match models.status {
-        CatalogueStatus::Live => "asked just now",
-        CatalogueStatus::Generated => "generated",
-        CatalogueStatus::Fallback => "built in, may be stale",
-        CatalogueStatus::Unavailable => "no list",
+        CatalogueStatus::Live => "from the service",
+        CatalogueStatus::Generated => "generated list",
+        CatalogueStatus::Fallback => "built-in list, may be outdated",
+        CatalogueStatus::Unavailable => "no list available",
     };
     output::line(&format!("{} ({}) — {freshness}", vendor.name, vendor.vendor));
     if let Some(problem) = problem {

@@ -1,4 +1,4 @@
-//! `robota permissions check`: what would happen to a call, and why. It runs nothing.
+//! `robota permissions check`: explains the verdict on a tool call, without running it.
 
 use std::io::BufRead as _;
 use std::path::PathBuf;
@@ -14,22 +14,24 @@ use crate::args::CheckArgs;
 use crate::setup::Setup;
 use crate::{Exit, Usage, output};
 
-/// A line of a batch longer than this is not read.
-const LONGEST_LINE: usize = 4 * 1024 * 1024;
+/// The size limit of one line of a batch, in bytes.
+const MAX_LINE: usize = 4 * 1024 * 1024;
 
-/// Explains one verdict, or one per line of standard input.
+/// Explains one verdict, or with `--batch` one per line of standard input.
 pub(crate) fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     if args.batch {
         return batch(args);
     }
     let (Some(tool), Some(input)) = (&args.tool, &args.input) else {
-        output::complain("say what to check: --tool Bash --input '{\"command\": \"ls\"}'");
+        output::error(
+            "--tool and --input are required, e.g. --tool Bash --input '{\"command\": \"ls\"}'",
+        );
         return Ok(Exit::Usage);
     };
     let input: Value = serde_json::from_str(input)
-        .map_err(|error| Usage(format!("--input is not JSON: {error}")))?;
+        .map_err(|error| Usage(format!("--input: invalid JSON: {error}")))?;
     let setup = Setup::load(&args.settings, args.mode)?;
-    setup.tell_problems();
+    setup.report_problems();
     let mut policy = setup.policy;
     for (list, rules) in
         [(List::Allow, &args.allow), (List::Ask, &args.ask), (List::Deny, &args.deny)]
@@ -52,7 +54,7 @@ fn judge(policy: &Policy, tool: &str, input: &Value) -> PolicyVerdict {
     policy.judge(&ToolCall { tool, input, class: declared_class(tool) }, &OsPaths)
 }
 
-/// What a tool of that name does at worst. A tool nobody knows may do anything.
+/// Returns the class of a built-in tool. An unknown tool is treated as one that executes code.
 fn declared_class(tool: &str) -> Class {
     match tool {
         "Read" | "Glob" | "Grep" | "WebFetch" | "WebSearch" | "TodoWrite" | "AskUserQuestion" => {
@@ -65,9 +67,9 @@ fn declared_class(tool: &str) -> Class {
 
 fn explain(tool: &str, judgement: &PolicyVerdict) {
     let verdict = match judgement.verdict {
-        Verdict::Allow => "allow: it runs",
-        Verdict::Ask => "ask: somebody must agree; headless it does not run",
-        Verdict::Deny => "deny: it does not run",
+        Verdict::Allow => "allow: runs without approval",
+        Verdict::Ask => "ask: needs approval (denied in headless mode)",
+        Verdict::Deny => "deny: never runs",
     };
     output::line(verdict);
     for reason in &judgement.reasons {
@@ -80,10 +82,10 @@ fn explain(tool: &str, judgement: &PolicyVerdict) {
         output::line(&format!("  {}{part}{rule}", reason.text));
     }
     if let Some(suggestion) = &judgement.suggestion {
-        output::line(&format!("  \"always\" would save: {}", suggestion.rules.join(", ")));
+        output::line(&format!("  \"always allow\" would save: {}", suggestion.rules.join(", ")));
     }
     if judgement.reasons.is_empty() {
-        output::line(&format!("  {tool}: nothing speaks against it"));
+        output::line(&format!("  {tool}: no rule applies and the mode allows it"));
     }
 }
 
@@ -95,7 +97,7 @@ fn to_json(judgement: &PolicyVerdict) -> Value {
     value
 }
 
-/// One case of a batch. Its rules count as session rules: `/p` is anchored at its `cwd`.
+/// One case of a batch. Its rules are session rules: `/p` is anchored at its `cwd`.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `tool` and `input`")]
 struct Case {
@@ -120,7 +122,8 @@ struct Case {
     additional_directories: Vec<PathBuf>,
 }
 
-/// One verdict per line, in order; a line that cannot be read is an error verdict, not the end.
+/// Prints one verdict per line of input, in order. An invalid line gets the verdict `error` and does
+/// not end the batch.
 fn batch(args: &CheckArgs) -> anyhow::Result<Exit> {
     let mut lines = std::io::stdin().lock();
     let mut number = 0_u64;
@@ -139,8 +142,8 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
     if line.iter().all(u8::is_ascii_whitespace) {
         return failure(&Value::Null, &format!("line {number} is empty"));
     }
-    if line.len() > LONGEST_LINE {
-        return failure(&Value::Null, &format!("line {number} is too long"));
+    if line.len() > MAX_LINE {
+        return failure(&Value::Null, &format!("line {number} is longer than {MAX_LINE} bytes"));
     }
     let case: Case = match serde_json::from_slice(line) {
         Ok(case) => case,
@@ -149,7 +152,7 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
                 .ok()
                 .and_then(|value| value.get("id").cloned())
                 .unwrap_or_default();
-            return failure(&id, &format!("line {number} is not a case: {error}"));
+            return failure(&id, &format!("line {number} is not a valid case: {error}"));
         }
     };
     let cwd = match case.cwd.clone().map_or_else(|| crate::compose::working_directory(None), Ok) {
@@ -179,9 +182,9 @@ fn verdict_line(line: &[u8], number: u64, args: &CheckArgs) -> Value {
     value
 }
 
-/// The rules of the command line hold for every case.
-fn with(given: &[String], own: Vec<String>) -> Vec<String> {
-    given.iter().cloned().chain(own).collect()
+/// Returns the rules of the command line, which apply to every case, followed by those of a case.
+fn with(arguments: &[String], case: Vec<String>) -> Vec<String> {
+    arguments.iter().cloned().chain(case).collect()
 }
 
 fn failure(id: &Value, reason: &str) -> Value {

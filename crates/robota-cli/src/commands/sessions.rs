@@ -1,4 +1,4 @@
-//! `robota sessions`: what is kept, and what can be done with it. One file per command.
+//! `robota sessions`: manages stored sessions. One file per subcommand.
 
 pub(crate) mod args;
 mod delete;
@@ -25,7 +25,7 @@ use crate::{Exit, store};
 
 use args::{SessionsArgs, SessionsCommand, StoreArgs};
 
-/// Runs one of them.
+/// Runs a `robota sessions` subcommand.
 pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
     match args.command {
         SessionsCommand::List(args) => list::run(args).await,
@@ -39,33 +39,33 @@ pub(crate) async fn run(args: SessionsArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Where a command works.
-struct Place {
-    /// What is set up there.
+/// The settings and the session store of a command.
+struct Context {
+    /// The settings of the working folder.
     setup: Setup,
-    /// The store that was named.
-    named: Option<String>,
-    /// The store, open.
+    /// The value of `--store`.
+    store_name: Option<String>,
+    /// The open store.
     store: Arc<dyn JournalStore>,
 }
 
-impl Place {
-    async fn of(args: &StoreArgs) -> anyhow::Result<Self> {
+impl Context {
+    async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
         let setup = Setup::load(&args.settings, None)?;
         let store = store::open(args.store.as_deref(), DurabilityLevel::default(), &setup).await?;
-        Ok(Self { setup, named: args.store.clone(), store })
+        Ok(Self { setup, store_name: args.store.clone(), store })
     }
 
-    /// The folder it works in.
+    /// Returns the working folder.
     fn cwd(&self) -> &Path {
         &self.setup.places.cwd
     }
 
-    /// The folder with the sessions, where they are files.
-    fn folder(&self) -> Option<PathBuf> {
-        match self.named.as_deref() {
+    /// Returns the folder of the sessions if the store is one of files.
+    fn sessions_folder(&self) -> Option<PathBuf> {
+        match self.store_name.as_deref() {
             None | Some("file") => Some(store::project_folder(self.cwd())),
-            Some(named) => named.strip_prefix("file:").map(PathBuf::from),
+            Some(name) => name.strip_prefix("file:").map(PathBuf::from),
         }
     }
 }

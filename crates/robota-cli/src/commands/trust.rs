@@ -1,4 +1,4 @@
-//! `robota trust`: what a folder's settings would do, and whether they may.
+//! `robota trust`: shows the settings of a folder that need trust, and grants or revokes it.
 
 use robota_config::{Files, Trust, TrustStore};
 use robota_core::clock::SystemClock;
@@ -12,7 +12,7 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let mut store = TrustStore::load(&setup.places);
     if let Some(problem) = store.problem() {
-        output::complain(problem);
+        output::error(problem);
     }
     let folder = setup.places.cwd.display().to_string();
     if args.revoke {
@@ -30,21 +30,25 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         output::line(&format!("{folder} has no settings that need trust."));
         return Ok(Exit::Ok);
     }
-    output::line(&format!("These settings of {folder} can run or redirect something:"));
+    output::line(&format!(
+        "These settings of {folder} need trust, because they can run commands, widen permissions or redirect requests:"
+    ));
     for item in &subject.items {
         output::line(&format!("  {}: `{}` = {}", item.origin, item.key, item.value));
     }
     match status {
-        Trust::Trusted => output::line("You trust them, as they are."),
+        Trust::Trusted => output::line("They are trusted."),
         Trust::NotNeeded | Trust::Unknown | Trust::Changed if args.yes => {
             store.grant(&subject, &SystemClock)?;
-            output::line("Trusted. You will be asked again when they change.");
+            output::line("Trusted. If they change, they are ignored until you trust them again.");
         }
         Trust::Changed => {
-            output::line("They changed since you trusted them. To trust them: robota trust --yes");
+            output::line(
+                "They are ignored, because they changed since you trusted them. To trust them: robota trust --yes",
+            );
         }
         Trust::NotNeeded | Trust::Unknown => {
-            output::line("They do not count. To trust them: robota trust --yes");
+            output::line("They are ignored. To trust them: robota trust --yes");
         }
     }
     Ok(Exit::Ok)

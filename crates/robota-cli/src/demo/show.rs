@@ -1,4 +1,4 @@
-//! What the demonstration looks like.
+//! Prints the demo.
 
 use std::io::IsTerminal as _;
 
@@ -8,7 +8,7 @@ use robota_core::tool::ToolOutcome;
 
 use crate::output;
 
-/// Prints the demonstration, in colour where there is a terminal that wants it.
+/// Prints the demo, in colour if standard output is a terminal and `NO_COLOR` is not set.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Show {
     colour: bool,
@@ -23,8 +23,8 @@ const CYAN: &str = "36";
 impl Show {
     #[expect(clippy::disallowed_methods, reason = "the program decides about colour, once")]
     pub(super) fn new(forced: bool) -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: forced || (wanted && std::io::stdout().is_terminal()) }
+        let allowed = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { colour: forced || (allowed && std::io::stdout().is_terminal()) }
     }
 
     pub(super) fn colour(self) -> bool {
@@ -65,7 +65,7 @@ impl Show {
                 vec![String::new(), format!("  {}", data.message.text())]
             }
             Event::PermissionAsked(data) => {
-                vec![self.paint(DIM, &format!("    asks: {}", data.reason))]
+                vec![self.paint(DIM, &format!("    needs approval: {}", data.reason))]
             }
             Event::PermissionDecided(data) if data.by == DecidedBy::User => {
                 vec![self.paint(DIM, &format!("    {}", data.reason))]
@@ -81,7 +81,7 @@ impl Show {
     fn outcome(self, call: &ToolUse, outcome: &ToolOutcome) -> Vec<String> {
         let mark = if outcome.ok { self.paint(GREEN, "✓") } else { self.paint(RED, "✗") };
         let name = self.paint(CYAN, &call.name);
-        let mut lines = vec![format!("    {mark} {name} {}", subject(call))];
+        let mut lines = vec![format!("    {mark} {name} {}", target(call))];
         let diff = outcome.metadata.get("diff").and_then(|diff| diff.as_str());
         let body = diff.map_or_else(|| outcome.text(), str::to_owned);
         lines.extend(body.lines().map(|line| {
@@ -96,8 +96,8 @@ impl Show {
     }
 }
 
-/// What a call is about, in a word.
-fn subject(call: &ToolUse) -> String {
+/// Returns the file or command of a call.
+fn target(call: &ToolUse) -> String {
     let input = call.input.json();
     ["file_path", "command"]
         .iter()
@@ -106,8 +106,8 @@ fn subject(call: &ToolUse) -> String {
         .to_owned()
 }
 
-/// A line that is too long is cut.
-pub(super) fn cut(line: &str, width: usize) -> String {
+/// Cuts a line that is longer than `width` characters.
+pub(super) fn truncate(line: &str, width: usize) -> String {
     match line.char_indices().nth(width) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.to_owned(),

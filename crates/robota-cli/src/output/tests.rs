@@ -31,7 +31,7 @@ fn cli_03_every_end_has_its_exit_code() {
     ];
     for (end, expected) in ends {
         assert_eq!(exit(&report(end, None)), expected, "{end:?}");
-        assert_eq!(shortfall(end).is_none(), expected == Exit::Ok, "{end:?}");
+        assert_eq!(incomplete(end).is_none(), expected == Exit::Ok, "{end:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the environment says about services: keys, addresses, proxies, certificates.
+//! Reads keys, addresses, models, proxies and certificates from variables.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use robota_providers::{Profile, ProviderSettings, Transport, Vendors, environmen
 
 use crate::setup::Setup;
 
-/// The variables, those of the settings before those of the process.
+/// The environment variables; the `env` settings override those of the process.
 pub(super) struct Variables<'a> {
     setup: &'a Setup,
 }
 
 impl<'a> Variables<'a> {
-    /// Those that hold here.
-    pub(super) fn of(setup: &'a Setup) -> Self {
+    /// Returns the variables of a setup.
+    pub(super) fn new(setup: &'a Setup) -> Self {
         Self { setup }
     }
 
-    /// The value of a variable; one that is empty is not set.
+    /// Returns the value of a variable. An empty or blank value counts as not set.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let value = match self.setup.settings.values.env.get(name) {
             Some(value) => Some(value.as_str()),
@@ -27,17 +27,17 @@ impl<'a> Variables<'a> {
         value.filter(|value| !value.trim().is_empty())
     }
 
-    /// The first vendor whose key or address is set, and the variable that sets it.
+    /// Returns the first vendor whose key or address is set, and the variable that sets it.
     pub(super) fn first_vendor(&self, vendors: &Vendors) -> Option<(Arc<Profile>, String)> {
         environment::first_vendor(vendors, &|name| self.get(name).map(str::to_owned))
     }
 
     /// Fills in the key, address and model that the settings leave out.
-    pub(super) fn complete(&self, vendor: &Profile, settings: &mut ProviderSettings) {
+    pub(super) fn fill_in(&self, vendor: &Profile, settings: &mut ProviderSettings) {
         environment::complete(vendor, settings, &|name| self.get(name).map(str::to_owned));
     }
 
-    /// Proxy and certificates.
+    /// Reads proxy and certificates from the variables that other programs use, too.
     pub(super) fn transport(&self) -> anyhow::Result<Transport> {
         let mut transport = environment::transport(&|name| self.get(name).map(str::to_owned));
         for name in environment::CERTIFICATE_FILES {

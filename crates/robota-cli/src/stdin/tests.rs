@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn cli_03_piped_input_joins_the_prompt() {
+fn cli_03_piped_input_is_appended_to_the_prompt() {
     assert_eq!(join(Some("explain"), "a\nb\n"), Some("explain\n\na\nb".to_owned()));
     assert_eq!(join(Some("explain"), "\n"), Some("explain".to_owned()));
     assert_eq!(join(None, "do it\n"), Some("do it".to_owned()));
@@ -11,12 +11,12 @@ fn cli_03_piped_input_joins_the_prompt() {
 #[test]
 fn cli_03_a_silent_input_is_not_waited_for() {
     let (send, receive) = mpsc::sync_channel::<Chunk>(4);
-    let patience = Some((Duration::ZERO, Duration::ZERO));
-    // Nothing came, and the writer is still there.
-    assert_eq!(collect(&receive, patience).unwrap(), b"");
+    let timeouts = Some((Duration::ZERO, Duration::ZERO));
+    // No input has arrived, and the writer is still open.
+    assert_eq!(collect(&receive, timeouts).unwrap(), b"");
     send.send(Ok(b"late".to_vec())).unwrap();
     drop(send);
-    assert_eq!(collect(&receive, patience).unwrap(), b"late");
+    assert_eq!(collect(&receive, timeouts).unwrap(), b"late");
 }
 
 #[test]

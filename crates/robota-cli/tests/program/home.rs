@@ -1,10 +1,10 @@
-//! A home and a project of their own, and the program run in them.
+//! Runs the program with its own home folder and project.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A folder with the user's `home` and a `project` in it.
+/// A temporary folder with the folders `home` and `project`.
 pub(crate) struct Home(tempfile::TempDir);
 
 impl Home {
@@ -19,7 +19,7 @@ impl Home {
         self.0.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a file, and the folders it is in.
+    /// Writes a file and creates its folders.
     pub(crate) fn write(&self, name: &str, content: impl Display) -> &Self {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -27,7 +27,8 @@ impl Home {
         self
     }
 
-    /// The program in the project, with nothing of the tester's environment but `PATH`.
+    /// Returns a command that runs the program in the project. Of the test's environment it has only
+    /// `PATH`.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_robota"));
         command
@@ -42,7 +43,7 @@ impl Home {
         command
     }
 
-    /// The same beside a server that runs in the test.
+    /// Runs the program without blocking, so that a server of the test can answer it.
     pub(crate) async fn robota(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
         let mut command = self.command(args);
         command.envs(variables.iter().copied());
@@ -58,7 +59,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Every file below a folder that has the text in it.
+/// Returns every file below a folder that contains the text.
 pub(crate) fn files_with(text: &str, folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

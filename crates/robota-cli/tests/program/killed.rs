@@ -1,5 +1,5 @@
-//! The program is killed in the middle of its work: what it left is ended, files are whole, and
-//! the next run knows.
+//! The program is killed during a call: its processes are ended, files are complete, and the next
+//! run records what happened.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -40,7 +40,7 @@ impl Project {
         command
     }
 
-    /// Starts a run and lets it come to an event, the first that `until` likes.
+    /// Starts a run and waits for the first event that `until` accepts.
     async fn run_until(&self, origin: &str, until: impl Fn(&Value) -> bool) -> Child {
         let args = ["-p", "Go.", "--permission-mode", "bypassPermissions"];
         let args = [&args[..], &["--output-format", "events"]].concat();
@@ -51,11 +51,11 @@ impl Project {
                 return child;
             }
         }
-        panic!("it ended before");
+        panic!("the run ended before the event");
     }
 
-    /// Goes on with the last session; all its events.
-    async fn go_on(&self) -> Vec<Value> {
+    /// Continues the last session and returns all its events.
+    async fn continue_session(&self) -> Vec<Value> {
         let mock = MockServer::start(Scenario::reply("I see.")).await.unwrap();
         let output =
             self.robota(&["-c", "-p", "What now?"], &mock.origin()).output().await.unwrap();
@@ -79,14 +79,14 @@ async fn kill(mut child: Child) {
     );
 }
 
-/// What the model was told of the last call.
-fn told(events: &[Value]) -> String {
+/// Returns the result of the last call, as the model receives it.
+fn last_result(events: &[Value]) -> String {
     let finished = events.iter().rfind(|event| event["type"] == "tool_finished").unwrap();
     let blocks = finished["data"]["outcome"]["content"].as_array().unwrap();
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }
 
-/// Reads both files, then changes both in one call.
+/// Returns a scenario that reads both files, then changes both in one call.
 fn edits() -> Scenario {
     let edit = |file: &str, old: &str, new: &str| json!({"file_path": file, "old_string": old, "new_string": new});
     let edits = [edit("a.txt", "old", "new"), edit("src/b.txt", "old", "new")];
@@ -97,17 +97,17 @@ fn edits() -> Scenario {
 }
 
 #[tokio::test]
-async fn sdk_17_killed_before_a_change_what_was_there_is_kept_and_nothing_changed() {
+async fn sdk_17_killed_before_a_change_the_pre_images_are_stored_and_no_file_changes() {
     let project = Project::new();
     let mock = MockServer::start(edits()).await.unwrap();
-    // Whoever changes files takes this lock: so it gets no further than being about to.
+    // The edit tool takes this lock before it changes files, so the run stops at `files_changing`.
     let folder = std::fs::File::open(project.path("")).unwrap();
     folder.lock().unwrap();
     let child = project.run_until(&mock.origin(), |event| event["type"] == "files_changing").await;
     kill(child).await;
     drop(folder);
 
-    let events = project.go_on().await;
+    let events = project.continue_session().await;
     let event = events.iter().find(|event| event["type"] == "files_changing").unwrap();
     let files = event["data"]["files"].as_array().unwrap();
     for (file, (name, before)) in files.iter().zip([("a.txt", "old a\n"), ("src/b.txt", "old b\n")])
@@ -119,26 +119,30 @@ async fn sdk_17_killed_before_a_change_what_was_there_is_kept_and_nothing_change
         assert_eq!(project.content(&kept), before);
         assert_eq!(project.content(name), before);
     }
-    let told = told(&events);
-    assert!(told.contains("may have had effects") && told.contains("Not changed: "), "{told}");
+    let result = last_result(&events);
+    assert!(
+        result.contains("may have had effects") && result.contains("Not changed: "),
+        "{result}"
+    );
 }
 
 #[tokio::test]
-async fn tool_02_killed_between_two_files_all_are_put_back() {
+async fn tool_02_killed_between_two_files_both_are_restored() {
     let project = Project::new();
     let mock = MockServer::start(edits()).await.unwrap();
     let folder = std::fs::File::open(project.path("")).unwrap();
     folder.lock().unwrap();
     let child = project.run_until(&mock.origin(), |event| event["type"] == "files_changing").await;
     kill(child).await;
-    // As it is between the two: the first file has its new content, the old one lies beside it.
+    // The state between the two changes: the first file has its new content, and the swap file has
+    // the old one.
     std::fs::write(project.path("a.txt"), "new a\n").unwrap();
     std::fs::write(project.path(".k1ll3d.robota-swap"), "old a\n").unwrap();
     drop(folder);
 
-    let told = told(&project.go_on().await);
-    assert!(told.contains("Restored to its previous content") && told.contains("/a.txt"), "{told}");
-    assert!(told.contains("Not changed: ") && told.contains("/src/b.txt"), "{told}");
+    let result = last_result(&project.continue_session().await);
+    assert!(result.contains("Restored to its previous content") && result.contains("/a.txt"), "{result}");
+    assert!(result.contains("Not changed: ") && result.contains("/src/b.txt"), "{result}");
     assert_eq!(
         (project.content("a.txt"), project.content("src/b.txt")),
         ("old a\n".into(), "old b\n".into())
@@ -146,16 +150,16 @@ async fn tool_02_killed_between_two_files_all_are_put_back() {
     assert!(!project.path(".k1ll3d.robota-swap").exists());
 }
 
-/// Whether a process runs; one that ended and waits to be collected does not.
+/// Returns whether a process runs. A zombie does not.
 fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 #[tokio::test]
-async fn kode_05_what_a_killed_run_left_is_gone_and_its_end_is_known() {
+async fn kode_05_the_processes_of_a_killed_run_are_ended_and_their_exit_is_recorded() {
     let project = Project::new();
-    // It leaves the group, the session and its parent, and does not listen.
+    // The process leaves its group, session and parent, and ignores TERM and HUP.
     let command = "(setsid bash -c 'trap \"\" TERM HUP; echo $$ > left.pid; echo up; \
                    while :; do sleep 100; done' &) ; sleep 100; echo never";
     let scenario = Scenario::reply(Reply::new().tool("Bash", json!({"command": command})));
@@ -168,13 +172,13 @@ async fn kode_05_what_a_killed_run_left_is_gone_and_its_end_is_known() {
     assert!(runs(&left));
     kill(child).await;
 
-    let events = project.go_on().await;
-    assert!(!runs(&left), "it outlived the run");
+    let events = project.continue_session().await;
+    assert!(!runs(&left), "the process still runs");
     let started = events.iter().find(|event| event["type"] == "process_started").unwrap();
     assert!(!runs(&started["data"]["pid"].to_string()));
-    let told = told(&events);
-    // By TERM from the reaper, or by KILL from whoever was faster.
-    assert!(told.contains("It ended with code 1") && told.contains("\nup\n"), "{told}");
+    let result = last_result(&events);
+    // The reaper ended it by TERM, or the resume by KILL.
+    assert!(result.contains("It ended with code 1") && result.contains("\nup\n"), "{result}");
     let records = std::fs::read_dir(project.path(".robota/reaper")).unwrap().count();
-    assert_eq!(records, 0, "the journal tells it now");
+    assert_eq!(records, 0, "the exit is in the journal now");
 }

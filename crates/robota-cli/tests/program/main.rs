@@ -1,7 +1,10 @@
-//! The real program, run as a person or a script runs it. One binary, so that it is linked once.
+//! Tests of the `robota` binary, run as users and scripts run it. They are one test binary, so that
+//! it is linked once.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(clippy::print_stdout)]
 
+mod doctor;
+mod errors;
 mod home;
 #[cfg(target_os = "linux")]
 mod killed;

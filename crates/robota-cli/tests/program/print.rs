@@ -107,7 +107,7 @@ fn cli_03_events_are_the_bytes_of_the_journal() {
 }
 
 #[test]
-fn the_mode_decides_what_runs() {
+fn the_permission_mode_decides_which_calls_run() {
     let edit = "{tool: Edit, input: {file_path: notes.txt, old_string: world, new_string: moon}}";
     let bash = "{tool: Bash, input: {command: sh -c 'touch made'}}";
     let read = "{tool: Read, input: {file_path: notes.txt}}";
@@ -137,7 +137,7 @@ fn the_mode_decides_what_runs() {
 }
 
 #[test]
-fn cli_03_failures_say_what_to_do() {
+fn cli_03_errors_say_what_to_do() {
     let missing = Project::new("").command(&["-p", "Hi"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(1));
     assert!(stderr(&missing).contains("--provider") && stderr(&missing).contains("robota demo"));
@@ -167,7 +167,7 @@ fn cli_03_the_turn_limit_is_a_failure_with_an_answer() {
 }
 
 #[test]
-fn cli_03_piped_input_joins_the_prompt() {
+fn cli_03_piped_input_is_appended_to_the_prompt() {
     let project = Project::new("- {expect: {last: \"Do it\\n\\nfrom the pipe\"}, text: Both.}");
     let mut child = project
         .command(&["-p", "Do it", "--provider", "scripted:script.yaml"])
@@ -229,8 +229,8 @@ fn cli_03_an_interrupt_ends_the_turn_and_its_children() {
         Event::TurnFinished(data) if data.end == TurnEnd::Interrupted
     )));
     assert!(matches!(&journal.last().unwrap().event, Event::Closed(_)));
-    let gone = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
-    assert!(!gone.status.success(), "the command still runs");
+    let alive = Command::new("kill").args(["-0", pid.trim()]).output().unwrap();
+    assert!(!alive.status.success(), "the command still runs");
 }
 
 /// Sends SIGINT once the command runs, which says so through a pipe, with its process id.
@@ -245,7 +245,7 @@ fn interrupt_when_started(child: Child, fifo: &Path) -> (Output, String) {
 }
 
 #[test]
-fn the_version_needs_nothing() {
+fn the_version_needs_no_home_and_writes_no_file() {
     let project = Project::new("");
     for flag in ["--version", "-V"] {
         let output = project.command(&[flag]).env_clear().output().unwrap();
@@ -256,7 +256,7 @@ fn the_version_needs_nothing() {
 }
 
 #[test]
-fn debug_writes_a_trace_to_a_file() {
+fn debug_writes_a_log_file_without_content() {
     let project = Project::new("- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- Done.");
     let output = project.print(&["--debug"]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
@@ -267,7 +267,7 @@ fn debug_writes_a_trace_to_a_file() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_an_error_that_names_it() {
+fn a_folder_that_cannot_be_used_is_named_in_the_error() {
     let project = Project::new("- Hi");
     let output = project.print(&["--cwd", "nowhere"]);
     assert_eq!(output.status.code(), Some(2));
@@ -280,7 +280,7 @@ fn a_folder_that_is_none_is_an_error_that_names_it() {
 }
 
 #[test]
-fn the_demonstration_does_what_it_says() {
+fn the_demo_edits_crashes_and_recovers() {
     let project = Project::new("");
     let dir = project.path("demo");
     let output = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
@@ -294,12 +294,12 @@ fn the_demonstration_does_what_it_says() {
         "✓ Bash",
         "all checks pass",
         "tool_started",
-        "What to type next",
+        "Try next",
     ] {
         assert!(text.contains(expected), "{expected} in\n{text}");
     }
     let fixed = std::fs::read_to_string(dir.join("greet.sh")).unwrap();
     assert!(fixed.contains("Hello, $name!"));
     let again = project.command(&["demo", "--dir", dir.to_str().unwrap()]).output().unwrap();
-    assert_eq!(again.status.code(), Some(1), "it does not touch a folder with something in it");
+    assert_eq!(again.status.code(), Some(1), "a folder that is not empty is refused");
 }

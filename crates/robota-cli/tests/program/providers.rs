@@ -1,4 +1,4 @@
-//! The real program against a model's service on loopback: four wires, and every way to choose.
+//! The real program against a mock model service: four wires, and every way to select a provider.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -10,7 +10,7 @@ use crate::home::{Home, files_with, stderr, stdout};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A home whose project has notes.
+/// Returns a home whose project has a file `notes.txt`.
 fn home_with_notes() -> Home {
     let home = Home::new();
     home.write("project/notes.txt", "hello\n");
@@ -27,7 +27,7 @@ fn result(output: &Output) -> Value {
         .unwrap_or_else(|_| panic!("no JSON: {} {}", stdout(output), stderr(output)))
 }
 
-/// (the address' variable, the key's variable, what follows the origin, where requests go)
+/// (variable of the address, variable of the key, path after the origin, path of requests)
 const WIRES: [(&str, &str, &str, &str); 4] = [
     ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "", "/v1/messages"),
     ("OPENAI_BASE_URL", "OPENAI_API_KEY", "/v1", "/v1/"),
@@ -36,7 +36,7 @@ const WIRES: [(&str, &str, &str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn cli_02_the_environment_chooses_and_every_wire_runs_a_whole_turn() {
+async fn cli_02_variables_select_the_provider_and_every_wire_runs_a_turn() {
     for (address, key, below, expected) in WIRES {
         let home = home_with_notes();
         let mock = MockServer::start(scenario()).await.unwrap();
@@ -58,7 +58,7 @@ async fn cli_02_the_environment_chooses_and_every_wire_runs_a_whole_turn() {
 }
 
 #[tokio::test]
-async fn sdk_11_a_profile_of_the_settings_names_vendor_model_address_and_key() {
+async fn sdk_11_a_profile_of_the_settings_selects_vendor_model_address_and_key() {
     let home = home_with_notes();
     let mock = MockServer::start(scenario()).await.unwrap();
     let settings = json!({
@@ -82,27 +82,26 @@ async fn sdk_11_a_profile_of_the_settings_names_vendor_model_address_and_key() {
 }
 
 #[tokio::test]
-async fn cli_02_without_anything_it_says_exactly_what_to_set() {
+async fn cli_02_without_a_provider_the_error_lists_the_variables_to_set() {
     let home = home_with_notes();
     let output = home.robota(&["-p", "hi"], &[]).await;
     assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
-    for word in ["export ANTHROPIC_API_KEY=", "export OPENAI_API_KEY=", "Ollama", "robota demo"] {
-        assert!(said.contains(word), "{word}: {said}");
+    let errors = stderr(&output);
+    for part in ["export ANTHROPIC_API_KEY=", "export OPENAI_API_KEY=", "Ollama", "robota demo"] {
+        assert!(errors.contains(part), "{part}: {errors}");
     }
     let args = ["-p", "hi", "--provider", "nobody", "--output-format", "json"];
     let unknown = home.robota(&args, &[]).await;
     assert_eq!(unknown.status.code(), Some(2));
-    assert_eq!(result(&unknown)["is_error"], true, "a script that reads JSON gets some");
+    assert_eq!(result(&unknown)["is_error"], true, "a usage error is JSON as well");
     assert!(stderr(&unknown).contains("anthropic (claude)"), "{}", stderr(&unknown));
     let keyless = home.robota(&["-p", "hi", "--provider", "openai"], &[]).await;
     assert_eq!(keyless.status.code(), Some(1));
     assert!(stderr(&keyless).contains("OPENAI_API_KEY"), "{}", stderr(&keyless));
 }
 
-/// Who waits for an answer knows what it waits for.
 #[tokio::test]
-async fn cli_03_a_call_that_is_tried_again_is_told_on_the_side() {
+async fn cli_03_a_retry_is_reported_on_standard_error() {
     let home = home_with_notes();
     let busy = Failure::status(529, "Overloaded, come back.").retry_after("0");
     let mock = MockServer::start(Scenario::reply(busy).then("Here.")).await.unwrap();
@@ -110,10 +109,10 @@ async fn cli_03_a_call_that_is_tried_again_is_told_on_the_side() {
     let variables = [("ANTHROPIC_BASE_URL", &*origin), ("ANTHROPIC_API_KEY", KEY)];
     let output = home.robota(&["-p", "hi"], &variables).await;
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Here.\n"));
-    let said = stderr(&output);
+    let errors = stderr(&output);
     assert!(
-        said.contains("Overloaded, come back.") && said.contains(". Trying again in "),
-        "{said}"
+        errors.contains("Overloaded, come back.") && errors.contains(". Retrying in "),
+        "{errors}"
     );
 }
 

@@ -1,4 +1,4 @@
-//! Secrets planted everywhere a program can find them never reach the disk or the model.
+//! Secrets in settings, variables and output never reach the disk or the model.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,13 @@ const KEY: &str = "sk-planted-key-0123456789";
 const TOKEN: &str = "token-planted-in-settings-42";
 const VARIABLE: &str = "planted-in-the-environment-7";
 
-/// A long output with secrets everywhere, in particular where pieces of it end: what is told and
-/// what is kept has none, and the model can read what it was not told.
+/// A long output with secrets everywhere, also across the borders of chunks: neither the result nor the
+/// stored output has them, and the model can read the part that the result leaves out.
 #[tokio::test]
-async fn sess_13_long_output_is_kept_without_secrets_and_can_be_read() {
+async fn sess_13_long_output_is_stored_without_secrets_and_can_be_read() {
     let home = Home::new();
-    // Lines of 100 bytes, each with the secret at another place of a pipe's pieces; in two writes.
+    // Many lines, so that the secret is at different places of the chunks of a pipe, and each secret in
+    // two writes.
     let command = "for i in $(seq 60000 64999); do printf '%s ' $i; printf '%s' \"${MY_TOKEN:0:9}\"; \
                    printf '%s\\n' \"${MY_TOKEN:9}\"; done; exit 3";
     let whole: String = (60000..65000).map(|i| format!("{i} [REDACTED]\n")).collect();
@@ -42,22 +43,22 @@ async fn sess_13_long_output_is_kept_without_secrets_and_can_be_read() {
     let text = |at: usize| {
         finished[at]["data"]["outcome"]["content"][0]["text"].as_str().unwrap().to_owned()
     };
-    // One cut, one note, and what is said about the end.
-    let told = text(0);
-    assert!(told.starts_with(&whole[..15_000]), "{told}");
+    // The result has one cut with one note, and ends with the exit code.
+    let result = text(0);
+    assert!(result.starts_with(&whole[..15_000]), "{result}");
     assert!(
-        told.ends_with(&format!("{}[exit code 3]\n", &whole[whole.len() - 14_990..])),
-        "{told}"
+        result.ends_with(&format!("{}[exit code 3]\n", &whole[whole.len() - 14_990..])),
+        "{result}"
     );
     let cut = format!("[... {} of {} bytes are left out.", whole.len() - 30_000, whole.len());
-    assert_eq!((told.matches(&cut).count(), told.matches("[...").count()), (1, 1), "{told}");
-    assert!(told.contains(&format!("{{\"output\": \"{name}\", \"offset\": 15000}}")), "{told}");
+    assert_eq!((result.matches(&cut).count(), result.matches("[...").count()), (1, 1), "{result}");
+    assert!(result.contains(&format!("{{\"output\": \"{name}\", \"offset\": 15000}}")), "{result}");
     assert!(text(1).starts_with(&whole[15_000..15_170]), "{}", text(1));
     let spilled = &finished[0]["data"]["outcome"]["metadata"]["spilled"];
     assert_eq!(spilled["sha256"], blob.sha256);
     let received = mock.received();
     for secret in [KEY, TOKEN, &TOKEN[..9], &TOKEN[9..]] {
-        // What is cut by how it is shown may not be told either.
+        // Parts of the secret must not appear either.
         assert_eq!(files_with(secret, &home.path("project")), Vec::<PathBuf>::new(), "{secret}");
         assert!(
             !received
@@ -90,8 +91,11 @@ async fn sess_13_planted_secrets_never_reach_the_store_or_the_model() {
     let printed = stdout(&output) + &stderr(&output);
     let received = mock.received();
     assert_eq!(received.len(), 2, "{printed}");
-    let told = String::from_utf8_lossy(&received[1].body).into_owned();
-    assert!(told.contains("[REDACTED]"), "the command ran and its output was told: {told}");
+    let result = String::from_utf8_lossy(&received[1].body).into_owned();
+    assert!(
+        result.contains("[REDACTED]"),
+        "the command ran and the model received its output: {result}"
+    );
     for secret in [KEY, TOKEN, VARIABLE] {
         assert_eq!(files_with(secret, &home.path("project")), Vec::<PathBuf>::new(), "{secret}");
         assert!(!printed.contains(secret), "{secret}: {printed}");

@@ -1,4 +1,4 @@
-//! Sessions that outlive their process, through the real program.
+//! Continued, resumed and forked sessions through the real program.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -22,8 +22,8 @@ impl Project {
         self.0.command(args)
     }
 
-    /// Says something to a model that answers so.
-    fn say(&self, script: &str, args: &[&str]) -> Output {
+    /// Runs one prompt with this script as the model.
+    fn prompt(&self, script: &str, args: &[&str]) -> Output {
         let mut all = self.arguments(script);
         all.extend(args.iter().map(|arg| (*arg).to_owned()));
         let all: Vec<_> = all.iter().map(String::as_str).collect();
@@ -33,14 +33,14 @@ impl Project {
     fn arguments(&self, script: &str) -> Vec<String> {
         std::fs::write(self.path("script.yaml"), script).unwrap();
         let provider = format!("scripted:{}", self.path("script.yaml").display());
-        ["-p", "Say on", "--provider", &provider, "--output-format", "json"]
+        ["-p", "Continue", "--provider", &provider, "--output-format", "json"]
             .map(str::to_owned)
             .to_vec()
     }
 
-    /// The session of a run that went well.
+    /// Runs one prompt, which must succeed. Returns the session id and the answer.
     fn session(&self, script: &str, args: &[&str]) -> (String, String) {
-        let output = self.say(script, args);
+        let output = self.prompt(script, args);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
         let text = |key: &str| value[key].as_str().unwrap().to_owned();
@@ -48,77 +48,78 @@ impl Project {
     }
 }
 
-/// A script whose model insists on having been told something before.
-fn remembers(messages: usize) -> String {
+/// Returns a script that fails unless the model receives this many messages.
+fn expects_messages(messages: usize) -> String {
     format!("- expect: {{messages: {messages}}}\n  text: I remember.")
 }
 
 #[test]
-fn sdk_06_continue_and_resume_go_on_with_what_was_said() {
+fn sdk_06_continue_and_resume_keep_the_conversation() {
     let project = Project::new();
     let (first, _) = project.session("- Hello.", &["-n", "my work"]);
-    let (again, text) = project.session(&remembers(3), &["-c"]);
+    let (again, text) = project.session(&expects_messages(3), &["-c"]);
     assert_eq!((&again, text.as_str()), (&first, "I remember."));
-    let (by_id, _) = project.session(&remembers(5), &["-r", &first]);
-    let (by_name, _) = project.session(&remembers(7), &["--resume", "my work"]);
-    let (by_prefix, _) = project.session(&remembers(9), &["-r", &first[..20]]);
+    let (by_id, _) = project.session(&expects_messages(5), &["-r", &first]);
+    let (by_name, _) = project.session(&expects_messages(7), &["--resume", "my work"]);
+    let (by_prefix, _) = project.session(&expects_messages(9), &["-r", &first[..20]]);
     assert!([by_id, by_name, by_prefix].iter().all(|id| *id == first));
     let (other, _) = project.session("- Hello.", &[]);
-    assert_ne!(other, first, "without -c a session begins");
+    assert_ne!(other, first, "without -c a new session is created");
 }
 
 #[test]
-fn sdk_06_a_fork_goes_on_and_its_original_is_untouched() {
+fn sdk_06_a_fork_continues_and_its_parent_is_unchanged() {
     let project = Project::new();
     let (first, _) = project.session("- Hello.", &[]);
     let own = "11111111-2222-4333-8444-555555555555";
-    let (fork, _) = project.session(&remembers(3), &["-c", "--fork-session", "--session-id", own]);
+    let (fork, _) =
+        project.session(&expects_messages(3), &["-c", "--fork-session", "--session-id", own]);
     assert_eq!(fork, own);
-    let (still, _) = project.session(&remembers(3), &["-r", &first]);
-    assert_eq!(still, first, "it has not heard what its fork was told");
-    let (latest, _) = project.session(&remembers(5), &["-r", own]);
+    let (still, _) = project.session(&expects_messages(3), &["-r", &first]);
+    assert_eq!(still, first, "the parent does not have the messages of its fork");
+    let (latest, _) = project.session(&expects_messages(5), &["-r", own]);
     assert_eq!(latest, own);
 }
 
 #[test]
-fn kode_11_ids_are_given_checked_and_taken_once() {
+fn kode_11_a_given_session_id_is_validated_and_unique() {
     let project = Project::new();
     let id = "org:acme/agent:dev/session:main";
     let (given, _) = project.session("- Hello.", &["--session-id", id]);
     assert_eq!(given, id);
-    let taken = project.say("- Hello.", &["--session-id", id]);
+    let taken = project.prompt("- Hello.", &["--session-id", id]);
     assert_eq!(taken.status.code(), Some(1));
     assert!(stderr(&taken).contains("already"), "{}", stderr(&taken));
     for hostile in ["../../etc/passwd", "agent:/session:x", "a\u{0}b", "", "agent:x/session:..\n"] {
         if hostile.contains('\u{0}') {
             continue;
         }
-        let refused = project.say("- Hello.", &["--session-id", hostile]);
+        let refused = project.prompt("- Hello.", &["--session-id", hostile]);
         assert_eq!(refused.status.code(), Some(2), "{hostile:?}: {}", stderr(&refused));
     }
 }
 
 #[test]
-fn cli_03_what_cannot_be_resumed_is_said() {
+fn cli_03_a_session_that_cannot_be_resumed_is_an_error() {
     let project = Project::new();
-    let none = project.say("- Hello.", &["-c"]);
+    let none = project.prompt("- Hello.", &["-c"]);
     assert_eq!(none.status.code(), Some(1));
     assert!(stderr(&none).contains("no session"), "{}", stderr(&none));
     let (first, _) = project.session("- Hello.", &[]);
-    let unknown = project.say("- Hello.", &["-r", "nobody"]);
+    let unknown = project.prompt("- Hello.", &["-r", "nobody"]);
     assert_eq!(unknown.status.code(), Some(1));
-    let unsaid = project.say("- Hello.", &["-r"]);
-    assert_eq!(unsaid.status.code(), Some(2));
-    assert!(stderr(&unsaid).contains(&first), "{}", stderr(&unsaid));
-    let store = project.say("- Hello.", &["--store", "floppy:a"]);
+    let without_id = project.prompt("- Hello.", &["-r"]);
+    assert_eq!(without_id.status.code(), Some(2));
+    assert!(stderr(&without_id).contains(&first), "{}", stderr(&without_id));
+    let store = project.prompt("- Hello.", &["--store", "floppy:a"]);
     assert_eq!(store.status.code(), Some(2));
     assert!(stderr(&store).contains("sqlite"), "{}", stderr(&store));
 }
 
-/// A session that came with a checkout was not written by this user, although git made its
-/// files the user's.
+/// A session that came with a checkout was not written by this user, although git made the user the
+/// owner of its files.
 #[test]
-fn sess_18_a_session_of_a_checkout_is_never_gone_on_with() {
+fn sess_18_a_session_of_a_checkout_is_never_resumed() {
     let (theirs, mine) = (Project::new(), Project::new());
     let (id, _) = theirs.session("- Trust me.", &[]);
     let copied = Command::new("cp")
@@ -129,16 +130,16 @@ fn sess_18_a_session_of_a_checkout_is_never_gone_on_with() {
         .unwrap();
     assert!(copied.success());
     for args in [&["-c"][..], &["-r", &id], &["-r", &id, "--fork-session"]] {
-        let refused = mine.say("- Hello.", args);
+        let refused = mine.prompt("- Hello.", args);
         assert_eq!(refused.status.code(), Some(1), "{args:?}");
         assert!(!stderr(&refused).is_empty());
     }
 }
 
-/// Killed in the middle of a command: the next run finds the call sealed and goes on.
+/// The program is killed while a command runs. The next run closes the call and continues.
 #[cfg(target_os = "linux")]
 #[test]
-fn kode_05_a_killed_run_is_gone_on_with() {
+fn kode_05_a_killed_run_can_be_continued() {
     let project = Project::new();
     let fifo = project.path("project/running");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -148,22 +149,25 @@ fn kode_05_a_killed_run_is_gone_on_with() {
     arguments.extend(["--permission-mode", "bypassPermissions"].map(str::to_owned));
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let mut child = project.command(&arguments).spawn().unwrap();
-    // Opening waits for the writer: the command itself.
+    // Opening the pipe waits for its writer, the command.
     let pid = std::fs::read_to_string(&fifo).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let (_, text) = project
-        .session("- expect: {messages: 4, last: Say on}\n  text: I see what happened.", &["-c"]);
+        .session("- expect: {messages: 4, last: Continue}\n  text: I see what happened.", &["-c"]);
     assert_eq!(text, "I see what happened.");
-    // The reaper ends what the dead run left; a process may stay a zombie for a moment.
+    // The reaper ends the command of the killed run; the process may stay a zombie for a moment.
     let state = PathBuf::from(format!("/proc/{}/stat", pid.trim()));
-    let gone = || {
+    let ended = || {
         std::fs::read_to_string(&state)
             .map_or(true, |stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
     };
     let started = std::time::Instant::now();
-    while !gone() {
-        assert!(started.elapsed().as_secs() < 30, "the command outlives the program");
+    while !ended() {
+        assert!(
+            started.elapsed().as_secs() < 30,
+            "the command still runs after the program was killed"
+        );
         std::thread::yield_now();
     }
 }

@@ -8,42 +8,42 @@ use serde_json::{Value, json};
 use crate::home::{Home, stderr, stdout};
 
 impl Home {
-    /// Runs the program with something to read.
-    fn fed(&self, args: &[&str], input: &str) -> Output {
+    /// Runs the program with this standard input.
+    fn run_with_input(&self, args: &[&str], input: &str) -> Output {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
-        // A program that does not read its input may be gone already.
+        // A program that does not read its input may have ended already.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap()
     }
 
-    /// Runs one Bash command as a model would ask for it; whether it ran.
+    /// Runs the program with a model that calls Bash once. Returns whether the command ran.
     fn runs(&self, command: &str, args: &[&str]) -> bool {
         let script = json!([{"tools": [{"tool": "Bash", "input": {"command": command}}]}, "Done."]);
         std::fs::write(self.path("script.yaml"), script.to_string()).unwrap();
         let provider = format!("scripted:{}", self.path("script.yaml").display());
         let mut all = vec!["-p", "go", "--provider", &provider, "--output-format", "json"];
         all.extend(args);
-        let output = self.fed(&all, "");
+        let output = self.run_with_input(&all, "");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
         report["tools_executed"] == 1
     }
 
-    /// What `permissions check` says about the same.
-    fn explained(&self, command: &str, args: &[&str]) -> String {
+    /// Returns the verdict of `permissions check` on a Bash command.
+    fn verdict(&self, command: &str, args: &[&str]) -> String {
         let input = json!({"command": command}).to_string();
         let mut all = vec!["permissions", "check", "--json", "--tool", "Bash", "--input", &input];
         all.extend(args);
-        let output = self.fed(&all, "");
+        let output = self.run_with_input(&all, "");
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let verdict: Value = serde_json::from_str(&stdout(&output)).unwrap();
         verdict["verdict"].as_str().unwrap().to_owned()
     }
 }
 
-/// Whatever `permissions check` says is what `robota -p` does.
+/// `permissions check` gives the verdict that `robota -p` enforces.
 #[test]
-fn core_21_what_is_explained_is_what_is_enforced() {
+fn core_21_permissions_check_matches_enforcement() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
@@ -62,14 +62,14 @@ fn core_21_what_is_explained_is_what_is_enforced() {
         ("echo yes", &["--disallowedTools", "Bash"], "deny"),
         ("cat ../outside", &[], "ask"),
     ] {
-        assert_eq!(home.explained(command, args), verdict, "{command}");
+        assert_eq!(home.verdict(command, args), verdict, "{command}");
         assert_eq!(home.runs(command, args), verdict == "allow", "{command}");
     }
     assert!(!home.path("project/pwned").exists());
 }
 
-/// Every file of a checkout that we read tries to run code, widen, redirect, escape or flood.
-/// Before the user trusts it nothing happens but a report.
+/// Every settings file of the checkout tries to run commands, widen permissions and redirect
+/// requests. Before the user trusts the folder, the program only reports it.
 #[test]
 fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
     let home = Home::new();
@@ -99,9 +99,9 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
         json!({"mcpServers": {"x": {"command": "touch", "args": ["pwned"]}}}),
     );
 
-    assert!(!home.runs("touch pwned", &[]), "no allow rule of the checkout counts");
+    assert!(!home.runs("touch pwned", &[]), "allow rules of the checkout are ignored");
     assert!(!home.runs("cat /etc/hostname", &[]), "no directory is added");
-    assert!(!home.runs("echo nope", &[]), "the user's deny list stands");
+    assert!(!home.runs("echo nope", &[]), "the user's deny list applies");
     assert!(
         home.runs(
             "echo \"[$BASH_ENV$LD_PRELOAD]\" | grep -qx '\\[\\]'",
@@ -111,44 +111,44 @@ fn sdk_11_a_hostile_checkout_does_nothing_before_trust() {
     );
     assert!(!home.path("project/pwned").exists(), "nothing ran");
 
-    let told = home.fed(&["-p", "x"], "");
-    assert!(stderr(&told).contains("not trusted"), "{}", stderr(&told));
-    let shown = stdout(&home.fed(&["trust"], ""));
+    let untrusted = home.run_with_input(&["-p", "x"], "");
+    assert!(stderr(&untrusted).contains("not trusted"), "{}", stderr(&untrusted));
+    let shown = stdout(&home.run_with_input(&["trust"], ""));
     for expected in
         ["hooks.PreToolUse", "permissions.allow", "env.PATH", "apiKeyHelper", ".mcp.json"]
     {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
 
-    // The user trusts it; what may widen, widens; the user's own deny still stands.
+    // With trust the allow rules apply, and so does the user's deny list.
     assert!(home.runs("touch trusted", &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
     assert!(!home.runs("echo nope", &["--trust", "--settings", "{\"disableAllHooks\": true}"]));
 }
 
 #[test]
-fn sdk_11_trust_is_recorded_and_asked_for_again_when_things_change() {
+fn sdk_11_trust_is_recorded_and_ends_when_the_settings_change() {
     let home = Home::new();
     home.write(
         "project/.claude/settings.json",
         json!({"permissions": {"allow": ["Bash(touch *)", "Edit"]}}),
     );
     assert!(!home.runs("touch a", &[]));
-    assert!(stdout(&home.fed(&["trust", "--yes"], "")).contains("Trusted."));
+    assert!(stdout(&home.run_with_input(&["trust", "--yes"], "")).contains("Trusted."));
     assert!(home.runs("touch a", &[]));
     home.write(
         "project/.claude/settings.json",
         json!({"permissions": {"allow": ["Bash(touch *)", "Edit", "Bash(rm *)"]}}),
     );
     assert!(!home.runs("touch a", &[]), "it changed");
-    assert!(stdout(&home.fed(&["trust"], "")).contains("changed since"));
-    assert!(stdout(&home.fed(&["trust", "--yes"], "")).contains("Trusted."));
+    assert!(stdout(&home.run_with_input(&["trust"], "")).contains("changed since"));
+    assert!(stdout(&home.run_with_input(&["trust", "--yes"], "")).contains("Trusted."));
     assert!(home.runs("touch a", &[]));
-    assert!(stdout(&home.fed(&["trust", "--revoke"], "")).contains("no longer"));
+    assert!(stdout(&home.run_with_input(&["trust", "--revoke"], "")).contains("no longer"));
     assert!(!home.runs("touch a", &[]));
 }
 
 #[test]
-fn sdk_11_a_broken_file_is_reported_and_widens_nothing() {
+fn sdk_11_an_invalid_file_is_reported_and_widens_nothing() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
@@ -161,8 +161,8 @@ fn sdk_11_a_broken_file_is_reported_and_widens_nothing() {
         "{\"permissions\": {\"deny\": [\"Bash(touch",
     )
     .unwrap();
-    assert!(!home.runs("touch a", &[]), "what it forbids is not known");
-    let output = home.fed(&["config", "explain"], "");
+    assert!(!home.runs("touch a", &[]), "its restrictions are unknown");
+    let output = home.run_with_input(&["config", "explain"], "");
     assert_eq!(output.status.code(), Some(0));
     assert!(stdout(&output).contains(".robota/settings.json:1"), "{}", stdout(&output));
 }
@@ -178,16 +178,17 @@ fn cli_03_a_batch_gives_one_verdict_per_line_in_order() {
     let mut input: Vec<String> = cases.iter().map(Value::to_string).collect();
     input.insert(1, "{\"id\": 9, \"tool\": 5}".to_owned());
     input.insert(1, "not json \u{1F980}".to_owned());
-    let output = home.fed(&["permissions", "check", "--batch"], &(input.join("\n") + "\n"));
+    let output =
+        home.run_with_input(&["permissions", "check", "--batch"], &(input.join("\n") + "\n"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let verdicts: Vec<Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told: Vec<_> = verdicts
+    let outcomes: Vec<_> = verdicts
         .iter()
         .map(|verdict| (&verdict["id"], verdict["verdict"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        outcomes,
         [
             (&json!(1), "ask"),
             (&Value::Null, "error"),
@@ -202,25 +203,25 @@ fn cli_03_a_batch_gives_one_verdict_per_line_in_order() {
 #[test]
 fn sdk_11_config_gets_sets_and_explains() {
     let home = Home::new();
-    let set = home.fed(&["config", "set", "model", "some-model"], "");
+    let set = home.run_with_input(&["config", "set", "model", "some-model"], "");
     assert_eq!(set.status.code(), Some(0), "{}", stderr(&set));
-    assert_eq!(stdout(&home.fed(&["config", "get", "model"], "")), "some-model\n");
-    let explained = stdout(&home.fed(&["config", "explain", "model"], ""));
+    assert_eq!(stdout(&home.run_with_input(&["config", "get", "model"], "")), "some-model\n");
+    let explained = stdout(&home.run_with_input(&["config", "explain", "model"], ""));
     assert!(explained.contains("home/.robota/settings.json:"), "{explained}");
-    let unknown = home.fed(&["config", "set", "modle", "x"], "");
+    let unknown = home.run_with_input(&["config", "set", "modle", "x"], "");
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("modle"));
-    let missing = home.fed(&["config", "get", "language"], "");
+    let missing = home.run_with_input(&["config", "get", "language"], "");
     assert_eq!(missing.status.code(), Some(1));
-    let odd = home.fed(&["config", "set", "permissions.defaultMode", "yolo"], "");
-    assert_eq!(odd.status.code(), Some(1));
-    assert!(stderr(&odd).contains("yolo"), "{}", stderr(&odd));
-    let mode = home.fed(&["config", "get", "permissions.defaultMode"], "");
+    let invalid = home.run_with_input(&["config", "set", "permissions.defaultMode", "yolo"], "");
+    assert_eq!(invalid.status.code(), Some(1));
+    assert!(stderr(&invalid).contains("yolo"), "{}", stderr(&invalid));
+    let mode = home.run_with_input(&["config", "get", "permissions.defaultMode"], "");
     assert_eq!(stdout(&mode), "default\n", "nothing was written");
 }
 
 #[test]
-fn sdk_11_what_is_refused_for_another_reason_than_trust_is_told_as_such() {
+fn sdk_11_a_setting_ignored_for_another_reason_than_trust_is_reported_as_such() {
     let home = Home::new();
     home.write(
         "home/.robota/settings.json",
@@ -229,35 +230,35 @@ fn sdk_11_what_is_refused_for_another_reason_than_trust_is_told_as_such() {
     std::fs::write(home.path("script.yaml"), "- Done.").unwrap();
     let provider = format!("scripted:{}", home.path("script.yaml").display());
     let args = ["-p", "go", "--provider", &provider, "--permission-mode", "bypassPermissions"];
-    let told = stderr(&home.fed(&args, ""));
-    assert!(told.contains("`bypassPermissions` is switched off"), "{told}");
-    assert!(!told.contains("robota trust"), "{told}");
+    let errors = stderr(&home.run_with_input(&args, ""));
+    assert!(errors.contains("forbids `bypassPermissions`"), "{errors}");
+    assert!(!errors.contains("robota trust"), "{errors}");
 }
 
 #[test]
-fn cli_03_a_batch_takes_rules_and_mode_of_the_command_line_for_every_case() {
+fn cli_03_rules_and_mode_of_the_command_line_apply_to_every_case_of_a_batch() {
     let home = Home::new();
     let case = json!({"tool": "Bash", "input": {"command": "make"}, "cwd": "/w", "home": "/h"});
     let input = format!("{case}\n\n[]\n");
     let verdicts = |args: &[&str]| -> Vec<Value> {
         let args: Vec<_> =
             ["permissions", "check", "--batch"].iter().chain(args).copied().collect();
-        let output = home.fed(&args, &input);
+        let output = home.run_with_input(&args, &input);
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let plain = verdicts(&[]);
     assert_eq!(plain.len(), 3, "an empty line has a verdict too");
     assert_eq!(plain[0]["verdict"], "ask");
     assert_eq!(plain[1]["verdict"], "error");
-    let said = plain[2]["reason"].as_str().unwrap();
-    assert!(said.contains("an object with `tool`"), "{said}");
+    let reason = plain[2]["reason"].as_str().unwrap();
+    assert!(reason.contains("an object with `tool`"), "{reason}");
     assert_eq!(verdicts(&["--allow", "Bash(make)"])[0]["verdict"], "allow");
     assert_eq!(verdicts(&["--mode", "bypassPermissions"])[0]["verdict"], "allow");
     let denied = verdicts(&["--mode", "bypassPermissions", "--deny", "Bash(make)"]);
     assert_eq!(denied[0]["verdict"], "deny");
 }
 
-/// The user's own hooks decide in the driver: a deny stops the call, a broken one too.
+/// Hooks of the user's settings decide about calls: a hook that denies or fails stops the call.
 #[test]
 fn core_22_hooks_from_settings_gate_the_calls_of_a_run() {
     let home = Home::new();
@@ -284,7 +285,7 @@ fn core_22_hooks_from_settings_gate_the_calls_of_a_run() {
         "hooks": {"PreToolUse": [{"hooks": [{"type": "http", "url": "http://127.0.0.1:1/"}]}]},
     });
     home.write("home/.robota/settings.json", other_kind);
-    assert!(!home.runs("echo hi", &[]), "a kind nobody can run refuses");
+    assert!(!home.runs("echo hi", &[]), "a hook of a kind that cannot run denies");
 }
 
 #[test]
@@ -300,8 +301,8 @@ fn core_22_session_hooks_run_once_at_both_ends() {
     assert_eq!(log, "start\nprompt\nstop\nend\n");
 }
 
-/// A rule that cannot be read never widens: in a file it makes everything ask, as an argument it
-/// ends the program.
+/// An invalid deny rule never widens permissions: in a file it makes every call ask, as an argument
+/// it is a usage error.
 #[test]
 fn core_21_a_malformed_deny_rule_widens_nothing() {
     let home = Home::new();
@@ -309,12 +310,13 @@ fn core_21_a_malformed_deny_rule_widens_nothing() {
     assert!(home.runs("touch x", bypass));
     home.write("home/.robota/settings.json", json!({"permissions": {"deny": ["Bash(touch *"]}}));
     assert!(!home.runs("touch x", bypass));
-    let output = home.fed(&["-p", "x", "--disallowedTools", "Bash(touch *"], "");
+    let output = home.run_with_input(&["-p", "x", "--disallowedTools", "Bash(touch *"], "");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("Bash(touch *"));
 }
 
-/// What a path in /proc leads to depends on who looks, so nobody may count on it.
+/// A path below /proc/self depends on the process that resolves it, so a command with one never runs
+/// without approval.
 #[cfg(target_os = "linux")]
 #[test]
 fn core_21_a_deny_is_not_escaped_through_proc() {

@@ -1,4 +1,4 @@
-//! The program on databases: the same sessions, kept elsewhere.
+//! Sessions in SQLite and PostgreSQL through the real program.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -8,16 +8,17 @@ use serde_json::Value;
 
 use crate::home::{Home, stderr, stdout};
 
-/// A look at a file, then an answer.
-const LOOKS: &str = "
+/// A read of a file, then an answer.
+const READS: &str = "
 - {text: I look first., tools: [{tool: Read, input: {file_path: notes.txt}}]}
 - {text: The notes say hello., usage: {input: 1300, output: 12}}
 ";
 
-/// Insists on having been told all of that before: prompt, answer with a call, result, answer.
-const REMEMBERS: &str = "- expect: {messages: 5}\n  text: I remember.";
+/// Fails unless the model receives the whole conversation: prompt, answer with a call, result,
+/// answer, prompt.
+const EXPECTS_HISTORY: &str = "- expect: {messages: 5}\n  text: I remember.";
 
-/// A project whose sessions are kept in a database.
+/// A project whose sessions are in a database.
 struct Project {
     home: Home,
     store: String,
@@ -35,12 +36,12 @@ impl Project {
         self.home.path("project").join(name)
     }
 
-    /// Runs the program with these words and the store's name.
+    /// Runs the program with these arguments and `--store`.
     fn run(&self, args: &[&str]) -> Output {
         self.home.command(&[args, &["--store", &self.store]].concat()).output().unwrap()
     }
 
-    /// `robota sessions ARGS`, which must end so.
+    /// Runs `robota sessions ARGS`, which must exit with this code. Returns its output.
     #[track_caller]
     fn sessions(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["sessions"], args].concat());
@@ -54,7 +55,7 @@ impl Project {
         serde_json::from_str(&self.sessions(0, &[args, &["--json"]].concat())).unwrap()
     }
 
-    /// The ids of a list, newest first.
+    /// Returns the ids of all sessions, most recent first.
     #[track_caller]
     fn listed(&self) -> Vec<String> {
         let page = self.json(&["list"]);
@@ -62,27 +63,28 @@ impl Project {
         heads.map(|head| head["session"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Says something; the session's id and the answer.
+    /// Runs one prompt. Returns the session id and the answer.
     #[track_caller]
-    fn say(&self, script: &str, prompt: &str, args: &[&str]) -> (String, String) {
+    fn prompt(&self, script: &str, prompt: &str, args: &[&str]) -> (String, String) {
         std::fs::write(self.path("script.yaml"), script).unwrap();
-        let words = ["-p", prompt, "--provider", "scripted:script.yaml", "--output-format", "json"];
-        let output = self.run(&[&words, args].concat());
+        let arguments =
+            ["-p", prompt, "--provider", "scripted:script.yaml", "--output-format", "json"];
+        let output = self.run(&[&arguments, args].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let value: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let word = |name: &str| value[name].as_str().unwrap().to_owned();
-        (word("session_id"), word("result"))
+        let text = |name: &str| value[name].as_str().unwrap().to_owned();
+        (text("session_id"), text("result"))
     }
 }
 
-/// All that can be done with sessions, each step by a program of its own.
-fn lives_of_sessions(project: &Project) {
+/// Runs every `sessions` command, each in its own process.
+fn exercise_all_commands(project: &Project) {
     assert!(project.listed().is_empty());
-    let (id, answer) = project.say(LOOKS, "What do the notes say?", &[]);
+    let (id, answer) = project.prompt(READS, "What do the notes say?", &[]);
     assert_eq!(answer, "The notes say hello.");
-    let (again, answer) = project.say(REMEMBERS, "And what did I ask?", &["-c"]);
+    let (again, answer) = project.prompt(EXPECTS_HISTORY, "And what did I ask?", &["-c"]);
     assert_eq!((&again, answer.as_str()), (&id, "I remember."));
-    let (other, _) = project.say("- Hello.", "Something else.", &[]);
+    let (other, _) = project.prompt("- Hello.", "Something else.", &[]);
     assert_eq!(project.listed(), [other, id.clone()]);
     let list = project.sessions(0, &["list"]);
     assert!(list.contains(&id) && list.contains("What do the notes say?"), "{list}");
@@ -91,76 +93,76 @@ fn lives_of_sessions(project: &Project) {
     for part in ["What do the notes say?", "✓ Read", "And what did I ask?", "I remember."] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let told = project.json(&["show", &id]);
-    assert_eq!(told["turns"], 2);
+    let transcript = project.json(&["show", &id]);
+    assert_eq!(transcript["turns"], 2);
     let events = project.sessions(0, &["show", &id, "--events"]);
     for (line, seq) in events.lines().zip(1_u64..) {
         let event: Value = serde_json::from_str(line).unwrap();
         assert_eq!(event["seq"], seq);
     }
-    let said = project.sessions(0, &["validate"]);
-    assert!(said.contains("nothing is wrong"), "{said}");
+    let output = project.sessions(0, &["validate"]);
+    assert!(output.contains(": valid ("), "{output}");
     assert_eq!(project.json(&["validate", &id])["ok"], true);
 
-    // What is exported comes back as it was.
+    // An export can be imported again.
     project.sessions(0, &["export", &id, "-o", "kept.jsonl"]);
     project.sessions(0, &["import", "kept.jsonl", "--id", "copy"]);
     assert_eq!(project.json(&["validate", "copy"])["ok"], true);
 
-    // A fork outlives what it came from.
+    // A fork stays when its parent is deleted.
     let fork = project.json(&["fork", &id, "--at", "sfp:1", "--id", "side"]);
     assert_eq!((&fork["session"], &fork["parent"]), (&"side".into(), &id.as_str().into()));
     let shown = project.sessions(0, &["show", "side"]);
     assert!(shown.contains("fork of") && !shown.contains("I remember."), "{shown}");
-    let said = project.sessions(2, &["delete", &id]);
-    assert!(said.contains("--yes deletes without a question"), "{said}");
+    let output = project.sessions(2, &["delete", &id]);
+    assert!(output.contains("pass --yes to delete"), "{output}");
     assert_eq!(project.sessions(0, &["delete", "--yes", &id]), format!("deleted {id}\n"));
-    let gone = project.json(&["delete", "--yes", &id]);
-    assert_eq!(gone["absent"][0], id.as_str());
-    let said = project.sessions(1, &["show", &id]);
-    assert!(said.contains("there is no session"), "{said}");
+    let deleted = project.json(&["delete", "--yes", &id]);
+    assert_eq!(deleted["absent"][0], id.as_str());
+    let output = project.sessions(1, &["show", &id]);
+    assert!(output.contains("not found"), "{output}");
     project.sessions(0, &["validate"]);
-    let (fork, _) = project.say("- Here I am.", "Are you there?", &["-r", "side"]);
+    let (fork, _) = project.prompt("- Here I am.", "Are you there?", &["-r", "side"]);
     assert_eq!(fork, "side");
     let listed = project.listed();
     assert_eq!((listed.len(), listed[0].as_str()), (3, "side"));
 
-    // The newest is kept, whatever it is.
+    // The most recent session is kept.
     let done = project.json(&["prune", "--keep", "1"]);
     assert_eq!(done["sessions"].as_array().unwrap().len(), 2);
     assert_eq!(project.listed(), ["side"]);
-    // Nothing of it is in files.
+    // No session is in files.
     assert!(!project.path(".robota/sessions").exists());
 }
 
 #[test]
-fn sess_11_kode_12_sessions_live_in_sqlite() {
+fn sess_11_kode_12_all_commands_work_on_sqlite() {
     let project = Project::new(|folder| format!("sqlite:{}/sessions.db", folder.display()));
-    lives_of_sessions(&project);
+    exercise_all_commands(&project);
     assert!(project.path("sessions.db").is_file());
     std::fs::write(project.path("text"), "no database, but long enough to look at. ".repeat(99))
         .unwrap();
     let refused = Project::new(|_| format!("sqlite:{}", project.path("text").display()));
-    let said = refused.sessions(1, &["list"]);
-    assert!(said.contains("not a database"), "{said}");
+    let output = refused.sessions(1, &["list"]);
+    assert!(output.contains("not a database"), "{output}");
 }
 
 #[test]
-fn sess_11_kode_12_sessions_live_in_postgresql() {
+fn sess_11_kode_12_all_commands_work_on_postgresql() {
     let Some(mut server) = PostgresServer::start().unwrap() else { return };
     let address = server.database().unwrap();
-    let word = |name: &str| {
-        let mut words = address.split(' ').filter_map(|word| word.split_once('='));
-        words.find(|(key, _)| *key == name).unwrap().1.to_owned()
+    let part = |name: &str| {
+        let mut parts = address.split(' ').filter_map(|part| part.split_once('='));
+        parts.find(|(key, _)| *key == name).unwrap().1.to_owned()
     };
-    // A folder with a socket in it, as a part of an address.
-    let host = word("host").replace('/', "%2F");
-    let store = format!("postgres://{}@{host}/{}", word("user"), word("dbname"));
+    // The host is a folder with a socket, which has to be escaped in a URL.
+    let host = part("host").replace('/', "%2F");
+    let store = format!("postgres://{}@{host}/{}", part("user"), part("dbname"));
     let project = Project::new(|_| store);
-    lives_of_sessions(&project);
+    exercise_all_commands(&project);
     server.kill().unwrap();
-    let said = project.sessions(1, &["list"]);
-    assert!(said.contains("PostgreSQL at"), "{said}");
+    let output = project.sessions(1, &["list"]);
+    assert!(output.contains("PostgreSQL at"), "{output}");
     server.restart().unwrap();
     assert_eq!(project.listed(), ["side"]);
 }

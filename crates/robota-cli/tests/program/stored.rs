@@ -1,4 +1,4 @@
-//! `robota sessions`, run as a person or a script runs it.
+//! `robota sessions` through the real program.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::home::{Home, stderr, stdout};
 
-/// A look at a file, a refused command, an answer.
+/// A read of a file, a denied command, an answer.
 const SCRIPT: &str = "
 - text: I look first.
   tools:
@@ -34,7 +34,7 @@ impl Project {
         self.0.command(args).output().unwrap()
     }
 
-    /// `robota sessions ARGS`, which must end so.
+    /// Runs `robota sessions ARGS`, which must exit with this code. Returns its output.
     #[track_caller]
     fn sessions(&self, code: i32, args: &[&str]) -> String {
         let output = self.run(&[&["sessions"], args].concat());
@@ -50,7 +50,7 @@ impl Project {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// Runs a session; its id.
+    /// Runs a session and returns its id.
     fn session(&self, prompt: &str) -> String {
         let args = ["-p", prompt, "--provider", "scripted:script.yaml", "--output-format", "json"];
         let output = self.run(&args);
@@ -59,14 +59,14 @@ impl Project {
         value["session_id"].as_str().unwrap().to_owned()
     }
 
-    /// The first segment of a journal.
+    /// Returns the first segment of a journal.
     fn segment(&self, session: &str) -> PathBuf {
         self.path(&format!(".robota/sessions/{session}/1.jsonl"))
     }
 }
 
-/// Ids, times and folders are others each time.
-fn settled(project: &Project, text: &str) -> String {
+/// Replaces ids and folders, which differ in each run.
+fn normalised(project: &Project, text: &str) -> String {
     let folder = project.0.path("project");
     let mut text = text.replace(&folder.display().to_string(), "/PROJECT");
     let mut ids = Vec::new();
@@ -78,7 +78,7 @@ fn settled(project: &Project, text: &str) -> String {
     text
 }
 
-/// Where a UUID is in a text.
+/// Finds a UUID in a text.
 fn find_id(text: &str) -> Option<usize> {
     let dashes = [8, 13, 18, 23];
     (0..text.len().saturating_sub(35)).find(|at| {
@@ -110,7 +110,7 @@ fn sess_11_sessions_are_listed_newest_first() {
     let list = project.sessions(0, &["list"]);
     let at = |id: &str| list.find(id).unwrap();
     assert!(at(&second) < at(&first));
-    filters().bind(|| insta::assert_snapshot!("list", settled(&project, &list)));
+    filters().bind(|| insta::assert_snapshot!("list", normalised(&project, &list)));
 
     let ids = |args: &[&str]| {
         let page = project.json(0, &[&["list"], args].concat());
@@ -126,7 +126,7 @@ fn sess_11_sessions_are_listed_newest_first() {
     assert_eq!(ids(&["--prefix", &first]).0, std::slice::from_ref(&first));
     assert_eq!(ids(&["--since", "1h"]).0.len(), 2);
     assert_eq!(ids(&["--until", "2020-01-01"]).0.len(), 0);
-    // A store that is named may hold sessions of other folders.
+    // A store that `--store` names may have sessions of other folders.
     let store = format!("file:{}", project.path(".robota/sessions").display());
     std::fs::create_dir(project.path("sub")).unwrap();
     assert_eq!(ids(&["--store", &store, "--cwd", "sub"]).0.len(), 0);
@@ -136,26 +136,26 @@ fn sess_11_sessions_are_listed_newest_first() {
 }
 
 #[test]
-fn sess_12_a_session_is_told_turn_by_turn() {
+fn sess_12_show_prints_a_session_turn_by_turn() {
     let project = Project::new();
     let id = project.session("What do the notes say?");
-    // The beginning of an id is enough where it is the only one.
+    // A unique prefix of the id is enough.
     let shown = project.sessions(0, &["show", &id[..8]]);
-    filters().bind(|| insta::assert_snapshot!("show", settled(&project, &shown)));
+    filters().bind(|| insta::assert_snapshot!("show", normalised(&project, &shown)));
     let lines = project.sessions(0, &["show", &id, "--events"]);
     assert_eq!(lines, std::fs::read_to_string(project.segment(&id)).unwrap());
-    let told = project.json(0, &["show", &id]);
+    let transcript = project.json(0, &["show", &id]);
     assert_eq!(
-        (told["turns"].as_u64(), told["usage"]["input_tokens"].as_u64()),
+        (transcript["turns"].as_u64(), transcript["usage"]["input_tokens"].as_u64()),
         (Some(1), Some(2500))
     );
-    assert_eq!(told["entries"][0]["steps"][2]["decision"]["by"], "gate");
-    let said = project.sessions(1, &["show", "nobody"]);
-    assert!(said.contains("there is no session `nobody`"), "{said}");
+    assert_eq!(transcript["entries"][0]["steps"][2]["decision"]["by"], "gate");
+    let output = project.sessions(1, &["show", "nobody"]);
+    assert!(output.contains("session `nobody` not found"), "{output}");
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_shown_not_done() {
+fn control_characters_do_not_reach_the_terminal() {
     let project = Project::new();
     let id = project.session("clear \u{1b}[2J the screen");
     assert!(!project.sessions(0, &["show", &id]).contains('\u{1b}'));
@@ -163,24 +163,24 @@ fn what_a_terminal_would_obey_is_shown_not_done() {
 }
 
 #[test]
-fn sess_14_a_journal_is_exported_as_it_is_and_imported_once() {
+fn sess_14_a_journal_is_exported_unchanged_and_imported_once() {
     let (project, other) = (Project::new(), Project::new());
     let id = project.session("What do the notes say?");
     let file = other.path("kept.jsonl");
     project.sessions(0, &["export", &id, "-o", file.to_str().unwrap()]);
     assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(project.segment(&id)).unwrap());
     assert_eq!(mode(&file), 0o600);
-    let said = project.sessions(2, &["export", &id, "-o", file.to_str().unwrap()]);
-    assert!(said.contains("--force writes over it"), "{said}");
+    let output = project.sessions(2, &["export", &id, "-o", file.to_str().unwrap()]);
+    assert!(output.contains("pass --force to overwrite it"), "{output}");
     assert_eq!(
         project.sessions(0, &["export", &id]),
         project.sessions(0, &["show", &id, "--events"])
     );
 
-    let said = other.sessions(0, &["import", "kept.jsonl"]);
-    assert!(said.starts_with(&format!("imported {id}")), "{said}");
-    let said = other.sessions(0, &["import", "kept.jsonl"]);
-    assert!(said.contains("was imported before; nothing was done"), "{said}");
+    let output = other.sessions(0, &["import", "kept.jsonl"]);
+    assert!(output.starts_with(&format!("imported {id}")), "{output}");
+    let output = other.sessions(0, &["import", "kept.jsonl"]);
+    assert!(output.contains("was already imported; nothing changed"), "{output}");
     assert_eq!(
         std::fs::read(other.segment(&id)).unwrap(),
         std::fs::read(project.segment(&id)).unwrap()
@@ -188,13 +188,13 @@ fn sess_14_a_journal_is_exported_as_it_is_and_imported_once() {
     let copy = other.json(0, &["import", "kept.jsonl", "--id", "copy"]);
     assert_eq!((&copy["session"], &copy["already"]), (&"copy".into(), &false.into()));
     assert_eq!(other.json(0, &["list"])["sessions"].as_array().unwrap().len(), 2);
-    // What is one's own needs no import.
-    let said = other.sessions(2, &["import", "copy"]);
-    assert!(said.contains("is yours already"), "{said}");
+    // One's own session is not imported.
+    let output = other.sessions(2, &["import", "copy"]);
+    assert!(output.contains("is already yours"), "{output}");
 }
 
 #[test]
-fn sess_14_records_and_logs_are_exported_checked_and_imported() {
+fn sess_14_records_and_logs_are_exported_validated_and_imported() {
     let (project, other) = (Project::new(), Project::new());
     let id = project.session("What do the notes say?");
     for format in ["record", "log"] {
@@ -210,28 +210,28 @@ fn sess_14_records_and_logs_are_exported_checked_and_imported() {
             assert_eq!(imported["already"], already, "{imported}");
         }
         assert_eq!(other.json(0, &["validate", &copy])["ok"], true);
-        let told = other.json(0, &["show", &copy]);
-        assert_eq!(told["usage"]["input_tokens"], 2500);
+        let transcript = other.json(0, &["show", &copy]);
+        assert_eq!(transcript["usage"]["input_tokens"], 2500);
         let shown = other.sessions(0, &["show", &copy]);
         assert!(shown.contains("› What do the notes say?") && shown.contains("✓ Read"), "{shown}");
     }
     let readable = project.sessions(0, &["export", &id, "--format", "markdown"]);
-    filters().bind(|| insta::assert_snapshot!("markdown", settled(&project, &readable)));
-    std::fs::write(other.path("odd.json"), "{\"a\": 1}").unwrap();
-    let said = other.sessions(2, &["import", "odd.json"]);
-    assert!(said.contains("looks like no export"), "{said}");
+    filters().bind(|| insta::assert_snapshot!("markdown", normalised(&project, &readable)));
+    std::fs::write(other.path("unknown.json"), "{\"a\": 1}").unwrap();
+    let output = other.sessions(2, &["import", "unknown.json"]);
+    assert!(output.contains("not recognised as an export"), "{output}");
 }
 
 #[test]
-fn sess_13_exports_have_what_is_named_taken_out() {
+fn sess_13_exports_redact_the_given_texts() {
     let project = Project::new();
     let id = project.session("My key is sk-live-12345678, keep it.");
     for format in ["journal", "record", "log", "markdown"] {
         let args = ["export", &id, "--format", format, "--redact", "sk-live-12345678"];
-        let said = project.sessions(0, &args);
-        assert!(!said.contains("sk-live") && said.contains("My key is [REDACTED]"), "{format}");
+        let output = project.sessions(0, &args);
+        assert!(!output.contains("sk-live") && output.contains("My key is [REDACTED]"), "{format}");
     }
-    // What is changed has its checksum made anew: the copy can be used.
+    // The checksums of redacted lines are recomputed, so the copy is valid.
     let args = ["export", &id, "--redact", "sk-live-12345678", "-o", "clean.jsonl"];
     project.sessions(0, &args);
     project.sessions(0, &["import", "clean.jsonl", "--id", "clean"]);
@@ -239,15 +239,15 @@ fn sess_13_exports_have_what_is_named_taken_out() {
 }
 
 #[test]
-fn sess_14_validate_reports_all_that_is_wrong() {
+fn sess_14_validate_reports_every_error() {
     let project = Project::new();
     let id = project.session("What do the notes say?");
-    let said = project.sessions(0, &["validate"]);
-    assert!(said.contains("nothing is wrong"), "{said}");
+    let output = project.sessions(0, &["validate"]);
+    assert!(output.contains(": valid ("), "{output}");
     let segment = project.segment(&id);
     let whole = std::fs::read_to_string(&segment).unwrap();
 
-    // The last line was being written.
+    // A torn last line.
     std::fs::write(&segment, &whole[..whole.len() - 9]).unwrap();
     let report = project.json(0, &["validate", &id]);
     project.sessions(1, &["validate", &id, "--strict"]);
@@ -256,13 +256,13 @@ fn sess_14_validate_reports_all_that_is_wrong() {
         found.map(|found| found["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(codes(&report), ["TORN_TAIL"]);
-    // The turn has not ended.
+    // A turn without an end.
     let (open, _) = whole.split_at(whole.find("\"turn_finished\"").unwrap());
     let (open, _) = open.rsplit_once('\n').unwrap();
     std::fs::write(&segment, format!("{open}\n")).unwrap();
     assert_eq!(codes(&project.json(1, &["validate", &id])), ["MISSING_TERMINAL"]);
 
-    // One byte is another, one line is gone.
+    // One changed byte, one missing line.
     let mut lines: Vec<_> = whole.lines().map(str::to_owned).collect();
     let at = lines.iter().position(|line| line.contains("\"tool_result\"")).unwrap();
     lines[at] = lines[at].replacen("hello", "hallo", 1);
@@ -272,8 +272,8 @@ fn sess_14_validate_reports_all_that_is_wrong() {
     for code in ["GAP", "BAD_CHECKSUM", "UNPAIRED_TOOL_USE"] {
         assert!(found.iter().any(|found| found == code), "{code}: {found:?}");
     }
-    let said = project.sessions(1, &["validate", &id]);
-    assert!(said.contains("BAD_CHECKSUM at ") && said.contains("line "), "{said}");
+    let output = project.sessions(1, &["validate", &id]);
+    assert!(output.contains("BAD_CHECKSUM at ") && output.contains("line "), "{output}");
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn kode_04_a_session_is_forked_at_a_safe_point() {
     project.sessions(0, &["fork", &id]);
     project.sessions(0, &["validate"]);
     assert_eq!(std::fs::read(project.segment(&id)).unwrap(), before);
-    let said = project.sessions(1, &["fork", &id, "--at", "sfp:9"]);
-    assert!(said.contains("safe points"), "{said}");
+    let output = project.sessions(1, &["fork", &id, "--at", "sfp:9"]);
+    assert!(output.contains("safe points"), "{output}");
     project.sessions(2, &["fork", &id, "--at", "somewhere"]);
 }
 
@@ -300,12 +300,12 @@ fn sess_11_sessions_are_deleted_and_pruned() {
     let first = project.session("One.");
     let second = project.session("Two.");
     let third = project.session("Three.");
-    let said = project.sessions(2, &["delete", &first]);
-    assert!(said.contains("--yes deletes without a question"), "{said}");
+    let output = project.sessions(2, &["delete", &first]);
+    assert!(output.contains("pass --yes to delete"), "{output}");
     assert_eq!(project.sessions(0, &["delete", "--yes", &first]), format!("deleted {first}\n"));
-    // It is not there any more: that is what was wanted.
-    let gone = project.json(0, &["delete", "--yes", &first]);
-    assert_eq!(gone["absent"][0], first.as_str());
+    // Deleting a session that does not exist is not an error.
+    let deleted = project.json(0, &["delete", "--yes", &first]);
+    assert_eq!(deleted["absent"][0], first.as_str());
 
     project.sessions(2, &["prune"]);
     let would = project.sessions(0, &["prune", "--keep", "1", "--dry-run"]);

@@ -1,4 +1,4 @@
-//! The program and a collector: what the standard variables switch on.
+//! The OpenTelemetry export, which the standard variables turn on.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -8,9 +8,10 @@ use std::time::Duration;
 use crate::home::{Home, stderr, stdout};
 
 const SCRIPT: &str = "- tools: [{tool: Read, input: {file_path: notes.txt}}]\n- Done.";
-const LONG: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A collector that takes everything: its address, and the path and body of each request.
+/// Starts a collector that accepts everything. Returns its address, and the path and body of each
+/// request.
 fn collector() -> (String, Receiver<(String, Vec<u8>)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -55,23 +56,23 @@ fn run(variables: &[(&str, &str)]) -> std::process::Output {
 }
 
 #[test]
-fn a_run_is_exported_and_its_content_is_not() {
+fn spans_and_metrics_are_exported_without_content() {
     let (address, requests) = collector();
     let output = run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &address), ("OTEL_SERVICE_NAME", "mine")]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
-    assert_eq!(stderr(&output), "", "the export says nothing");
+    assert_eq!(stderr(&output), "", "a working export prints nothing");
     let (mut metrics, mut traces) = (String::new(), String::new());
     let spans = ["invoke_agent", "chat ", "execute_tool Read", "append"];
     let complete = |traces: &str| spans.iter().all(|span| traces.contains(span));
     while !metrics.contains("robota.turns") || !complete(&traces) {
-        let (path, body) = requests.recv_timeout(LONG).unwrap();
+        let (path, body) = requests.recv_timeout(TIMEOUT).unwrap();
         let text = String::from_utf8_lossy(&body).into_owned();
-        assert!(!text.contains("hello world"), "{path} carries what was read");
-        assert!(text.contains("mine"), "{path} says whose it is");
+        assert!(!text.contains("hello world"), "{path} contains the content of a file");
+        assert!(text.contains("mine"), "{path} has the service name");
         match path.as_str() {
             "/v1/metrics" => metrics = text,
             "/v1/traces" => traces.push_str(&text),
-            other => panic!("nobody asked for {other}"),
+            other => panic!("unexpected request to {other}"),
         }
     }
     for name in ["gen_ai.client.operation.duration", "gen_ai.execute_tool.duration", "Read"] {
@@ -80,7 +81,7 @@ fn a_run_is_exported_and_its_content_is_not() {
 }
 
 #[test]
-fn a_collector_that_is_gone_changes_nothing_but_a_note() {
+fn an_unreachable_collector_only_causes_a_note() {
     let address = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -91,7 +92,7 @@ fn a_collector_that_is_gone_changes_nothing_but_a_note() {
 }
 
 #[test]
-fn a_variable_that_cannot_be_used_is_a_note() {
+fn an_invalid_variable_only_causes_a_note() {
     let output = run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "nowhere")]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
     assert!(stderr(&output).contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{}", stderr(&output));
@@ -102,5 +103,5 @@ fn a_disabled_sdk_exports_nothing() {
     let (address, requests) = collector();
     let output = run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &address), ("OTEL_SDK_DISABLED", "true")]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
-    assert!(requests.try_recv().is_err(), "the program has ended and sent nothing");
+    assert!(requests.try_recv().is_err(), "nothing was sent");
 }

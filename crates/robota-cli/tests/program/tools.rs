@@ -1,5 +1,4 @@
-//! One session that uses every tool, through the real program, a model's service and a web on
-//! loopback.
+//! Tools through the real program, with a mock model service and a mock web server.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +12,7 @@ use crate::home::{Home, stderr, stdout};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
-/// A home whose project has something to look for.
+/// Returns a home whose project has files to search.
 fn home_with_files() -> Home {
     let home = Home::new();
     home.write("project/notes.txt", "hello world\n").write("project/secret.txt", "hello, spy\n");
@@ -22,7 +21,8 @@ fn home_with_files() -> Home {
 }
 
 impl Home {
-    /// Runs a session of these calls, one an answer; its id, and what each call came to.
+    /// Runs a session in which the model makes these calls, one per answer. Returns its id and its
+    /// events.
     async fn play(
         &self,
         calls: &[(&str, Value, &str)],
@@ -49,7 +49,7 @@ impl Home {
     }
 }
 
-/// The data of the events of a kind.
+/// Returns the data of all events of a type.
 fn of<'e>(events: &'e [Value], kind: &str) -> Vec<&'e Value> {
     events.iter().filter(|event| event["type"] == kind).map(|event| &event["data"]).collect()
 }
@@ -59,7 +59,7 @@ fn text(outcome: &Value) -> String {
     blocks.iter().filter_map(|block| block["text"].as_str()).collect()
 }
 
-/// A web of one page and one search, for as long as the test runs.
+/// Starts a web server with one page and one search result. Returns its origin.
 async fn web() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -93,7 +93,7 @@ async fn web() -> String {
 }
 
 #[tokio::test]
-async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
+async fn tool_01_one_session_uses_every_tool_and_its_journal_is_valid() {
     let home = home_with_files();
     let web = web().await;
     let project = home.path("project").display().to_string();
@@ -136,21 +136,21 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
     let finished = of(&events, "tool_finished");
     assert_eq!(finished.len(), calls.len());
     for ((tool, input, expected), data) in calls.iter().zip(&finished) {
-        let told = text(&data["outcome"]);
-        assert!(told.contains(expected), "{tool} {input}: {told}");
+        let result = text(&data["outcome"]);
+        assert!(result.contains(expected), "{tool} {input}: {result}");
     }
-    // Files that a rule denies are not even named.
+    // Searches do not name files that a rule denies.
     assert!(!finished.iter().any(|data| data.to_string().contains("secret.txt")), "{finished:?}");
-    // What it wrote and what it was told to read come back, now or at its end.
+    // The output of the background command is in one of these results, depending on timing.
     let background: String = finished[11..14].iter().map(|data| text(&data["outcome"])).collect();
     assert!(background.contains("listening"), "{background}");
     assert_eq!(finished[16]["outcome"]["ok"], false, "no rule names that host");
-    // Every tool that is offered was used, but for reading what was too long.
+    // Every offered tool except ReadOutput was used.
     let requested = of(&events, "tool_called");
     let used: BTreeSet<_> =
         requested.iter().filter_map(|d| d["tool_use"]["name"].as_str()).collect();
     assert_eq!(used.len(), 14, "{used:?}");
-    // The processes can be found again; each file is kept as it was before a change.
+    // Processes are recorded, and the pre-image of each changed file is stored.
     assert_eq!(of(&events, "process_started").len(), 4);
     assert!(of(&events, "process_started").iter().all(|data| data["pid"].as_u64() > Some(1)));
     assert_eq!(std::fs::read_to_string(home.path("project/notes.txt")).unwrap(), "hello you\n");
@@ -172,11 +172,10 @@ async fn tool_01_one_session_uses_every_tool_and_its_journal_holds() {
     filters.bind(|| insta::assert_snapshot!("every_tool", shown));
 }
 
-/// What files were before a change belongs to the session: it is exported and imported with it, is
-/// kept when others are deleted, and goes with the last that knows it. An export is for others,
-/// so what holds a secret stays at home.
+/// Pre-images of files belong to the session: they are exported and imported with it, and deleted with
+/// the last session that refers to them. A pre-image that holds a secret is not exported.
 #[tokio::test]
-async fn sdk_17_what_files_were_goes_with_the_session() {
+async fn sdk_17_pre_images_are_exported_imported_and_deleted_with_the_session() {
     let home = home_with_files();
     std::fs::write(home.path("project/.env"), format!("KEY={KEY}\n")).unwrap();
     let edit =
@@ -220,7 +219,7 @@ async fn sdk_17_what_files_were_goes_with_the_session() {
     }
 }
 
-/// Whether a file with that in its name lies below a folder.
+/// Returns whether the path of a file below a folder contains the name.
 fn exists_below(folder: &std::path::Path, name: &str) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -228,9 +227,9 @@ fn exists_below(folder: &std::path::Path, name: &str) -> bool {
     })
 }
 
-/// What `cd` left behind counts when a command is judged, also within one answer.
+/// The gate judges a command in the folder that an earlier `cd` changed to.
 #[tokio::test]
-async fn core_21_a_rule_about_a_folder_holds_after_cd() {
+async fn core_21_a_rule_about_a_folder_applies_after_cd() {
     let home = home_with_files();
     std::fs::write(home.path("project/src/precious.txt"), "keep\n").unwrap();
     let calls = [
@@ -245,38 +244,39 @@ async fn core_21_a_rule_about_a_folder_holds_after_cd() {
 }
 
 #[tokio::test]
-async fn a_sandbox_keeps_what_it_was_asked_to_or_nothing_runs() {
+async fn a_requested_sandbox_is_enforced_or_the_run_fails() {
     let home = home_with_files();
     let doctor = home.robota(&["doctor", "--json"], &[]).await;
     let report: Value = serde_json::from_str(&stdout(&doctor)).unwrap();
     let checks = report["checks"].as_array().unwrap();
     let found = checks.iter().find(|check| check["name"] == "sandbox").unwrap();
     let message = found["message"].as_str().unwrap();
-    assert!(message.starts_with("off; "), "{message}");
-    let present = (!message.contains("none can be had")).then_some(());
+    assert!(message.starts_with("off ("), "{message}");
+    let present = (!message.contains("not available")).then_some(());
     if requires(Part::Sandbox, present).is_none() {
         let args = ["-p", "x", "--provider", "scripted:none", "--sandbox", "read-only"];
         let refused = home.robota(&args, &[]).await;
         assert_ne!(refused.status.code(), Some(0));
         return;
     }
+    // Commands may write to temporary folders, so the outside file must be elsewhere.
     let elsewhere = tempfile::tempdir_in(folder_outside_tmp()).unwrap();
     let outside = elsewhere.path().join("outside.txt");
     let escape = format!("echo x > {}; echo x > inside.txt; true", outside.display());
     let calls = [("Bash", json!({"command": escape}), "")];
-    // The gate lets everything through: what holds is the sandbox.
+    // The gate allows everything, so only the sandbox can refuse.
     let allow = ["--permission-mode", "bypassPermissions", "--sandbox"];
     let (_, events) = home.play(&calls, &[&allow[..], &["read-only"]].concat(), &[]).await;
     let ran = text(&of(&events, "tool_finished")[0]["outcome"]);
-    assert!(ran.contains("outside.txt"), "it ran, and was refused: {ran}");
+    assert!(ran.contains("outside.txt"), "the command ran, and its write was refused: {ran}");
     assert!(!outside.exists() && !home.path("project/inside.txt").exists());
     home.play(&calls, &[&allow[..], &["workspace-write"]].concat(), &[]).await;
     assert!(!outside.exists() && home.path("project/inside.txt").exists());
     let settings = r#"{"sandbox": {"enabled": true}}"#;
     std::fs::write(home.path("home/.robota/settings.json"), settings).unwrap();
     let doctor = home.robota(&["doctor"], &[]).await;
-    assert!(stdout(&doctor).contains("workspace-write, network off, by "), "{}", stdout(&doctor));
-    assert!(stdout(&doctor).contains("not kept: "), "{}", stdout(&doctor));
+    assert!(stdout(&doctor).contains("workspace-write, network off, via "), "{}", stdout(&doctor));
+    assert!(stdout(&doctor).contains("not enforced: "), "{}", stdout(&doctor));
     home.play(&calls, &[&allow[..], &["off"]].concat(), &[]).await;
     assert!(outside.exists());
 }
@@ -291,9 +291,9 @@ fn folder_outside_tmp() -> std::path::PathBuf {
     folder.expect("the target folder, /var/tmp or /dev/shm is writable and not below /tmp")
 }
 
-/// The settings of a sandbox hold for commands and for tools that change files themselves.
+/// The sandbox settings apply to commands and to the file tools; unsupported ones are reported.
 #[tokio::test]
-async fn sandbox_settings_are_kept_or_said_not_to_be() {
+async fn sandbox_settings_are_enforced_or_reported() {
     let home = Home::new();
     std::fs::create_dir(home.path("project/.secrets")).unwrap();
     std::fs::write(home.path("project/.secrets/id"), "s3cret\n").unwrap();
@@ -309,7 +309,7 @@ async fn sandbox_settings_are_kept_or_said_not_to_be() {
     }});
     std::fs::write(home.path("home/.robota/settings.json"), settings.to_string()).unwrap();
     let doctor = home.robota(&["doctor", "--json"], &[]).await;
-    let present = stdout(&doctor).contains("by bubblewrap").then_some(());
+    let present = stdout(&doctor).contains("via bubblewrap").then_some(());
     if requires(Part::Bubblewrap, present).is_none() {
         return;
     }
@@ -325,8 +325,8 @@ async fn sandbox_settings_are_kept_or_said_not_to_be() {
     let mode = ["--permission-mode", "bypassPermissions"];
     let (_, events) = home.play(&calls, &mode, &[("DEPLOY_NAME", "somebody")]).await;
     let finished = of(&events, "tool_finished");
-    let told = text(&finished[0]["outcome"]);
-    assert!(told.contains("known\n[]\n") && !told.contains("s3cret"), "{told}");
+    let output = text(&finished[0]["outcome"]);
+    assert!(output.contains("known\n[]\n") && !output.contains("s3cret"), "{output}");
     assert_eq!(finished[1]["outcome"]["error_code"], "sandbox_denied");
     assert!(!home.path("project/src/f").exists());
     assert!(home.path("project/made").exists() && home.path("project/written").exists());

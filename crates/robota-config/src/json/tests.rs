@@ -12,7 +12,7 @@ fn fails(text: &str) -> (usize, String) {
 }
 
 #[test]
-fn values_know_their_lines() {
+fn values_have_their_lines() {
     let document = parse("\u{feff}{\r\n  \"a\": [1,\r\n 2],\r\n \"b\": {}\r\n}\r\n").unwrap();
     let member = |key| document.root.member(key).unwrap();
     assert_eq!(document.line(member("a").key_at), 2);
@@ -23,20 +23,20 @@ fn values_know_their_lines() {
 }
 
 #[test]
-fn mistakes_are_named_where_they_are() {
+fn syntax_errors_have_a_line_and_a_reason() {
     assert_eq!(fails(""), (1, "the file is empty".into()));
     assert_eq!(fails(" \n "), (2, "the file is empty".into()));
-    assert_eq!(fails("{\n\"a\": 1,\n}"), (3, "there is a comma before this `}`".into()));
-    assert_eq!(fails("[1,]").1, "there is a comma before this `]`");
-    assert_eq!(fails("{\n// no\n}"), (2, "comments are not part of JSON".into()));
-    assert_eq!(fails("{\"a\" 1}").1, "`:` is due here");
-    assert_eq!(fails("{\"a\": 1 \"b\"}").1, "`,` or `}` is due here");
-    assert_eq!(fails("{\"a\": \"x\n\"}").1, "a string must end on its line");
-    assert_eq!(fails("{\"a").1, "a string has no end");
-    assert_eq!(fails("{\"a\\").1, "a string has no end");
-    assert_eq!(fails("{\"a\": tru}").1, "a value is due here");
-    assert_eq!(fails("{} {}").1, "something follows the end of the settings");
-    assert_eq!(fails("1e999").1, "this is not a number of JSON");
+    assert_eq!(fails("{\n\"a\": 1,\n}"), (3, "trailing comma before `}`".into()));
+    assert_eq!(fails("[1,]").1, "trailing comma before `]`");
+    assert_eq!(fails("{\n// no\n}"), (2, "JSON has no comments".into()));
+    assert_eq!(fails("{\"a\" 1}").1, "expected `:`");
+    assert_eq!(fails("{\"a\": 1 \"b\"}").1, "expected `,` or `}`");
+    assert_eq!(fails("{\"a\": \"x\n\"}").1, "a string must end on the same line");
+    assert_eq!(fails("{\"a").1, "unterminated string");
+    assert_eq!(fails("{\"a\\").1, "unterminated string");
+    assert_eq!(fails("{\"a\": tru}").1, "expected a value");
+    assert_eq!(fails("{} {}").1, "unexpected text after the end of the settings");
+    assert_eq!(fails("1e999").1, "invalid number");
 }
 
 #[test]
@@ -44,12 +44,12 @@ fn depth_is_bounded() {
     let nest = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     parse(&nest(100)).unwrap();
     for depth in [102, 100_000] {
-        assert_eq!(fails(&nest(depth)).1, "it is nested too deeply");
+        assert_eq!(fails(&nest(depth)).1, "nested too deeply");
     }
 }
 
 #[test]
-fn the_last_of_two_equal_keys_counts_and_both_are_seen() {
+fn the_last_of_two_equal_keys_wins_and_both_are_kept() {
     let document = parse(r#"{"a": 1, "a": 2}"#).unwrap();
     assert_eq!(document.root.to_value(), serde_json::json!({"a": 2}));
     let Kind::Object(members) = &document.root.kind else { panic!() };

@@ -14,7 +14,7 @@ fn entry(layer: Layer, path: &str, content: Content) -> Entry {
     Entry { path, rule, content, origin: Origin::of(layer), repeated: false }
 }
 
-/// One key of each rule; objects keep their shape, as `Deep` asks for.
+/// One key of each merge rule. Objects keep their shape, since `Deep` is associative only then.
 fn any_table(layer: Layer) -> impl Strategy<Value = Table> {
     let text = || prop::option::of("[ab]");
     let list = || prop::option::of(prop::collection::vec("[abc]", 0..3));

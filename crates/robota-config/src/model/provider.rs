@@ -7,50 +7,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How long a provider may be silent when its profile does not say.
+/// How long a provider may send nothing before a call fails, if its profile sets no `timeout`.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How to reach a model. Fields of several files are put together one by one.
+/// A provider profile: how to reach a model. Profiles of several files are merged field by field.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderProfile {
-    /// Which kind of provider.
+    /// The vendor, such as `anthropic` or `openai`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Which model.
+    /// The model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The key, or `$ENV:NAME` for the variable that holds it.
+    /// The API key, or `$ENV:NAME` for the variable that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key: Option<String>,
-    /// Where the service is.
+    /// The base URL of the service.
     #[serde(rename = "baseURL", skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// How long it may be silent, in milliseconds.
+    /// How long the provider may send nothing before a call fails, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<std::num::NonZeroU64>,
-    /// What only this provider understands.
+    /// Options that are passed to the provider unchanged.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub options: Map<String, Value>,
-    /// Keys this version does not know.
+    /// Unknown keys.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
-/// The one provider of older versions: a profile whose kind may be called `name`.
+/// The provider of older versions: a profile whose `type` may be called `name`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LegacyProvider {
-    /// Which kind of provider, by its old name.
+    /// The vendor, as older versions called it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The rest.
+    /// The other fields.
     #[serde(flatten)]
     pub profile: ProviderProfile,
 }
 
 impl fmt::Debug for ProviderProfile {
-    /// Shows neither the key nor any option's value: people put tokens and headers there.
+    /// Shows neither the key nor the values of options, which may hold tokens and headers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let options: Vec<_> = self.options.keys().chain(self.other.keys()).collect();
         f.debug_struct("ProviderProfile")

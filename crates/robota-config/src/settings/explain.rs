@@ -1,4 +1,4 @@
-//! Why a setting is what it is.
+//! Explains where the value of a key comes from.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,29 +9,29 @@ use crate::merge::Merged;
 use crate::path::KeyPath;
 use crate::report::{Dropped, Problem, redact};
 
-/// Why a key has its value. Secrets are not shown.
+/// The value of a key and where it comes from. Secrets are redacted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
     /// The key.
     pub key: KeyPath,
-    /// Its value.
+    /// The effective value.
     pub value: Value,
-    /// Who set it: for a list, the origin of each item in turn; for a value that several
-    /// files make up, the highest first.
+    /// The origins of the value: for a list, that of each item in order; for an object merged from
+    /// several files, the highest layer first.
     pub set_by: Vec<Origin>,
-    /// What it would be without them, lowest first.
+    /// The values that it overrides, lowest layer first.
     pub overridden: Vec<(Value, Origin)>,
 }
 
 impl Settings {
-    /// Why a key, or each key below it, has its value.
+    /// Explains a key, or each key below it.
     #[must_use]
     pub fn explain(&self, key: &KeyPath) -> Vec<Explanation> {
-        let asked = self.table.0.iter().filter(|(path, _)| {
-            // Below the key, or the key lies in what is one value to us.
+        let matches = self.table.0.iter().filter(|(path, _)| {
+            // The entry is below the key, or the key is inside the value of the entry.
             path.is_within(key) || key.is_within(path)
         });
-        asked
+        matches
             .map(|(path, (_, merged))| {
                 let value = redact(path, &merged.to_value());
                 let (set_by, overridden) = match merged {
@@ -50,7 +50,7 @@ impl Settings {
             .collect()
     }
 
-    /// What was written for a key, or below it, and does not count.
+    /// Returns the ignored values of a key and of the keys below it.
     pub fn dropped(&self, key: &KeyPath) -> impl Iterator<Item = &Dropped> {
         self.report
             .dropped
@@ -58,7 +58,7 @@ impl Settings {
             .filter(move |dropped| dropped.key.is_within(key) || key.is_within(&dropped.key))
     }
 
-    /// What is wrong with a key, or below it; what is wrong with a whole file is wrong with
+    /// Returns the problems of a key and of the keys below it. A problem of a whole file concerns
     /// every key.
     pub fn problems(&self, key: &KeyPath) -> impl Iterator<Item = &Problem> {
         self.report.problems.iter().filter(move |problem| {

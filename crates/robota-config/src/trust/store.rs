@@ -1,4 +1,4 @@
-//! Where trust is recorded: `~/.robota/trust.json`, which only the user may write.
+//! The record of trusted folders: `~/.robota/trust.json`, which only the user may write.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -20,7 +20,7 @@ use crate::write::atomic;
 pub struct TrustStore {
     file: Option<PathBuf>,
     records: Records,
-    /// Why the file could not be read. Then nothing is trusted, and nothing is written over it.
+    /// Why the file cannot be used. Then nothing is trusted, and the file is not overwritten.
     problem: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct TrustStore {
 struct Records {
     #[serde(default)]
     folders: IndexMap<String, Record>,
-    /// What a later version wrote.
+    /// Fields of a later version.
     #[serde(flatten)]
     other: serde_json::Map<String, serde_json::Value>,
 }
@@ -40,8 +40,8 @@ struct Record {
 }
 
 impl TrustStore {
-    /// Reads the record. One that cannot be read trusts nothing; [`TrustStore::problem`] says
-    /// why.
+    /// Reads the record. If it cannot be read, no folder is trusted and [`TrustStore::problem`]
+    /// returns the reason.
     #[must_use]
     pub fn load(places: &Places) -> Self {
         let file = places.trust_file();
@@ -52,19 +52,19 @@ impl TrustStore {
         }
     }
 
-    /// What is wrong with the record, if anything is.
+    /// Returns why the record cannot be used; none if it can.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// Whether the user trusts what these files say.
+    /// Returns whether the user trusts these files.
     #[must_use]
     pub fn status(&self, files: &Files) -> Trust {
         self.status_of(&files.trust_subject())
     }
 
-    /// The same, for a subject at hand.
+    /// Returns whether the user trusts these settings.
     #[must_use]
     pub fn status_of(&self, subject: &TrustSubject) -> Trust {
         if subject.items.is_empty() {
@@ -82,25 +82,24 @@ impl TrustStore {
         }
     }
 
-    /// Records that the user trusts the folder, as it was shown.
+    /// Records that the user trusts the folder with these settings.
     ///
     /// # Errors
-    /// When there is no home to record it in, the record cannot be read, or not be written.
+    /// If there is no home folder, or the record cannot be read or written.
     pub fn grant(&mut self, subject: &TrustSubject, clock: &dyn Clock) -> Result<(), ConfigError> {
-        let folder =
-            subject.folder.as_deref().and_then(name).ok_or(ConfigError::NoPlace(
-                "this folder cannot be trusted: it has no proper name",
-            ))?;
+        let folder = subject.folder.as_deref().and_then(name).ok_or(ConfigError::NoPlace(
+            "cannot trust this folder: its path does not exist or is not UTF-8",
+        ))?;
         let record = Record { hash: subject.hash.clone(), granted: clock.now() };
         self.change(|records| {
             records.folders.insert(folder.to_owned(), record);
         })
     }
 
-    /// Takes trust in a folder back. Returns whether there was any.
+    /// Revokes trust in a folder. Returns whether it was trusted.
     ///
     /// # Errors
-    /// When the record cannot be read, or not be written.
+    /// If the record cannot be read or written.
     pub fn revoke(&mut self, folder: &Path) -> Result<bool, ConfigError> {
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
         let Some(folder) = name(&folder) else { return Ok(false) };
@@ -112,17 +111,18 @@ impl TrustStore {
         Ok(was_there)
     }
 
-    /// The folders that are trusted, each as it was when it was.
+    /// Returns the recorded folders and the time of each grant. Their settings may have changed since.
     pub fn folders(&self) -> impl Iterator<Item = (&Path, Timestamp)> {
         self.records.folders.iter().map(|(folder, record)| (Path::new(folder), record.granted))
     }
 
-    /// Reads, changes and writes, with nobody else doing the same meanwhile.
+    /// Reads, changes and writes the record under a lock, so that no other process does it at the
+    /// same time.
     fn change(&mut self, change: impl FnOnce(&mut Records)) -> Result<(), ConfigError> {
         let file = self
             .file
             .clone()
-            .ok_or(ConfigError::NoPlace("there is no home folder to record trust in"))?;
+            .ok_or(ConfigError::NoPlace("cannot record trust: there is no home folder"))?;
         let io = |action, path: &Path, source| ConfigError::Io {
             action,
             file: path.to_path_buf(),
@@ -153,7 +153,8 @@ impl TrustStore {
     }
 }
 
-/// Paths are recorded as text; one that is no text could stand for another, so it is not.
+/// Returns the path as it is recorded; none if it is not UTF-8, since a lossy conversion could
+/// equal another path.
 fn name(folder: &Path) -> Option<&str> {
     folder.to_str()
 }
@@ -162,9 +163,9 @@ fn read(file: &Path) -> Result<Records, String> {
     let Some(bytes) = read_bounded(file).map_err(|error| error.to_string())? else {
         return Ok(Records::default());
     };
-    let facts = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if facts.mode() & 0o022 != 0 {
-        return Err("others may write it, so it says nothing; `chmod 600` it".to_owned());
+    let metadata = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    if metadata.mode() & 0o022 != 0 {
+        return Err("other users can write it, so it is not used; run `chmod 600` on it".to_owned());
     }
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }

@@ -1,12 +1,11 @@
-//! Replacing a file whole: whoever reads it, and whatever happens to us, finds the old content
-//! or the new.
+//! Replaces a file atomically: a reader finds the old or the new content, also after a crash.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Replaces the content of a file. It keeps its mode unless one is given; a new one is 0600.
+/// Replaces the content of a file. The file keeps its mode unless one is given; a new file has 0600.
 pub(crate) fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -14,7 +13,7 @@ pub(crate) fn replace(path: &Path, content: &[u8], mode: Option<u32>) -> io::Res
     };
     let mode = match mode {
         Some(mode) => mode,
-        None => path.metadata().map_or(0o600, |facts| facts.permissions().mode() & 0o777),
+        None => path.metadata().map_or(0o600, |metadata| metadata.permissions().mode() & 0o777),
     };
     let mut fresh = tempfile::Builder::new().prefix(".robota-").tempfile_in(folder)?;
     fresh.as_file().set_permissions(Permissions::from_mode(mode))?;

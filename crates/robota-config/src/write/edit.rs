@@ -1,4 +1,4 @@
-//! Changing one place of a text and leaving the rest as its owner wrote it.
+//! Changes one place of a JSON text and leaves the rest unchanged.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::json::{Document, Kind, Node};
 
-/// The text with a key set.
+/// Returns the text with a key set.
 pub(super) fn set(document: &Document, path: &[String], value: &Value) -> Result<String, String> {
     let style = Style::of(document);
     let (node, depth, rest) = reach(&document.root, path)?;
     let edit = match rest {
-        // The whole path is there: its value is replaced.
+        // The key exists: replace its value.
         [] => (node.span.clone(), style.value(value, depth)),
         [first, inner @ ..] => {
             let nested = inner.iter().rev().fold(value.clone(), |value, name| {
@@ -25,7 +25,7 @@ pub(super) fn set(document: &Document, path: &[String], value: &Value) -> Result
     Ok(apply(document, edit))
 }
 
-/// The text with an item at the end of a list, which is made if it is not there.
+/// Returns the text with an item appended to a list. Creates the list if it does not exist.
 pub(super) fn push(document: &Document, path: &[String], item: &Value) -> Result<String, String> {
     let style = Style::of(document);
     let (node, depth, rest) = reach(&document.root, path)?;
@@ -41,20 +41,20 @@ pub(super) fn push(document: &Document, path: &[String], item: &Value) -> Result
             Ok(apply(document, style.insert(document, node, depth, &item)))
         }
         Kind::Null => set(document, path, &Value::Array(vec![item.clone()])),
-        _ => Err(format!("a list is due in the file, not {}", node.type_name())),
+        _ => Err(format!("expected a list in the file, found {}", node.type_name())),
     }
 }
 
-/// The text without a key.
+/// Returns the text without a key.
 pub(super) fn remove(document: &Document, path: &[String]) -> Result<String, String> {
-    let Some((name, outer)) = path.split_last() else { return Err("there is no key".to_owned()) };
+    let Some((name, outer)) = path.split_last() else { return Err("the key is empty".to_owned()) };
     let (node, _, rest) = reach(&document.root, outer)?;
     let Kind::Object(members) = &node.kind else { return Ok(document.text.clone()) };
     let at = members.iter().position(|member| member.key == *name);
     let (Some(at), []) = (at, rest) else { return Ok(document.text.clone()) };
     let end = |at: usize| members.get(at).map(|member| member.node.span.end);
     let start = |at: usize| members.get(at).map(|member| member.key_at);
-    // With the comma that goes with it: the one before, or, for the first, the one after.
+    // Remove a comma as well: the one before the member, or for the first member the one after.
     let cut = match (at.checked_sub(1).and_then(end), end(at), start(at + 1)) {
         (Some(before), Some(after), _) => before..after,
         (None, Some(_), Some(next)) => start(at).unwrap_or(next)..next,
@@ -73,7 +73,7 @@ fn apply(document: &Document, (span, text): Edit) -> String {
     whole
 }
 
-/// Follows a path as far as it goes: the last node, how deep it is, what is left of the path.
+/// Follows a path as far as it exists. Returns the last node, its depth, and the rest of the path.
 fn reach<'a, 'p>(
     root: &'a Node,
     path: &'p [String],
@@ -87,13 +87,13 @@ fn reach<'a, 'p>(
                 depth += 1;
             }
             (Kind::Object(_), None) => break,
-            _ => return Err(format!("an object is due in the file, not {}", node.type_name())),
+            _ => return Err(format!("expected an object in the file, found {}", node.type_name())),
         }
     }
     Ok((node, depth, rest))
 }
 
-/// How a file is laid out.
+/// The indentation and line ends of a file.
 struct Style {
     indent: String,
     newline: &'static str,
@@ -117,7 +117,7 @@ impl Style {
         format!("{}{}", self.newline, self.indent.repeat(depth))
     }
 
-    /// A value laid out like the rest of the file.
+    /// Formats a value in the style of the file.
     fn value(&self, value: &Value, depth: usize) -> String {
         let lines = |open: char, items: Vec<String>, close: char| {
             let inner = self.line(depth + 1);
@@ -138,7 +138,7 @@ impl Style {
         }
     }
 
-    /// Puts one more at the end of an object or a list, on the same line if the others are.
+    /// Appends a member or item to an object or a list, on the same line if the others are.
     fn insert(&self, document: &Document, node: &Node, depth: usize, item: &str) -> Edit {
         let last = match &node.kind {
             Kind::Object(members) => members.last().map(|member| member.node.span.end),

@@ -1,4 +1,4 @@
-//! A home and a checkout to try settings in.
+//! A home folder and a checkout for tests of settings.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What `robota sessions` is told.
+//! The command line of `robota sessions`. Clap prints the doc comments as help.
 
 use std::path::PathBuf;
 
@@ -14,32 +14,31 @@ pub(crate) struct SessionsArgs {
     pub(crate) command: SessionsCommand,
 }
 
-/// What can be done with sessions.
+/// The subcommands of `robota sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List them, newest first.
+    /// List sessions, most recent first.
     List(ListArgs),
-    /// Tell what happened in one, turn by turn.
+    /// Show a session transcript.
     Show(ShowArgs),
-    /// Write one out: its journal, a record, a log, or text to read.
+    /// Export a session as a journal, record, log or Markdown.
     Export(ExportArgs),
-    /// Make a session of your own from an export, or from one that somebody else wrote.
+    /// Import a session from an export, or copy a session that another user wrote.
     Import(ImportArgs),
-    /// Say all that is missing or does not fit, in sessions or in exports of them.
+    /// Validate sessions or exports.
     Validate(ValidateArgs),
-    /// Begin another that goes on from a point of one.
+    /// Fork a session at a given point.
     Fork(ForkArgs),
-    /// Delete some.
+    /// Delete sessions.
     Delete(DeleteArgs),
-    /// Delete those that are old.
+    /// Delete old sessions.
     Prune(PruneArgs),
 }
 
-/// Which sessions.
+/// Options of every `robota sessions` command.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
-    /// Where they are kept: file[:DIR], sqlite:FILE or postgres://…
-    /// [default: .robota/sessions of the folder].
+    /// Session store: file[:DIR], sqlite:FILE or postgres://… [default: .robota/sessions].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
 
@@ -54,25 +53,27 @@ pub(crate) struct StoreArgs {
 /// `robota sessions list`
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Those of every folder; a store that is named may hold some of others.
+    /// List sessions of all folders in the store [default: only this folder's].
+    ///
+    /// Has an effect only with --store; the default store is always listed completely.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only those with this in their id, name or first words.
+    /// Only sessions whose id, name or title contains TEXT.
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// Only ids that begin so.
+    /// Only sessions whose id starts with ID.
     #[arg(long, value_name = "ID")]
     pub(crate) prefix: Option<String>,
-    /// Only those changed since: a time, a date (UTC) or an age such as 2d.
+    /// Only sessions changed since WHEN: a time, a date (UTC) or an age such as 2d.
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Only those last changed before.
+    /// Only sessions last changed before WHEN.
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// At most this many.
+    /// Maximum number of sessions to list.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Go on where another list ended.
+    /// Continue after the position that a previous list printed.
     #[arg(long, value_name = "MARK")]
     pub(crate) after: Option<String>,
     #[command(flatten)]
@@ -82,31 +83,31 @@ pub(crate) struct ListArgs {
 /// `robota sessions show`
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Its id, the beginning of it, or its name.
+    /// Session id, unique id prefix or name.
     pub(crate) session: String,
-    /// Print the lines of the journal instead.
+    /// Print the journal events as JSON lines.
     #[arg(long, conflicts_with = "json")]
     pub(crate) events: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-/// The shapes of an export.
+/// The formats of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// The lines of the journal, as they are: loses nothing.
+    /// Journal lines, unchanged (complete).
     Journal,
     /// One JSON document with messages and history.
     Record,
-    /// JSON lines that repeat all that a replay needs.
+    /// JSON lines in which every entry has all that a replay needs.
     Log,
-    /// Text to read.
+    /// Markdown transcript.
     Markdown,
 }
 
 impl ExportFormat {
-    /// In a word.
-    pub(super) fn word(self) -> &'static str {
+    /// Returns the name of the format, as it is written on the command line.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Journal => "journal",
             Self::Record => "record",
@@ -119,46 +120,46 @@ impl ExportFormat {
 /// `robota sessions export`
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its id, the beginning of it, or its name.
+    /// Session id, unique id prefix or name.
     pub(crate) session: String,
-    /// In which shape.
+    /// Export format.
     #[arg(long, value_enum, default_value_t = ExportFormat::Journal)]
     pub(crate) format: ExportFormat,
-    /// Write to this file; what belongs to it lies beside it.
+    /// Write to FILE; blobs and payload files are written next to it [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write over a file that is there.
+    /// Overwrite an existing file.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Take this text out, wherever it stands (eight characters or more). May be repeated.
+    /// Redact TEXT everywhere (at least eight characters; repeatable).
     #[arg(long, value_name = "TEXT")]
     pub(crate) redact: Vec<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
 
-/// The shapes of an import.
+/// The formats of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportFormat {
-    /// Whatever it looks like.
+    /// Detect the format from the content.
     Auto,
-    /// Lines of a journal.
+    /// Journal lines.
     Journal,
     /// One JSON document with messages and history.
     Record,
-    /// JSON lines of a log.
+    /// JSON lines of a log export.
     Log,
 }
 
 /// `robota sessions import`
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// A file (`-` is standard input), or a session that somebody else wrote.
+    /// Export file (`-` for standard input), or a session that another user wrote.
     pub(crate) source: String,
-    /// In which shape it is.
+    /// Format of the file.
     #[arg(long, value_enum, default_value_t = ImportFormat::Auto)]
     pub(crate) format: ImportFormat,
-    /// The id it gets, instead of its own.
+    /// Id for the imported session [default: the id in the export].
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -168,12 +169,12 @@ pub(crate) struct ImportArgs {
 /// `robota sessions validate`
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
-    /// Sessions, or files that are exports; all sessions when none is named.
+    /// Sessions or export files to validate [default: all sessions].
     pub(crate) sources: Vec<String>,
-    /// Warnings count as well.
+    /// Treat warnings as errors.
     #[arg(long)]
     pub(crate) strict: bool,
-    /// In which shape files are.
+    /// Format of the files.
     #[arg(long, value_enum, default_value_t = ImportFormat::Auto)]
     pub(crate) format: ImportFormat,
     #[command(flatten)]
@@ -183,12 +184,12 @@ pub(crate) struct ValidateArgs {
 /// `robota sessions fork`
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
-    /// Its id, the beginning of it, or its name.
+    /// Session id, unique id prefix or name.
     pub(crate) session: String,
-    /// From where: latest, sfp:N (the n-th safe point), label:NAME, or a cursor (1-42).
+    /// Fork point: latest, sfp:N (the n-th safe point), label:NAME, or a cursor such as 1-42.
     #[arg(long, value_name = "PLACE", default_value = "latest")]
     pub(crate) at: Selector,
-    /// The id the new one gets.
+    /// Id for the new session [default: a new UUID].
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
     #[command(flatten)]
@@ -198,10 +199,10 @@ pub(crate) struct ForkArgs {
 /// `robota sessions delete`
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
-    /// Their ids, the beginnings of them, or their names.
+    /// Session ids, unique id prefixes or names.
     #[arg(required = true)]
     pub(crate) sessions: Vec<String>,
-    /// Do not ask.
+    /// Delete without asking for confirmation.
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -211,16 +212,16 @@ pub(crate) struct DeleteArgs {
 /// `robota sessions prune`
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// The newest so many stay. Alone: all others go.
+    /// Keep the N most recent sessions. Without another option, delete all others.
     #[arg(long, value_name = "N")]
     pub(crate) keep: Option<usize>,
-    /// Those in which nothing happened for this long go: 30d, 12h, 2w.
+    /// Delete sessions unchanged for AGE: 30d, 12h, 2w.
     #[arg(long, value_name = "AGE")]
     pub(crate) older_than: Option<String>,
-    /// The oldest go until the others take no more than this: 500M, 2G.
+    /// Delete the oldest sessions until the rest use at most SIZE: 500M, 2G.
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<String>,
-    /// Only say which would go.
+    /// Show what would be deleted, without deleting.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

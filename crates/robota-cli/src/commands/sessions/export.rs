@@ -1,4 +1,4 @@
-//! `robota sessions export`: a session as a file.
+//! `robota sessions export`: writes a session to a file or to standard output.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -16,32 +16,37 @@ use serde_json::{Value, json};
 
 use super::args::{ExportArgs, ExportFormat};
 use super::find::find;
-use super::{Place, files};
+use super::{Context, files};
 use crate::setup::Setup;
 use crate::{Exit, Usage, output};
 
-/// What is written.
+/// An export before it is written.
 struct Export {
     bytes: Vec<u8>,
+    /// Large fields of a log, which are separate files.
     payloads: Vec<Payload>,
+    /// The blobs that the session refers to.
     blobs: Vec<BlobRef>,
+    /// The number of journal lines from which secrets were removed.
     redacted: u64,
 }
 
-/// Writes it.
+/// Exports a session.
 pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store).await?;
-    let (setup, store) = (&place.setup, &place.store);
+    let context = Context::open(&args.store).await?;
+    let (setup, store) = (&context.setup, &context.store);
     let session = find(&**store, &args.session).await?;
     let redactor = redactor(setup, &args.redact);
-    let export = make(&**store, &session, args.format, &redactor).await?;
+    let export = build(&**store, &session, args.format, &redactor).await?;
     if export.redacted > 0 {
         let lines = export.redacted;
-        output::note(&format!("secrets were taken out of {lines} lines; their checksums are new"));
+        output::note(&format!(
+            "secrets were removed from {lines} lines, whose checksums were recomputed"
+        ));
     }
-    let told = json!({
+    let summary = json!({
         "session": session,
-        "format": args.format.word(),
+        "format": args.format.name(),
         "bytes": export.bytes.len(),
         "payloads": export.payloads.len(),
         "blobs": export.blobs.len(),
@@ -49,22 +54,22 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     });
     match &args.output {
         Some(file) => {
-            let left_out = write(&**store, &session, &export, file, &redactor, args.force).await?;
-            for (blob, why) in &left_out {
-                output::note(&format!("robota: the blob {blob} {why}; it is left out"));
+            let skipped = write(&**store, &session, &export, file, &redactor, args.force).await?;
+            for (blob, reason) in &skipped {
+                output::note(&format!("robota: blob {blob} is not exported: it {reason}"));
             }
             if args.store.json {
-                output::line(&with(told, "file", json!(file)).to_string());
+                output::line(&with(summary, "file", json!(file)).to_string());
             } else {
-                output::note(&format!("{} is in {}", session, file.display()));
+                output::note(&format!("exported {session} to {}", file.display()));
             }
         }
-        None => print(&export, told, args.store.json)?,
+        None => print(&export, summary, args.store.json)?,
     }
     Ok(Exit::Ok)
 }
 
-async fn make(
+async fn build(
     store: &dyn JournalStore,
     session: &SessionId,
     format: ExportFormat,
@@ -101,8 +106,8 @@ async fn make(
     })
 }
 
-/// Writes the file and what belongs to it, which comes first. Returns the blobs that are left
-/// out, and why.
+/// Writes the payload and blob files, then the export itself, so that a complete export is one whose
+/// main file exists. Returns the hash of each blob that is not exported, and why.
 async fn write(
     store: &dyn JournalStore,
     session: &SessionId,
@@ -112,62 +117,62 @@ async fn write(
     force: bool,
 ) -> anyhow::Result<Vec<(String, &'static str)>> {
     if !force && file.exists() {
-        let text = format!("{} is there already; --force writes over it", file.display());
+        let text = format!("{} already exists; pass --force to overwrite it", file.display());
         return Err(Usage(text).into());
     }
     let folder = file.parent().unwrap_or(Path::new(""));
     for payload in &export.payloads {
-        files::write_beside(&folder.join(&payload.path), &payload.bytes)?;
+        files::write_attachment(&folder.join(&payload.path), &payload.bytes)?;
     }
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for blob in &export.blobs {
         match store.blobs(session).get(blob).await? {
-            // Files are kept as they were, whatever was in them; an export is for others.
+            // Blobs are stored unredacted, because a checkpoint restores them. An export may go to
+            // other people.
             Some(bytes) if holds_secret(redactor, &bytes) => {
-                left_out.push((blob.sha256.clone(), "holds a secret"));
+                skipped.push((blob.sha256.clone(), "holds a secret"));
             }
             Some(bytes) => {
-                files::write_beside(&files::blobs_folder(file).join(&blob.sha256), &bytes)?;
+                files::write_attachment(&files::blobs_folder(file).join(&blob.sha256), &bytes)?;
             }
-            None => left_out.push((blob.sha256.clone(), "is gone")),
+            None => skipped.push((blob.sha256.clone(), "is missing in the store")),
         }
     }
     files::write(file, &export.bytes, force)?;
-    Ok(left_out)
+    Ok(skipped)
 }
 
 fn holds_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
     matches!(redactor.text(&String::from_utf8_lossy(bytes)), Cow::Owned(_))
 }
 
-fn print(export: &Export, told: Value, json: bool) -> anyhow::Result<()> {
+fn print(export: &Export, summary: Value, json: bool) -> anyhow::Result<()> {
     if !export.payloads.is_empty() {
-        let text =
-            "this log has large fields, which lie in files beside it: name one with --output";
+        let text = "this log has large fields, which are separate files; pass --output FILE";
         return Err(Usage(text.to_owned()).into());
     }
     if !export.blobs.is_empty() {
         let count = export.blobs.len();
-        output::note(&format!("{count} blobs are not in what is printed; --output keeps them"));
+        output::note(&format!("{count} blobs are not printed; pass --output FILE to export them"));
     }
     let text = String::from_utf8_lossy(&export.bytes);
     if json {
-        output::line(&with(told, "content", text.as_ref().into()).to_string());
+        output::line(&with(summary, "content", text.as_ref().into()).to_string());
     } else {
         output::line(text.trim_end_matches('\n'));
     }
     Ok(())
 }
 
-fn with(mut told: Value, name: &str, value: Value) -> Value {
-    if let Value::Object(fields) = &mut told {
+fn with(mut summary: Value, name: &str, value: Value) -> Value {
+    if let Value::Object(fields) = &mut summary {
         fields.insert(name.to_owned(), value);
     }
-    told
+    summary
 }
 
-/// Knows every key of the settings, every variable that is named like a secret, and what the
-/// user names.
+/// Returns a redactor for the provider keys of the settings, the variables whose names look like
+/// secrets, and the texts of `--redact`.
 fn redactor(setup: &Setup, given: &[String]) -> Redactor {
     let lookup = setup.environment.lookup();
     let keys = setup.settings.values.providers.values().filter_map(|profile| {

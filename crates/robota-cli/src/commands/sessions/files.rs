@@ -1,9 +1,9 @@
-//! Exports on disk: the file itself, and what lies beside it.
+//! The files of an export on disk.
 //!
 //! ```text
 //! FILE                          the export
-//! FILE.blobs/{sha256}           what it refers to by hash: pictures, long output
-//! {id}.payloads/{sha256}.json   large fields of a log, from the folder of the log
+//! FILE.blobs/{sha256}           blobs that it refers to: images, long output
+//! {id}.payloads/{sha256}.json   large fields of a log, in the folder of the log
 //! ```
 
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ use robota_session::replay::log::{self, Payloads};
 use crate::Usage;
 use crate::commands::sessions::args::ImportFormat;
 
-/// A file larger than this is no export of a session.
-const LARGEST: u64 = 2 * 1024 * 1024 * 1024;
+/// The size limit of a file to import.
+const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Writes a file that only its owner reads.
+/// Writes a file that only its owner can read.
 pub(super) fn write(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true);
@@ -38,57 +38,57 @@ pub(super) fn write(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()
     if let Err(error) = &file
         && error.kind() == std::io::ErrorKind::AlreadyExists
     {
-        let text = format!("{} is there already; --force writes over it", path.display());
+        let text = format!("{} already exists; pass --force to overwrite it", path.display());
         return Err(Usage(text).into());
     }
     file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a file into a folder beside an export; what is there by that name is the same.
-pub(super) fn write_beside(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+/// Writes a blob or payload file of an export. It may exist: the name is the hash of the content.
+pub(super) fn write_attachment(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     }
     write(path, bytes, true)
 }
 
-/// Where the blobs of an export lie.
+/// Returns the folder of the blobs of an export.
 pub(super) fn blobs_folder(export: &Path) -> PathBuf {
     let mut name = export.file_name().map(OsString::from).unwrap_or_default();
     name.push(".blobs");
     export.with_file_name(name)
 }
 
-/// An export with what lies beside it.
+/// An export that was read, with its blobs and payloads.
 pub(super) struct Source {
-    /// Its bytes.
+    /// The content of the export file.
     pub(super) bytes: Vec<u8>,
-    /// In which shape it is.
+    /// The format, never [`ImportFormat::Auto`].
     pub(super) format: ImportFormat,
-    /// Its blobs by hash.
+    /// The blobs by hash.
     pub(super) blobs: HashMap<String, Vec<u8>>,
-    /// The payload files that a log names, as far as they are there.
+    /// The payload files that a log refers to, as far as they exist.
     pub(super) payloads: Payloads,
 }
 
-/// Reads an export; `-` is standard input.
+/// Reads an export from a file, or from standard input if the name is `-`.
 pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
     let mut bytes = Vec::new();
     let path = Path::new(name);
     if name == "-" {
         std::io::stdin()
             .lock()
-            .take(LARGEST)
+            .take(MAX_BYTES)
             .read_to_end(&mut bytes)
             .context("cannot read standard input")?;
     } else {
         bytes = read_file(path)?;
     }
     let format = match format {
-        ImportFormat::Auto => guess(&bytes).ok_or_else(|| {
-            Usage(format!("{name} looks like no export of a session; name its --format"))
+        ImportFormat::Auto => detect_format(&bytes).ok_or_else(|| {
+            Usage(format!("{name} is not recognised as an export of a session; pass --format"))
         })?,
         given => given,
     };
@@ -106,7 +106,7 @@ pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
     if source.format == ImportFormat::Log {
         let folder = path.parent().unwrap_or(Path::new(""));
         for reference in log::references(&source.bytes) {
-            // What is not there is reported by whoever needs it.
+            // The importer and the validator report payloads that are missing.
             if let Ok(bytes) = read_file(&folder.join(&reference.relative_path)) {
                 source.payloads.insert(reference.relative_path, bytes);
             }
@@ -117,14 +117,18 @@ pub(super) fn read(name: &str, format: ImportFormat) -> anyhow::Result<Source> {
 
 fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let describe = || format!("cannot read {}", path.display());
-    let facts = std::fs::metadata(path).with_context(describe)?;
-    anyhow::ensure!(facts.is_file(), "{} is no file", path.display());
-    anyhow::ensure!(facts.len() <= LARGEST, "{} is too large", path.display());
+    let metadata = std::fs::metadata(path).with_context(describe)?;
+    anyhow::ensure!(metadata.is_file(), "{} is not a regular file", path.display());
+    anyhow::ensure!(
+        metadata.len() <= MAX_BYTES,
+        "{} is too large for an export of a session",
+        path.display()
+    );
     std::fs::read(path).with_context(describe)
 }
 
-/// In which shape something is, from how it begins.
-fn guess(bytes: &[u8]) -> Option<ImportFormat> {
+/// Detects the format by the keys of the first JSON value.
+fn detect_format(bytes: &[u8]) -> Option<ImportFormat> {
     let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<serde_json::Value>();
     let first = values.next()?.ok()?;
     let has = |name: &str| first.get(name).is_some();

@@ -1,4 +1,4 @@
-//! `robota sessions fork`: another session that goes on from a point of one.
+//! `robota sessions fork`: creates a session that starts from a point of another.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use robota_core::ids::{RandomIds, SessionId};
 use robota_session::fork_stored;
 use serde_json::json;
 
-use super::Place;
+use super::Context;
 use super::args::ForkArgs;
 use super::find::find;
 use crate::{Exit, output};
 
-/// Forks it.
+/// Forks a session.
 pub(super) async fn run(args: ForkArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store).await?;
-    let parent = find(&*place.store, &args.session).await?;
+    let context = Context::open(&args.store).await?;
+    let parent = find(&*context.store, &args.session).await?;
     let child = args.id.map_or_else(|| SessionId::mint(&RandomIds), SessionId::from);
-    let at = fork_stored(&*place.store, &parent, &args.at, &child, Arc::new(SystemClock)).await?;
+    let at = fork_stored(&*context.store, &parent, &args.at, &child, Arc::new(SystemClock)).await?;
     if args.store.json {
-        let told = json!({"session": child, "parent": parent, "at": at});
-        output::line(&told.to_string());
+        let result = json!({"session": child, "parent": parent, "at": at});
+        output::line(&result.to_string());
     } else {
-        output::line(&format!("{child} goes on from {parent} at {at}"));
+        output::line(&format!("forked {parent} at {at} to {child}"));
     }
     Ok(Exit::Ok)
 }

@@ -1,5 +1,5 @@
-//! `robota sessions import`: a session of one's own from an export, or from a session that
-//! somebody else wrote.
+//! `robota sessions import`: creates a session from an export, or copies a session that another
+//! user wrote.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,22 +10,22 @@ use robota_session::replay::{Destination, Imported, Record, blob_refs, journal, 
 
 use super::args::{ImportArgs, ImportFormat};
 use super::find::find;
-use super::{Place, files};
+use super::{Context, files};
 use crate::{Exit, Usage, output};
 
-/// Imports it.
+/// Imports a session.
 pub(super) async fn run(args: ImportArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store).await?;
+    let context = Context::open(&args.store).await?;
     let id = args.id.as_deref().map(SessionId::from);
     let imported = if args.source == "-" || Path::new(&args.source).exists() {
-        from_file(&*place.store, &args, id.as_ref()).await?
+        from_file(&*context.store, &args, id.as_ref()).await?
     } else {
-        from_session(&*place.store, &args.source, id.as_ref()).await?
+        from_session(&*context.store, &args.source, id.as_ref()).await?
     };
     if args.store.json {
         output::line(&serde_json::to_string(&imported)?);
     } else {
-        tell(&imported);
+        print_result(&imported);
     }
     Ok(Exit::Ok)
 }
@@ -43,25 +43,25 @@ async fn from_file(
             let text = String::from_utf8_lossy(&source.bytes);
             record::import(&to, &Record::parse(&text)?, &RandomIds).await?
         }
-        // What it looks like was found out when it was read.
+        // `files::read` has replaced `Auto` by the format it detected.
         ImportFormat::Log | ImportFormat::Auto => {
             log::import(&to, &source.bytes, &source.payloads, &RandomIds).await?
         }
     })
 }
 
-/// A copy of a session that somebody else wrote.
+/// Copies a session of the store that another user wrote.
 async fn from_session(
     store: &dyn JournalStore,
     name: &str,
     id: Option<&SessionId>,
 ) -> anyhow::Result<Imported> {
-    let session = find(store, name).await.map_err(|error| {
-        error.context(format!("there is no file `{name}`, and no session either"))
-    })?;
+    let session = find(store, name)
+        .await
+        .map_err(|error| error.context(format!("`{name}` is neither a file nor a session")))?;
     if !store.head(&session).await?.foreign {
         let text =
-            format!("`{session}` is yours already; `robota sessions fork` makes another of it");
+            format!("session `{session}` is already yours; `robota sessions fork` copies it");
         return Err(Usage(text).into());
     }
     let events = read_all(store, &session, 0).await?;
@@ -76,25 +76,29 @@ async fn from_session(
     Ok(journal::import(&to, events).await?)
 }
 
-fn tell(imported: &Imported) {
+fn print_result(imported: &Imported) {
     let session = &imported.session;
     if imported.already {
-        output::line(&format!("{session} was imported before; nothing was done"));
+        output::line(&format!("{session} was already imported; nothing changed"));
         return;
     }
     output::line(&format!("imported {session} ({} events)", imported.events));
     for call in &imported.sealed {
-        output::note(&format!("robota: no result of {call} was recorded; the model is told so"));
+        output::note(&format!(
+            "robota: call {call} has no recorded result; the model receives a note instead"
+        ));
     }
     if imported.orphans > 0 {
         let count = imported.orphans;
-        output::note(&format!("robota: {count} results belong to no call; no model sees them"));
+        output::note(&format!(
+            "robota: {count} results belong to no call; the model does not see them"
+        ));
     }
     for reason in &imported.unreadable {
-        output::note(&format!("robota: left out, because it cannot be read: {reason}"));
+        output::note(&format!("robota: skipped an invalid entry: {reason}"));
     }
     for blob in &imported.missing_blobs {
-        output::note(&format!("robota: the blob {blob} did not come with it"));
+        output::note(&format!("robota: blob {blob} is missing in the import"));
     }
 }
 

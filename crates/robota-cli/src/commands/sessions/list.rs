@@ -1,34 +1,34 @@
-//! `robota sessions list`: the sessions there are, newest first.
+//! `robota sessions list`: lists sessions, most recent first.
 
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::journal::{PageMark, SessionFilter, SessionHead, SessionPage};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
-use super::{Place, text, time};
+use super::{Context, text, time};
 use crate::{Exit, Usage, output};
 
-/// How wide the words of a session may be.
-const WORDS: usize = 60;
+/// The width of a title or name, in characters.
+const TITLE_WIDTH: usize = 60;
 
-/// Lists them.
+/// Prints one page of sessions.
 pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store).await?;
+    let context = Context::open(&args.store).await?;
     let now = SystemClock.now();
     let when =
         |text: &Option<String>| text.as_deref().map(|text| time::when(text, now)).transpose();
-    // A project's own store holds the project's sessions and those imported into it.
+    // The project's own store has only sessions of the project and imported ones: list them all.
     let named = args.store.store.is_some();
     let filter = SessionFilter {
         prefix: args.prefix.clone(),
-        cwd: (named && !args.all).then(|| place.cwd().display().to_string()),
+        cwd: (named && !args.all).then(|| context.cwd().display().to_string()),
         text: args.text.clone(),
         since: when(&args.since)?,
         until: when(&args.until)?,
         limit: Some(args.limit),
-        after: args.after.as_deref().map(mark).transpose()?,
+        after: args.after.as_deref().map(parse_mark).transpose()?,
     };
-    let page = place.store.list(&filter).await?;
+    let page = context.store.list(&filter).await?;
     if args.store.json {
         output::line(&to_json(&page).to_string());
         return Ok(Exit::Ok);
@@ -41,45 +41,46 @@ pub(super) async fn run(args: ListArgs) -> anyhow::Result<Exit> {
         output::line(&line);
     }
     if let Some(next) = &page.next {
-        output::note(&format!("more: --after {}", write_mark(next)));
+        output::note(&format!("more sessions: --after {}", format_mark(next)));
     }
     Ok(Exit::Ok)
 }
 
 fn to_json(page: &SessionPage) -> Value {
-    json!({"sessions": page.sessions, "next": page.next.as_ref().map(write_mark)})
+    json!({"sessions": page.sessions, "next": page.next.as_ref().map(format_mark)})
 }
 
-fn write_mark(mark: &PageMark) -> String {
+fn format_mark(mark: &PageMark) -> String {
     format!("{}/{}", mark.updated, mark.session)
 }
 
-fn mark(text: &str) -> Result<PageMark, Usage> {
-    let wrong = || Usage(format!("`{text}` is not where a list ended"));
-    let (updated, session) = text.split_once('/').ok_or_else(wrong)?;
-    Ok(PageMark { updated: updated.parse().map_err(|_| wrong())?, session: session.into() })
+fn parse_mark(text: &str) -> Result<PageMark, Usage> {
+    let invalid =
+        || Usage(format!("--after: invalid position `{text}`; use the one that a list printed"));
+    let (updated, session) = text.split_once('/').ok_or_else(invalid)?;
+    Ok(PageMark { updated: updated.parse().map_err(|_| invalid())?, session: session.into() })
 }
 
 fn table(sessions: &[SessionHead]) -> Vec<String> {
     let ids = sessions.iter().map(|head| head.session.as_str().chars().count());
     let width = ids.max().unwrap_or(0).max(2);
-    let mut lines = vec![format!("{:<width$}  {:<17}  {:>5}  WHAT", "ID", "CHANGED", "TURNS")];
+    let mut lines = vec![format!("{:<width$}  {:<17}  {:>5}  TITLE", "ID", "CHANGED", "TURNS")];
     lines.extend(sessions.iter().map(|head| {
         let (id, changed) = (head.session.as_str(), time::minute(head.updated));
-        format!("{id:<width$}  {changed:<17}  {:>5}  {}", head.turns, words(head))
+        format!("{id:<width$}  {changed:<17}  {:>5}  {}", head.turns, title(head))
     }));
     lines
 }
 
-fn words(head: &SessionHead) -> String {
-    let title = head.title.as_deref().map(|title| text::short(title, WORDS));
-    let name = head.name.as_deref().map(|name| format!("[{}]", text::short(name, WORDS)));
-    let mut words: Vec<String> = name.into_iter().chain(title).collect();
+fn title(head: &SessionHead) -> String {
+    let title = head.title.as_deref().map(|title| text::short(title, TITLE_WIDTH));
+    let name = head.name.as_deref().map(|name| format!("[{}]", text::short(name, TITLE_WIDTH)));
+    let mut parts: Vec<String> = name.into_iter().chain(title).collect();
     if head.parent.is_some() {
-        words.push("(fork)".to_owned());
+        parts.push("(fork)".to_owned());
     }
     if head.foreign {
-        words.push("(not yours: import it to use it)".to_owned());
+        parts.push("(by another user: import it to use it)".to_owned());
     }
-    words.join(" ")
+    parts.join(" ")
 }

@@ -1,14 +1,14 @@
-//! `robota sessions prune`: the old ones go.
+//! `robota sessions prune`: deletes old sessions.
 
 use robota_core::clock::{Clock as _, SystemClock};
 use robota_core::journal::{Pruned, RetentionPolicy, prune};
 use serde_json::{Value, json};
 
 use super::args::PruneArgs;
-use super::{Place, time};
+use super::{Context, time};
 use crate::{Exit, Usage, output};
 
-/// Deletes them, or says which would go.
+/// Deletes the sessions that the policy does not keep; with `--dry-run` only lists them.
 pub(super) async fn run(args: PruneArgs) -> anyhow::Result<Exit> {
     let policy = RetentionPolicy {
         keep_last: args.keep,
@@ -16,18 +16,18 @@ pub(super) async fn run(args: PruneArgs) -> anyhow::Result<Exit> {
         max_bytes: args.max_size.as_deref().map(time::size).transpose()?,
     };
     if policy == RetentionPolicy::default() {
-        let text = "say which may go: --keep N, --older-than 30d, --max-size 2G";
+        let text = "pass at least one of --keep N, --older-than 30d, --max-size 2G";
         return Err(Usage(text.to_owned()).into());
     }
-    let place = Place::of(&args.store).await?;
-    let pruned = prune(&*place.store, policy, SystemClock.now(), args.dry_run).await?;
+    let context = Context::open(&args.store).await?;
+    let pruned = prune(&*context.store, policy, SystemClock.now(), args.dry_run).await?;
     let failed = pruned.iter().any(|pruned| pruned.kept.is_some());
     if args.store.json {
         let list: Vec<Value> = pruned.iter().map(to_json).collect();
         output::line(&json!({"dry_run": args.dry_run, "sessions": list}).to_string());
     } else {
         for one in &pruned {
-            tell(one, args.dry_run);
+            print_result(one, args.dry_run);
         }
         if pruned.is_empty() {
             output::note("nothing to delete");
@@ -41,10 +41,10 @@ fn to_json(pruned: &Pruned) -> Value {
     json!({"session": pruned.session, "bytes": pruned.bytes, "kept": kept})
 }
 
-fn tell(pruned: &Pruned, dry_run: bool) {
+fn print_result(pruned: &Pruned, dry_run: bool) {
     let (session, bytes) = (&pruned.session, time::bytes(pruned.bytes));
     match &pruned.kept {
-        Some(error) => output::complain(&format!("{session} stays: {error}")),
+        Some(error) => output::error(&format!("cannot delete {session}: {error}")),
         None if dry_run => output::line(&format!("would delete {session} ({bytes})")),
         None => output::line(&format!("deleted {session} ({bytes})")),
     }

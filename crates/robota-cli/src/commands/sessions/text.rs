@@ -1,11 +1,12 @@
-//! Text from a session as a terminal may show it.
+//! Makes text from a session safe and short enough for a terminal.
 
-/// Without what a terminal would obey: escapes and other controls become a visible sign.
+/// Replaces escape sequences and other control characters, which a terminal would interpret, by a
+/// visible character.
 pub(super) fn plain(text: &str) -> String {
     let visible = |letter: char| match letter {
         '\n' => '\n',
         '\t' => ' ',
-        // Marks that turn the direction of what follows hide things as well.
+        // Bidirectional controls can hide or reorder the text that follows.
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
         letter if letter.is_control() => '\u{fffd}',
         letter => letter,
@@ -13,7 +14,7 @@ pub(super) fn plain(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(visible).collect()
 }
 
-/// On one line, cut where it gets too long.
+/// Returns the text on one line, cut at `width` characters.
 pub(super) fn short(text: &str, width: usize) -> String {
     let line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(width) {
@@ -22,7 +23,7 @@ pub(super) fn short(text: &str, width: usize) -> String {
     }
 }
 
-/// Every line with that before it.
+/// Puts `with` in front of every line.
 pub(super) fn indent(text: &str, with: &str) -> String {
     let lines: Vec<_> =
         plain(text.trim_end()).lines().map(|line| format!("{with}{line}")).collect();

@@ -1,5 +1,5 @@
-//! `robota sessions validate`: all that is missing or does not fit. Exit code 1 when something
-//! is wrong.
+//! `robota sessions validate`: reports everything that is missing or inconsistent in sessions and
+//! exports. Exits with code 1 if there are errors.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use super::args::{ImportFormat, ValidateArgs};
 use super::find::find;
-use super::{Place, files};
+use super::{Context, files};
 use crate::{Exit, output};
 
-/// Looks at all of them, and reports each.
+/// Validates the named sessions and files, or all sessions, and prints a report on each.
 pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
-    let place = Place::of(&args.store).await?;
+    let context = Context::open(&args.store).await?;
     let mut reports = Vec::new();
     if args.sources.is_empty() {
-        for head in place.store.list(&SessionFilter::default()).await?.sessions {
-            let report = session(&place, &head.session).await?;
+        for head in context.store.list(&SessionFilter::default()).await?.sessions {
+            let report = session(&context, &head.session).await?;
             reports.push((head.session.to_string(), report));
         }
     }
@@ -30,33 +30,34 @@ pub(super) async fn run(args: ValidateArgs) -> anyhow::Result<Exit> {
         let report = if source == "-" || Path::new(source).exists() {
             file(source, args.format)?
         } else {
-            session(&place, &find(&*place.store, source).await?).await?
+            session(&context, &find(&*context.store, source).await?).await?
         };
         reports.push((source.clone(), report));
     }
-    let wrong = |report: &Report| !report.ok() || (args.strict && !report.findings.is_empty());
-    let all_well = !reports.iter().any(|(_, report)| wrong(report));
+    let failed = |report: &Report| !report.ok() || (args.strict && !report.findings.is_empty());
+    let all_ok = !reports.iter().any(|(_, report)| failed(report));
     if args.store.json {
         let list: Vec<Value> = reports
             .iter()
             .map(|(source, report)| {
-                json!({"source": source, "ok": !wrong(report), "report": report})
+                json!({"source": source, "ok": !failed(report), "report": report})
             })
             .collect();
-        output::line(&json!({"ok": all_well, "reports": list}).to_string());
+        output::line(&json!({"ok": all_ok, "reports": list}).to_string());
     } else {
         for (source, report) in &reports {
-            tell(source, report);
+            print_report(source, report);
         }
     }
-    Ok(if all_well { Exit::Ok } else { Exit::Failure })
+    Ok(if all_ok { Exit::Ok } else { Exit::Failure })
 }
 
-/// A session of the store; the bytes themselves where they can be had, so that everything is
-/// found and not the first damage only.
-async fn session(place: &Place, session: &SessionId) -> anyhow::Result<Report> {
-    let store = &*place.store;
-    let Some(segments) = place.folder().map(|root| segments(&root, session)).transpose()?.flatten()
+/// Validates a session of the store. For a store of files it reads the bytes of the journal, so that
+/// it reports all damage; the store itself stops at the first.
+async fn session(context: &Context, session: &SessionId) -> anyhow::Result<Report> {
+    let store = &*context.store;
+    let Some(segments) =
+        context.sessions_folder().map(|root| segments(&root, session)).transpose()?.flatten()
     else {
         return Ok(validate::session(store, session).await?);
     };
@@ -67,21 +68,25 @@ async fn session(place: &Place, session: &SessionId) -> anyhow::Result<Report> {
         let text =
             std::fs::read(segment).with_context(|| format!("cannot read {}", segment.display()))?;
         bytes.extend_from_slice(&text);
-        lines(&mut check, &segment.display().to_string(), &bytes, index + 1 == segments.len());
+        check_lines(
+            &mut check,
+            &segment.display().to_string(),
+            &bytes,
+            index + 1 == segments.len(),
+        );
     }
     match validate::stored(store, session, check).await {
         Err(JournalError::NotFound(_)) if segments.is_empty() => {
-            anyhow::bail!("there is no session `{session}`")
+            anyhow::bail!("session `{session}` not found")
         }
         other => Ok(other?),
     }
 }
 
-/// The segments of a journal: the bytes themselves, which a store that finds damage does not
-/// hand out.
+/// Returns the segment files of a journal in order; none if the session has no folder.
 fn segments(root: &Path, session: &SessionId) -> anyhow::Result<Option<Vec<PathBuf>>> {
     let folder = FileStore::new(root).folder(session);
-    let describe = || format!("cannot look into {}", folder.display());
+    let describe = || format!("cannot read the folder {}", folder.display());
     let entries = match std::fs::read_dir(&folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         entries => entries.with_context(describe)?,
@@ -97,7 +102,7 @@ fn segments(root: &Path, session: &SessionId) -> anyhow::Result<Option<Vec<PathB
     Ok(Some(segments.into_iter().map(|(_, path)| path).collect()))
 }
 
-fn lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: bool) {
+fn check_lines(check: &mut JournalCheck, place: &str, bytes: &[u8], last_file: bool) {
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().peekable();
     while let Some((index, line)) = lines.next() {
         let last = last_file && lines.peek().is_none();
@@ -110,7 +115,7 @@ fn file(name: &str, format: ImportFormat) -> anyhow::Result<Report> {
     Ok(match source.format {
         ImportFormat::Journal => {
             let mut check = JournalCheck::new(None);
-            lines(&mut check, name, &source.bytes, true);
+            check_lines(&mut check, name, &source.bytes, true);
             let (mut report, blobs) = check.finish();
             for (blob, at) in blobs {
                 report.references += 1;
@@ -122,12 +127,12 @@ fn file(name: &str, format: ImportFormat) -> anyhow::Result<Report> {
         ImportFormat::Record => {
             validate::record(&Record::parse(&String::from_utf8_lossy(&source.bytes))?)
         }
-        // What it looks like was found out when it was read.
+        // `files::read` has replaced `Auto` by the format it detected.
         ImportFormat::Log | ImportFormat::Auto => validate::log(&source.bytes, &source.payloads),
     })
 }
 
-fn tell(source: &str, report: &Report) {
+fn print_report(source: &str, report: &Report) {
     let counts = format!(
         "{} {}, {} messages, {} calls",
         report.events,
@@ -140,8 +145,8 @@ fn tell(source: &str, report: &Report) {
         report.calls
     );
     let verdict = match (report.count(Severity::Error), report.count(Severity::Warning)) {
-        (0, 0) => "nothing is wrong".to_owned(),
-        (0, warnings) => format!("nothing is wrong, {warnings} warnings"),
+        (0, 0) => "valid".to_owned(),
+        (0, warnings) => format!("valid, {warnings} warnings"),
         (errors, 0) => format!("{errors} errors"),
         (errors, warnings) => format!("{errors} errors, {warnings} warnings"),
     };

@@ -6,7 +6,7 @@ use super::*;
 const JOURNAL: &[u8] = include_bytes!("../../../../../../fixtures/journal-v1/tools.jsonl");
 
 #[tokio::test]
-async fn kode_11_a_session_that_somebody_else_wrote_is_copied_once() {
+async fn kode_11_a_session_of_another_user_is_copied_once() {
     let dir = tempfile::tempdir().unwrap();
     let store = |key: &str| FileStore::new(dir.path()).with_owner_key(key);
     let theirs = store("theirs");
@@ -29,7 +29,10 @@ async fn kode_11_a_session_that_somebody_else_wrote_is_copied_once() {
     let named = SessionId::from("mine");
     let copy = from_session(&ours, "session-1", Some(&named)).await.unwrap();
     assert_eq!(copy.session, named);
-    assert!(from_session(&ours, "mine", None).await.is_err(), "it is ours");
+    assert!(
+        from_session(&ours, "mine", None).await.is_err(),
+        "a session of one's own is not imported"
+    );
 }
 
 fn kinds(events: &[Envelope]) -> Vec<&str> {

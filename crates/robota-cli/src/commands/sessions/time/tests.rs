@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn times_ages_and_sizes_are_read() {
+fn times_ages_and_sizes_are_parsed() {
     let now: Timestamp = "2026-01-31T09:30:00Z".parse().unwrap();
     let at = |text: &str| when(text, now).unwrap().to_string();
     assert_eq!(at("2d"), "2026-01-29T09:30:00Z");
@@ -16,7 +16,7 @@ fn times_ages_and_sizes_are_read() {
 }
 
 #[test]
-fn times_and_sizes_are_written() {
+fn times_and_sizes_are_formatted() {
     let at: Timestamp = "2026-01-31T09:30:05.678Z".parse().unwrap();
     assert_eq!(
         (minute(at).as_str(), second(at).as_str()),
@@ -24,7 +24,7 @@ fn times_and_sizes_are_written() {
     );
     assert_eq!(
         ["7 ms", "1.5 s", "2 min 5 s"],
-        [took(7), took(1_530), took(125_000)].each_ref().map(String::as_str)
+        [duration(7), duration(1_530), duration(125_000)].each_ref().map(String::as_str)
     );
     assert_eq!([bytes(7), bytes(2_048), bytes(3 << 20)], ["7 B", "2 KiB", "3 MiB"]);
 }

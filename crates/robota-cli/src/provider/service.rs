@@ -1,0 +1,53 @@
+//! Builds the provider of a selected service.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use robota_providers::{Host, ProviderSettings, Vendors, build};
+
+use super::environment::Variables;
+use super::{ChosenProvider, DEFAULT_IDLE_TIMEOUT, Selection, Service, profile_settings};
+use crate::setup::Setup;
+
+/// Builds the provider: its vendor, model, key and address. Sends no request.
+pub(super) fn prepare(
+    selection: Selection,
+    model: Option<&str>,
+    setup: &Setup,
+    vendors: &Vendors,
+    host: &Host,
+) -> anyhow::Result<ChosenProvider> {
+    let (vendor, mut settings, selected_by) = match selection {
+        Selection::Profile(active, selected_by) => {
+            let vendor = vendors
+                .require(&active.kind)
+                .with_context(|| format!("settings key `providers.{}.type`", active.name))?;
+            let (settings, _) = profile_settings(&active, setup)?;
+            (Arc::clone(vendor), settings, selected_by)
+        }
+        Selection::Vendor(vendor, selected_by) => {
+            let model = setup.settings.values.model.clone();
+            (vendor, ProviderSettings { model, ..ProviderSettings::default() }, selected_by)
+        }
+    };
+    Variables::new(setup).fill_in(&vendor, &mut settings);
+    if let Some(model) = model {
+        settings.model = Some(model.to_owned());
+    }
+    let model = settings.model.clone().or_else(|| vendor.default_model.clone()).with_context(|| {
+        format!(
+            "{} has no default model; pass --model (`robota models --provider {}` lists the models)",
+            vendor.name, vendor.vendor
+        )
+    })?;
+    let timeout = settings.timeout.unwrap_or(DEFAULT_IDLE_TIMEOUT);
+    let secrets = settings
+        .api_key
+        .iter()
+        .chain(settings.headers.iter().map(|(_, value)| value))
+        .cloned()
+        .collect();
+    let http = build(&vendor, settings, host)?;
+    let service = Some(Service { http: http.clone(), vendor, selected_by });
+    Ok(ChosenProvider { provider: http, service, model, timeout, secrets })
+}
