@@ -141,7 +141,10 @@ async fn tool_02_killed_between_two_files_both_are_restored() {
     drop(folder);
 
     let result = last_result(&project.continue_session().await);
-    assert!(result.contains("Restored to its previous content") && result.contains("/a.txt"), "{result}");
+    assert!(
+        result.contains("Restored to its previous content") && result.contains("/a.txt"),
+        "{result}"
+    );
     assert!(result.contains("Not changed: ") && result.contains("/src/b.txt"), "{result}");
     assert_eq!(
         (project.content("a.txt"), project.content("src/b.txt")),
