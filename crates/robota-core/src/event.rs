@@ -69,6 +69,7 @@ macro_rules! events {
     ($( $name:literal $variant:ident $nature:ident $barrier:ident $doc:literal; )*) => {
         /// One fact of a session. Events of unknown types are preserved.
         #[derive(Debug, Clone, PartialEq)]
+        #[non_exhaustive]
         pub enum Event {
             $( #[doc = $doc] $variant($variant), )*
             /// An event of a type that this version does not know, for instance of a newer version.

@@ -179,43 +179,8 @@ impl Metrics {
                 self.add(Instrument::PermissionsDecided, vec![verdict, by], 1);
             }
             Event::TurnFinished(data) => self.turn_finished(data, ts),
-            // Not counted.
-            Event::Opened(_)
-            | Event::Closed(_)
-            | Event::Renamed(_)
-            | Event::ModeChanged(_)
-            | Event::PromptSet(_)
-            | Event::ToolsSet(_)
-            | Event::EntryAdded(_)
-            | Event::MessageInjected(_)
-            | Event::InputAccepted(_)
-            | Event::InputBlocked(_)
-            | Event::InputCancelled(_)
-            | Event::UserMessage(_)
-            | Event::ContextMeasured(_)
-            | Event::PrefixChanged(_)
-            | Event::ContentLeftOut(_)
-            | Event::TextChunk(_)
-            | Event::ThinkingChunk(_)
-            | Event::ToolInputChunk(_)
-            | Event::ProviderPayload(_)
-            | Event::StreamReset(_)
-            | Event::ToolBatchStarted(_)
-            | Event::HookStarted(_)
-            | Event::HookFinished(_)
-            | Event::FilesChanging(_)
-            | Event::ProcessStarted(_)
-            | Event::ToolOutput(_)
-            | Event::ToolResultAdded(_)
-            | Event::ToolBatchFinished(_)
-            | Event::Rewound(_)
-            | Event::ViewRestored(_)
-            | Event::LabelSet(_)
-            | Event::Forked(_)
-            | Event::StateSnapshot(_)
-            | Event::Recovered(_)
-            | Event::Failed(_)
-            | Event::Unknown { .. } => {}
+            // Events that no metric counts.
+            _ => {}
         }
     }
 
