@@ -88,7 +88,7 @@ fn an_unreachable_collector_only_causes_a_note() {
     };
     let output = run(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &address)]);
     assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "Done.\n"));
-    assert!(stderr(&output).contains("collector did not take the data"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("collector did not accept the data"), "{}", stderr(&output));
 }
 
 #[test]
