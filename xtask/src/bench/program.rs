@@ -159,14 +159,18 @@ impl Place {
     fn stream(&self) -> Result<()> {
         let long =
             format!("loop: true\nanswers: [{{steps: [{{text: \"word \", times: {DELTAS}}}]}}]\n");
-        let all = self.answers(&long)?;
+        let (base, all) = (self.answers(SHORT_ANSWER)?, self.answers(&long)?);
         let per_thousand = |value: f64| value * 1e3 / count(DELTAS);
-        let name = |what: &str| format!("{DELTAS} deltas: {what}, the start included");
-        row(&name("CPU per 1,000"), &ms(per_thousand(cpu(&all))), "3 ms");
+        let name = |what: &str| format!("{DELTAS} deltas: {what}");
+        row(&name("CPU per 1,000, the start included"), &ms(per_thousand(cpu(&all))), "3 ms");
+        let alone = per_thousand(cpu(&all) - cpu(&base));
+        row(&name("CPU per 1,000, alone"), &ms(alone), "");
         row(&name("memory"), &mb(peak(&all)), "30 MB");
-        if let Some(whole) = self.allocations(&self.model(&long)?)? {
-            let shown = format!("{:.0}", per_thousand(whole));
-            row(&name("allocations per 1,000"), &shown, "4000");
+        let (short, long) = (self.model(SHORT_ANSWER)?, self.model(&long)?);
+        if let Some((start, whole)) = self.allocations(&short)?.zip(self.allocations(&long)?) {
+            let shown = |value: f64| format!("{:.0}", per_thousand(value));
+            row(&name("allocations per 1,000, the start included"), &shown(whole), "4000");
+            row(&name("allocations per 1,000, alone"), &shown(whole - start), "");
         }
         Ok(())
     }
