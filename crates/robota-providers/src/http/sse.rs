@@ -185,7 +185,7 @@ impl Sse {
     fn limit_exceeded(&self, what: &str, limit: u64) -> Failure {
         let failure = Failure::with_reason(
             FailureReason::Unreadable,
-            format!("the service sent a {what} that is too long: more than {limit} bytes"),
+            format!("the response exceeds a size limit ({what}: more than {limit} bytes)"),
         );
         // The same request would produce the same response.
         Failure { should_retry: Some(false), ..failure }

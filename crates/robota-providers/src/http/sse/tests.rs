@@ -52,8 +52,8 @@ fn input_that_is_not_an_event_stream_is_returned() {
 fn lines_events_and_answers_are_limited() {
     let limits = Limits { line: 10, event: 12, response: 64 };
     let fails = |chunks: &[&[u8]]| read_with(limits, chunks).unwrap_err().message;
-    assert!(fails(&[b"data: 1", b"2345"]).contains("a line: more than 10"), "not ended");
-    assert!(fails(&[b"data: 12345\n"]).contains("a line: more than 10"), "ended");
+    assert!(fails(&[b"data: 1", b"2345"]).contains("line: more than 10"), "not ended");
+    assert!(fails(&[b"data: 12345\n"]).contains("line: more than 10"), "ended");
     let long = b"data:12345\ndata:12345\ndata:12345\n\n";
     assert!(fails(&[long]).contains("event: more than 12"));
     assert!(fails(&[&[b'\n'; 65]]).contains("answer: more than 64"));
