@@ -344,14 +344,14 @@ impl Turn {
             HookAnswer::UserPromptSubmit(decision) => decision,
             _ => PromptDecision::Block { reason: wrong_hook_point(HookPoint::UserPromptSubmit) },
         };
-        let (word, reason) = match &decision {
+        let (name, reason) = match &decision {
             PromptDecision::Continue { .. } => ("continue", None),
             PromptDecision::Block { reason } => ("block", Some(reason.clone())),
         };
         out.emit(HookFinished {
             point: HookPoint::UserPromptSubmit,
             call: None,
-            decision: word.to_owned(),
+            decision: name.to_owned(),
             reason,
             input: None,
             outcome: None,

@@ -163,6 +163,7 @@ impl Recorder {
             let (seq, epoch, turn) = (self.next_seq, self.epoch, turn.cloned());
             let envelope = Arc::new(Envelope { seq, epoch, ts, turn, event, min_reader: None });
             self.next_seq += 1;
+            // The numbers are assigned here, one after the other, so the fold accepts them.
             if let Err(error) = self.state.apply(&envelope) {
                 tracing::error!(%error, "an event does not follow the one before it");
             }

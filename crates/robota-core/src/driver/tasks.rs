@@ -217,6 +217,7 @@ impl Tasks {
             let running = run_tool(tool, tool_use, context, limits);
             let outcome = running.instrument(span.clone()).await;
             telemetry::record_outcome(&span, &outcome);
+            // The redactor holds back the start of a possible secret until the output ends.
             let rest = output.lock().unwrap_or_else(PoisonError::into_inner).finish();
             task_events.push_output(&call, rest);
             Input::ToolFinished { call, outcome, duration: started.elapsed() }

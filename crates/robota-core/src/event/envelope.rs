@@ -156,6 +156,7 @@ impl Envelope {
         }
         let text =
             std::str::from_utf8(line).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+        // The fast path reports no errors: a line that it cannot read is parsed again below.
         if let Some(envelope) = Self::decode_fast(text) {
             return Ok(envelope);
         }

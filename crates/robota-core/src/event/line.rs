@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
         if skip_whitespace(end).is_empty() {
             Ok(line)
         } else {
-            Err("something follows it".to_owned())
+            Err("text follows the object".to_owned())
         }
     }
 

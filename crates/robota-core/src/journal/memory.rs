@@ -261,6 +261,7 @@ impl JournalStore for MemoryStore {
             copy.extend(child, &events);
             Ok(copy)
         })?;
+        // `SessionHead::fork` expects the head of the parent; the copied events made one of `child`.
         stored.head = stored.head.map(|head| SessionHead { session: parent.clone(), ..head });
         stored.head = stored.head.map(|head| head.fork(child.clone(), at));
         follows(child, stored.order(), first.iter().map(|event| &**event))?;

@@ -126,7 +126,9 @@ impl State {
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
-                .ok_or_else(|| mismatch("it shortens to more than there is".to_owned()))?;
+                .ok_or_else(|| {
+                    mismatch("its summary replaces more messages than there are".to_owned())
+                })?;
             state.view.before = Some(Box::new(ReplacedView { view, replaced_by }));
         }
         state.name.clone_from(&snapshot.name);

@@ -47,14 +47,14 @@ impl Turn {
             // Finishing is the safe interpretation of a reply for another hook point.
             (_, _) => StopDecision::Finish,
         };
-        let (word, reason) = match &decision {
+        let (name, reason) = match &decision {
             StopDecision::Finish => ("finish", None),
             StopDecision::Continue { reason } => ("continue", Some(reason.clone())),
         };
         out.emit(HookFinished {
             point: HookPoint::Stop,
             call: None,
-            decision: word.to_owned(),
+            decision: name.to_owned(),
             reason,
             input: None,
             outcome: None,

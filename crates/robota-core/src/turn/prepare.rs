@@ -25,6 +25,7 @@ pub(super) fn is_for_next_round(input: &PendingInput) -> bool {
 impl Turn {
     pub(super) fn prepare(&mut self, env: &Env<'_>, out: &mut Out) {
         if self.deliver_inputs(env, out) {
+            // The state has the new messages only after the append, so the context is measured then.
             return;
         }
         let estimate = env.state.context(self.rules.context_window);

@@ -73,6 +73,7 @@ impl Turn {
     }
 
     fn end_answer(&mut self, stop: &StopReason, env: &Env<'_>, out: &mut Out) {
+        // A complete answer ends the series of failures: the next failure starts a new budget.
         self.failing_since = None;
         self.failures = 0;
         self.stop = Some(stop.clone());
@@ -188,6 +189,7 @@ impl Turn {
             } else {
                 continue;
             };
+            // The gate was not asked about such a call, so its stage is still the first one.
             if matches!(self.calls[at].stage, Stage::Judging) {
                 self.finish_call(at, outcome, out);
             }

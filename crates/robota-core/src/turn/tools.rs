@@ -193,7 +193,7 @@ impl Turn {
         extras: HookExtras,
         out: &mut Out,
     ) {
-        let (word, reason) = match &decision {
+        let (name, reason) = match &decision {
             PreToolDecision::Continue => ("continue", None),
             PreToolDecision::Allow { reason } => ("allow", reason.clone()),
             PreToolDecision::Ask { reason } => ("ask", Some(reason.clone())),
@@ -208,7 +208,7 @@ impl Turn {
         out.emit(HookFinished {
             point: HookPoint::PreToolUse,
             call: Some(self.calls[at].tool_use.call.clone()),
-            decision: word.to_owned(),
+            decision: name.to_owned(),
             reason,
             input,
             outcome: None,
@@ -292,7 +292,7 @@ impl Turn {
         out: &mut Out,
     ) {
         let ran = outcome.ran;
-        let (word, reason, replaced) = match decision {
+        let (name, reason, replaced) = match decision {
             PostToolDecision::Continue => ("continue", None, None),
             PostToolDecision::Replace { outcome } => ("replace", None, Some(outcome)),
             PostToolDecision::Block { reason } => {
@@ -305,7 +305,7 @@ impl Turn {
         out.emit(HookFinished {
             point: HookPoint::PostToolUse,
             call: Some(self.calls[at].tool_use.call.clone()),
-            decision: word.to_owned(),
+            decision: name.to_owned(),
             reason,
             input: None,
             outcome: replaced.clone(),
