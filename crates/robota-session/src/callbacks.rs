@@ -195,11 +195,11 @@ impl Follower {
                 }
             }
             Event::CompactionStarted(data) => {
-                self.compaction_started = Some((data.trigger, data.before))
+                self.compaction_started = Some((data.trigger, data.before));
             }
             Event::CompactionFinished(data) => self.compaction_summary = Some(data.summary.text()),
             Event::CompactionFailed(_) => {
-                (self.compaction_started, self.compaction_summary) = (None, None)
+                (self.compaction_started, self.compaction_summary) = (None, None);
             }
             Event::TurnFinished(_) => self.calls.clear(),
             _ => {}

@@ -37,7 +37,7 @@ pub fn references(bytes: &[u8]) -> Vec<PayloadRef> {
     fn collect(value: &Value, references: &mut Vec<PayloadRef>) {
         match (PayloadRef::read(value), value) {
             (Some(Ok(reference)), _) if !references.contains(&reference) => {
-                references.push(reference)
+                references.push(reference);
             }
             (Some(_), _) => {}
             (None, Value::Array(items)) => items.iter().for_each(|item| collect(item, references)),
