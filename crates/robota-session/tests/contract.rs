@@ -355,7 +355,7 @@ fn kode_03_approvals_errors_and_resumes_are_kinds_of_their_own() {
         }
         assert!(seen.contains(&("permission_ask", "permission_asked")), "{seen:?}");
         assert!(seen.contains(&("permission_decision", "permission_decided")), "{seen:?}");
-        assert!(seen.contains(&("error", "turn_finished")), "{seen:?}");
+        assert!(seen.contains(&("error", "model_failed")), "{seen:?}");
         assert!(seen.contains(&("resume", "opened")), "{seen:?}");
     });
 }

@@ -115,6 +115,32 @@ fn sess_04_an_approval_for_the_session_covers_similar_calls_and_can_be_revoked()
 }
 
 #[test]
+fn sess_04_after_the_rules_of_the_session_are_cleared_the_same_call_asks_again() {
+    both_runtimes(async || {
+        let make = json!({"command": "make all"});
+        let script = Script::new().tool("Bash", make.clone()).text("One.");
+        let (builder, _) = builder(script.tool("Bash", make).text("Two."));
+        let asked = Arc::new(Mutex::new(0));
+        let counter = asked.clone();
+        let handler = approver_fn(move |_| {
+            *counter.lock().unwrap() += 1;
+            async { Said::Remember { scope: Scope::Session, rules: vec![], note: None } }
+        });
+        let session = builder
+            .tool(bash())
+            .gate(policy())
+            .approvals(Approvals::Handler(handler))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        session.run("Build").await.unwrap();
+        session.permissions().clear_session_allowed();
+        session.run("Again").await.unwrap();
+        assert_eq!(*asked.lock().unwrap(), 2);
+    });
+}
+
+#[test]
 fn kode_02_always_saves_the_narrow_rule_that_was_shown() {
     both_runtimes(async || {
         for (read_only, scope) in [(false, Scope::Always), (true, Scope::Session)] {

@@ -102,9 +102,9 @@ fn core_01_a_block_without_a_type_is_refused() {
     for (text, expected) in [
         (r#"{"text":"hi"}"#, "no `type`"),
         (r#"{"type":3}"#, "no `type`"),
-        (r#""hi""#, "expected a map"),
-        ("3", "expected a map"),
-        ("[]", "expected a map"),
+        (r#""hi""#, "expected a content block"),
+        ("3", "expected a content block"),
+        ("[]", "expected a content block"),
     ] {
         let error = serde_json::from_str::<Block>(text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

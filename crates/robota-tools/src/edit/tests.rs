@@ -87,7 +87,7 @@ async fn replace_all_and_a_missing_file() {
     });
     let outcome = fixture.edit.run(input, ToolContext::detached()).await;
     assert_eq!(fixture.content(), "b b b\n");
-    assert!(outcome.text().starts_with("Edited f.txt (line 1, 3 places)\n"));
+    assert!(outcome.text().starts_with("Edited f.txt (line 1, 3 locations)\n"));
 
     let input = json!({"file_path": "none", "old_string": "a", "new_string": "b"});
     let outcome = fixture.edit.run(input, ToolContext::detached()).await;
