@@ -18,15 +18,15 @@ use crate::tool::{Tool, ToolFactory};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use robota_core::gate::{AllowEverything, Gate};
+/// use robota_core::gate::{AllowAll, Gate};
 /// use robota_core::into_arc::IntoArc;
 ///
 /// fn keep(gate: impl IntoArc<dyn Gate>) -> Arc<dyn Gate> {
 ///     gate.into_arc()
 /// }
 ///
-/// keep(AllowEverything);
-/// keep(keep(Arc::new(AllowEverything)));
+/// keep(AllowAll);
+/// keep(keep(Arc::new(AllowAll)));
 /// ```
 pub trait IntoArc<T: ?Sized> {
     /// Converts the value; an `Arc` is passed on as it is.

@@ -37,7 +37,7 @@
 //! ```
 //! # #[cfg(feature = "scripted")]
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
+//! # async fn main() -> Result<(), robota_core::tool::ToolNameTaken> {
 //! use robota_core::agent::Agent;
 //! use robota_core::event::TurnEnd;
 //! use robota_core::scripted::{Script, ScriptedProvider};
@@ -53,6 +53,7 @@
 //! let journal = agent.events();
 //! let state = State::fold(journal.iter().map(AsRef::as_ref)).unwrap();
 //! assert_eq!(&state, agent.state());
+//! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "scripted"))]
 //! # fn main() {}

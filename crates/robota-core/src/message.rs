@@ -313,7 +313,7 @@ impl TryFrom<Wire> for Message {
     }
 }
 
-/// By reference: messages are written and measured often, and may be large.
+/// Serialises by reference, because messages are written and measured often and may be large.
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

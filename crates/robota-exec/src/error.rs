@@ -118,7 +118,7 @@ impl Diagnose for ExecError {
             Self::Reaper { .. } => {
                 "check the reaper program; nothing was started, because a crash would leave processes behind"
             }
-            Self::Unsupported => "use Linux or macOS (on Windows: WSL)",
+            Self::Unsupported => "use Linux (on Windows: WSL)",
             Self::Wait { .. } | Self::Supervisor(_) | Self::ShutDown | Self::SupervisorFailed => {
                 return None;
             }

@@ -43,7 +43,8 @@ impl SessionBuilder {
         let mut turn = TurnRules::new(model);
         turn.context_window = catalogue.context_window(&turn.model);
         turn.max_output = catalogue.max_output(&turn.model);
-        // A session has no limit of its own: abort, the window and the idle timer bound it.
+        // A session has no round limit by default: an interrupt, the context window or the idle timeout
+        // ends a turn.
         turn.max_rounds = 0;
         let setup = Setup {
             provider,
@@ -229,7 +230,7 @@ impl SessionBuilder {
     }
 
     /// Cleans up after a crash, when the session is resumed: ends processes that its calls left
-    /// running, and puts back files that a call changed only in part. Without one, the model only
+    /// running, and restores files that a call changed only in part. Without one, the model only
     /// learns that calls may have had effects.
     #[must_use]
     pub fn crash_cleanup(mut self, crash_cleanup: Arc<dyn CrashCleanup>) -> Self {

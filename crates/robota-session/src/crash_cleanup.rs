@@ -1,5 +1,5 @@
-//! What a crash left on the machine: processes of its calls are ended, and files that a call
-//! changed only in part are put back. The state says which; nothing else is read.
+//! Cleans up after a crash: ends the processes of interrupted calls and restores files that a call
+//! changed only in part. The list of both comes from the state.
 
 use robota_core::blob::Blobs;
 use robota_core::close::{Closing, RecoveryHint};

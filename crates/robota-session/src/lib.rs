@@ -1,8 +1,8 @@
-//! Durable sessions: one task owns one session, and its journal is the truth.
+//! Durable sessions: one task owns one session, and the journal is the source of truth.
 //!
-//! A [`Session`] is a conversation that outlives its process. What [`Session::send`] has
-//! accepted is safe; what the model and its tools do is in the journal before anyone sees it;
-//! a session that a crash interrupted can be resumed.
+//! A [`Session`] is a conversation that survives a crash of its process. An input that
+//! [`Session::send`] has accepted is stored; what the model and its tools do is in the journal before
+//! a client sees it; a session that a crash interrupted can be resumed.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,17 +27,18 @@
 //! # }
 //! ```
 //!
-//! | for | there is |
+//! | task | items |
 //! |---|---|
-//! | talking | [`Session::send`], [`Session::cancel`], [`Session::chat`], [`Session::reply`], [`Session::run`] |
-//! | watching | [`Session::subscribe`], [`follow`], [`Session::watch`], [`EventFilter`], [`Callbacks`] |
-//! | changing | [`Session::set_model`], [`Session::set_system`], [`Session::set_tools`], [`Session::record`] |
-//! | stopping | [`Session::interrupt`], [`Session::shutdown`] |
-//! | permission | [`PolicyGate`], [`Approvals`], [`Permissions`] |
+//! | send inputs | [`Session::send`], [`Session::cancel`], [`Session::chat`], [`Session::reply`], [`Session::run`], [`Session::run_as`] |
+//! | receive events | [`Session::subscribe`], [`follow`], [`Session::watch`], [`EventFilter`], [`Callbacks`] |
+//! | change the configuration | [`ConfigHandle`] (model, system prompt, tools, hooks) |
+//! | read and record events | [`JournalHandle`] |
+//! | stop | [`Session::interrupt`], [`Session::shutdown`] |
+//! | permissions | [`PolicyGate`], [`Approvals`], [`Permissions`] |
 //! | hooks | [`CodeHook`], [`RuleCondition`] |
 //! | the conversation | [`ContextHandle`], [`SummaryCompactor`] |
-//! | places | [`Session::snapshot`], [`Session::fork`], [`Selector`], [`SessionName`](robota_core::ids::SessionName) |
-//! | after a crash | [`Resume`], [`RecoveryHint`], [`Recovery`] |
+//! | fork | [`Session::snapshot`], [`Session::fork`], [`Selector`] |
+//! | recover after a crash | [`Resume`], [`RecoveryHint`], [`Recovery`] |
 //!
 //! One task owns a session: it owns the recorder, steps the driver of the core, and answers
 //! requests between two steps. `docs/embedding.md` shows whole programs, `docs/recovery.md` says

@@ -1,4 +1,4 @@
-//! Creating a session and resuming one.
+//! Creates and resumes sessions.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,26 +23,26 @@ use crate::hub::SessionHub;
 use crate::session::Session;
 use crate::setup::{Setup, TurnSetup};
 
-/// What becomes of work that a crash left open.
+/// What happens to a turn that a crash left open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResumeStrategy {
-    /// It is sealed, and the session is ready. The default.
+    /// The session closes it: every open call gets a result. The default.
     #[default]
     Crash,
-    /// It is reported by [`crate::Recovery::open_operations`], and nothing happens until
-    /// [`crate::Recovery::recover`] says what becomes of it.
+    /// [`crate::Recovery::open_operations`] reports it, and the session waits for
+    /// [`crate::Recovery::recover`].
     Manual,
 }
 
 /// How to resume a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
-    /// What becomes of work that was left open.
+    /// What happens to a turn that a crash left open.
     pub strategy: ResumeStrategy,
-    /// What is known of calls that were running.
+    /// What the caller knows about calls that were running.
     pub hints: Vec<RecoveryHint>,
-    /// Whether inputs that were accepted and not delivered are delivered at once. Otherwise they
-    /// wait and go before the next input that is sent. They are never lost.
+    /// Whether inputs that were accepted and not delivered are delivered immediately. Otherwise
+    /// they are delivered before the next input that is sent. They are never lost.
     pub deliver: bool,
     /// Whether a turn that was interrupted is continued.
     pub continue_turn: bool,

@@ -49,7 +49,8 @@ use crate::subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, su
 /// Requests that may wait for the session's task.
 const REQUESTS: usize = 64;
 
-/// A session: a conversation that outlives its process. Clones are the same session.
+/// A session: a conversation that survives a crash of its process. Clones are handles to the same
+/// session.
 ///
 /// One task owns the session. Dropping the last handle shuts it down in the background, as
 /// [`Session::shutdown`] with the reason `dropped` does: what runs is stopped and recorded.
@@ -59,7 +60,7 @@ pub struct Session {
     shared: Arc<Shared>,
 }
 
-/// How a session stands (KODE-01).
+/// The status of a session (KODE-01).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Ready, busy or paused.
@@ -78,20 +79,20 @@ pub struct Status {
     pub queued: usize,
 }
 
-/// What a session is.
+/// Facts about a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionInfo {
     /// Its id.
     pub session: SessionId,
     /// Its name.
     pub name: Option<String>,
-    /// Where it works.
+    /// The working directory.
     pub cwd: Option<String>,
     /// The model.
     pub model: String,
     /// When it began.
     pub created: Timestamp,
-    /// When something last happened.
+    /// The time of the last event.
     pub updated: Timestamp,
     /// The sessions it was forked from, nearest first.
     pub lineage: Vec<Origin>,
@@ -122,12 +123,12 @@ impl From<Delivery> for SendOptions {
     }
 }
 
-/// What a model said outside the conversation.
+/// The answer of [`Session::ask_llm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// Its words.
+    /// The text of the answer.
     pub text: String,
-    /// What it cost, if the provider says.
+    /// The tokens used; none if the provider does not report them.
     pub usage: Option<Usage>,
     /// The session that asked.
     pub session: SessionId,
@@ -144,29 +145,29 @@ impl Session {
 
     pub(crate) fn launch(shared: Arc<Shared>, recorder: Recorder, options: StartOptions) -> Self {
         let (requests, mailbox) = mpsc::channel(REQUESTS);
-        // The handle's first look finds the session busy with what it is about to do.
+        // Set the state before the task starts, so that the first status is correct.
         let pending = !recorder.state().inputs.is_empty() && !options.defer_inputs;
         shared.hub.set_busy((pending || options.continue_turn) && !options.needs_recovery);
         drop(tokio::spawn(Actor::new(shared.clone(), mailbox, recorder, options).run()));
         Self { requests, shared }
     }
 
-    /// Its id.
+    /// Returns the session id.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.shared.id
     }
 
-    /// Sends an input. Returns as soon as it is safe. A turn works on it after the running one.
+    /// Sends an input. Returns as soon as it is stored. A turn works on it after the running one.
     ///
     /// # Errors
-    /// When it could not be made safe: it was then not accepted.
+    /// When it could not be stored: it was then not accepted.
     pub async fn send(&self, content: impl Into<Content>) -> Result<InputId, SessionError> {
         self.send_with(content, SendOptions::default()).await
     }
 
     /// Sends an input with options: when it is delivered, and metadata that goes with it into the
-    /// journal. It never lands between a call and its result.
+    /// journal. It is never placed between a call and its result.
     ///
     /// # Errors
     /// As [`Session::send`].
@@ -268,8 +269,8 @@ impl Session {
     }
 
     /// Asks the model something outside the conversation. The answer is not kept; its cost counts
-    /// and is recorded as `model_asked`. The call has the session's hooks, idle timeout and retries,
-    /// and ends with the session.
+    /// and is recorded as `model_asked`. The call uses the session's hooks, idle timeout and
+    /// retries, and is cancelled when the session ends.
     ///
     /// # Errors
     /// When the model could not answer.
@@ -319,8 +320,8 @@ impl Session {
         Ok(Asked { text: answer.text(), usage, session: self.id().clone() })
     }
 
-    /// Stops what runs and cancels the inputs that wait behind it. Returns when it has ended, and
-    /// whether anything ran.
+    /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when
+    /// it has ended, and whether anything ran.
     ///
     /// # Errors
     /// When the session has ended.
@@ -328,8 +329,8 @@ impl Session {
         self.ask(|reply| Request::Interrupt { note, reply }).await
     }
 
-    /// Shuts the session down: stops what runs, writes everything, runs SessionEnd hooks with the
-    /// reason, and lets other processes open it. Inputs that wait are kept for the next resume.
+    /// Shuts the session down: interrupts the running turn, writes everything, runs SessionEnd hooks with
+    /// the reason, and lets other processes open the session. Inputs that wait are kept for the next resume.
     ///
     /// Shutting down a session that was shut down already does nothing.
     ///
@@ -343,7 +344,7 @@ impl Session {
         }
     }
 
-    /// How it stands.
+    /// Returns the status.
     ///
     /// # Errors
     /// When the session has ended.
@@ -363,7 +364,7 @@ impl Session {
         })
     }
 
-    /// Whether something runs.
+    /// Returns whether a turn or a compaction runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.shared.hub.status().state() != SessionState::Ready
@@ -416,7 +417,7 @@ impl Session {
         drop(tokio::spawn(async move {
             while let Some(Ok(observed)) = events.next().await {
                 if let SubscriptionItem::Event(event) = observed {
-                    // A handler's panic is its own: the next event reaches it all the same.
+                    // A panic of the handler is logged; the handler still receives the next event.
                     let call = AssertUnwindSafe(|| handler(event));
                     if std::panic::catch_unwind(call).is_err() {
                         tracing::error!("an event handler panicked");
@@ -427,31 +428,31 @@ impl Session {
         Ok(())
     }
 
-    /// What its next turns are made of: model, system prompt, tools, hooks.
+    /// Returns the handle for the configuration of the next turns: model, system prompt, tools, hooks.
     #[must_use]
     pub fn config(&self) -> ConfigHandle {
         ConfigHandle(self.clone())
     }
 
-    /// Its journal: reading events, and recording some of a program's own.
+    /// Returns the handle for the journal: reading events, and recording events of the program.
     #[must_use]
     pub fn journal(&self) -> JournalHandle {
         JournalHandle(self.clone())
     }
 
-    /// Its permissions: mode, questions, rules.
+    /// Returns the handle for permissions: mode, pending approvals, rules.
     #[must_use]
     pub fn permissions(&self) -> Permissions {
         Permissions(self.clone())
     }
 
-    /// Its conversation and the window it has to fit into.
+    /// Returns the handle for the conversation and the context window.
     #[must_use]
     pub fn context(&self) -> ContextHandle {
         ContextHandle(self.clone())
     }
 
-    /// What a crash left open, and continuing after it.
+    /// Returns the handle for recovery after a crash.
     #[must_use]
     pub fn recovery(&self) -> Recovery {
         Recovery(self.clone())

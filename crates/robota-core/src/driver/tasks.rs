@@ -227,7 +227,7 @@ impl Tasks {
     fn ask(&mut self, question: Question, ports: &Ports) {
         let call = question.call.call.clone();
         let approver: Arc<dyn Approver> = ports.approver.clone();
-        let note = Some("the approver panicked, so it counts as a no".to_owned());
+        let note = Some("the approver panicked, so the call is denied".to_owned());
         let fallback = Input::Answered { call: call.clone(), answer: Answer::Deny { note } };
         self.spawn(Some(Target::Question(call.clone())), fallback, async move {
             let answer = approver.ask(question).await;

@@ -13,15 +13,15 @@ use crate::fork::{ForkPoints, create_fork};
 use crate::id::{Selector, SnapshotId, fork_id, label};
 use crate::open::{open, prepare};
 
-/// Nobody has more ancestors than this.
+/// The maximum number of ancestors that are listed.
 const MAX_LINEAGE: usize = 64;
 
 impl Session {
-    /// Names a place to come back to: where the session is when it is at rest, the last safe
-    /// point while it works. Without a label it is the last safe point, by its number.
+    /// Labels a point to fork from: the last event if the session is idle, otherwise the last safe
+    /// point. Without a name, returns the number of the last safe point.
     ///
     /// # Errors
-    /// When the label is none, there is no safe point yet, or the journal cannot be written.
+    /// When the label is not valid, there is no safe point yet, or the journal cannot be written.
     pub async fn snapshot(&self, name: Option<&str>) -> Result<SnapshotId, SessionError> {
         let places = self.inspect(ForkPoints::of).await?;
         let session = self.id().clone();
@@ -37,12 +37,12 @@ impl Session {
         Ok(SnapshotId { session, place: Selector::Label(label) })
     }
 
-    /// Another session that goes on from a place of this one; without an id it gets one of its
-    /// own. This one stays as it is and may be busy.
+    /// Forks the session: creates another session that continues from a point of this one. Without
+    /// an id, a new one is created. This session may be busy; it only records a `forked` event.
     ///
     /// # Errors
-    /// When there is no such place or the store fails. When only the note in this session could
-    /// not be written, the other session exists all the same.
+    /// When there is no such point, or the store fails. If only the `forked` event could not be
+    /// written, the fork exists.
     pub async fn fork(
         &self,
         place: &Selector,
@@ -64,7 +64,8 @@ impl Session {
         let child = id.unwrap_or_else(|| fork_id(self.id(), &*setup.ids));
         let clock = setup.clock.clone();
         let turn_setup = prepare(setup, &*store, &child)?;
-        // The child is safe first: a parent never speaks of one that is not there.
+        // Create the child before recording it, so that the parent never refers to a session that
+        // does not exist.
         let recorder = create_fork(&*store, self.id(), at, places, &child, clock).await?;
         let options = StartOptions::new(SessionSource::Fork);
         let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
@@ -82,7 +83,7 @@ pub(super) async fn lineage(store: &dyn JournalStore, parent: Option<Origin>) ->
         if known || lineage.len() == MAX_LINEAGE {
             break;
         }
-        // A parent that was deleted ends the line.
+        // A parent that was deleted ends the list of ancestors.
         next = store.head(&origin.session).await.ok().and_then(|head| head.parent);
         lineage.push(origin);
     }

@@ -1,4 +1,4 @@
-//! Reads segments line by line, and reports exactly where a damage is.
+//! Reads segments line by line, and reports exactly where the damage is.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
