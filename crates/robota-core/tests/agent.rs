@@ -70,22 +70,38 @@ async fn core_19_rounds_are_separated_by_a_blank_line() {
     assert_eq!(*text.lock().unwrap(), "I look.\n\nAll is well.");
 }
 
+/// Two runs stream at the same time on one provider: each sees its own text and conversation.
 #[tokio::test]
-async fn core_30_two_agents_share_nothing_but_what_they_are_given() {
-    let provider = ScriptedProvider::new(Script::new().text("one").text("two"));
-    let mut first = Agent::builder(provider.clone(), "m").build().unwrap();
-    let mut second = Agent::builder(provider, "m").build().unwrap();
-    let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-    let sink = heard.clone();
-    let on_text = Box::new(move |text: TextUpdate<'_>| {
-        sink.lock().unwrap().push(text.printed().to_owned());
-    });
-    first.run_with("a", RunOptions { on_text: Some(on_text), ..RunOptions::default() }).await;
-    second.run("b").await;
-    assert_eq!(*heard.lock().unwrap(), ["one"], "nobody hears the other's text");
-    assert_eq!(first.messages()[0].text(), "a");
-    assert_eq!(second.messages()[0].text(), "b");
-    assert_eq!((first.messages().len(), second.messages().len()), (2, 2));
+async fn core_30_two_agents_that_run_at_the_same_time_share_only_their_provider() {
+    let answer =
+        |name: &str| Answer::new().text(format!("{name}1 ")).gate(name).text(format!("{name}2"));
+    let provider = ScriptedProvider::new(Script::new().answer(answer("a")).answer(answer("b")));
+    let start = async |name: &'static str| {
+        let mut agent = Agent::builder(provider.clone(), "m").build().unwrap();
+        let streamed: Arc<Mutex<String>> = Arc::default();
+        let sink = streamed.clone();
+        let on_text = Box::new(move |text: TextUpdate<'_>| {
+            sink.lock().unwrap().push_str(text.printed());
+        });
+        let options = RunOptions { on_text: Some(on_text), ..RunOptions::default() };
+        let run = tokio::spawn(async move {
+            agent.run_with(name, options).await;
+            agent
+        });
+        provider.reached(name).await;
+        (streamed, run)
+    };
+    let (first_text, first) = start("a").await;
+    let (second_text, second) = start("b").await;
+    provider.release("b");
+    provider.release("a");
+    for (name, text, run) in [("a", first_text, first), ("b", second_text, second)] {
+        let agent = run.await.unwrap();
+        let answer = format!("{name}1 {name}2");
+        assert_eq!(*text.lock().unwrap(), answer);
+        let messages: Vec<_> = agent.messages().iter().map(|message| message.text()).collect();
+        assert_eq!(messages, [name.to_owned(), answer]);
+    }
 }
 
 #[tokio::test]

@@ -20,6 +20,41 @@ async fn core_29_a_cached_answer_needs_no_call() {
     assert_eq!(model.requests().len(), 2);
 }
 
+/// Stores answers in a list, and counts the lookups.
+#[derive(Default)]
+struct ListStorage {
+    answers: Mutex<Vec<(String, Vec<Delta>)>>,
+    lookups: std::sync::atomic::AtomicUsize,
+}
+
+#[async_trait::async_trait]
+impl CacheStorage for ListStorage {
+    async fn get(&self, key: &str) -> Option<Vec<Delta>> {
+        self.lookups.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let answers = self.answers.lock().unwrap();
+        answers.iter().find(|(stored, _)| stored == key).map(|(_, answer)| answer.clone())
+    }
+
+    async fn put(&self, key: &str, answer: Vec<Delta>) {
+        self.answers.lock().unwrap().push((key.to_owned(), answer));
+    }
+}
+
+#[tokio::test]
+async fn core_29_the_storage_of_the_cache_can_be_replaced() {
+    let model = ScriptedProvider::new(Script::new().text("fresh"));
+    let cached = CachedProvider::new(model.clone(), ListStorage::default());
+    let request = || {
+        let message = Message::user(&CountingIds::default(), "a");
+        ModelRequest::new("m", Arc::new(vec![Arc::new(message)]))
+    };
+    for _ in 0..2 {
+        assert_eq!(whole(&cached, request()).await.unwrap().text(), "fresh");
+    }
+    assert_eq!(model.requests().len(), 1);
+    assert_eq!(cached.storage.lookups.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
+
 #[tokio::test]
 async fn core_29_failed_answers_are_not_cached() {
     let model = ScriptedProvider::new(
