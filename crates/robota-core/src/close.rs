@@ -182,7 +182,7 @@ fn resolve_calls(
     events: &mut Vec<Event>,
 ) -> Vec<CallId> {
     let (mut results, mut sealed) = (Vec::new(), Vec::new());
-    // A write may have been torn between two results. The others join the same message.
+    // A crash may have separated two results of one append; the missing ones go into the same message.
     let message = turn.settling.clone().unwrap_or_else(|| MessageId::mint(ids));
     let added = state.view.messages.last().filter(|last| Some(&last.id) == turn.settling.as_ref());
     let added: Vec<_> = added.iter().flat_map(|last| last.tool_results()).collect();

@@ -203,8 +203,8 @@ impl Drive {
                 Effect::Cancel(target) => {
                     match &target {
                         Target::Model => self.model = None,
-                        // Immediately: the aborted task may end later, and a client could still
-                        // answer.
+                        // Withdraw the question now: the aborted task may end later, and until then a
+                        // client could answer.
                         Target::Question(call) => self.ports.approver.withdraw(call),
                         _ => {}
                     }

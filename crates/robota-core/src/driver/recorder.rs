@@ -24,7 +24,7 @@ use crate::telemetry::{append_span, record_error};
 /// Receives every event, in order, once it is written.
 pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
 
-/// The recorder adds a snapshot of the state about every so many events. It limits how many events
+/// The approximate number of events between two snapshots of the state. It limits how many events
 /// a resume reads after the snapshot.
 pub const SNAPSHOT_EVERY: u64 = 2_000;
 

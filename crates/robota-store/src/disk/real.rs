@@ -13,7 +13,7 @@ use super::{AppendFile, CreateMode, Disk, FileInfo, LockGuard, LockMode, ReadFil
 /// How much of a lock file is shown, in bytes: another process wrote its text.
 const MAX_NOTE: u64 = 200;
 
-/// How often to take a lock again when its file was deleted in the meantime.
+/// The maximum number of attempts to take a lock whose file is being deleted.
 const MAX_TRIES: usize = 100;
 
 /// File systems that other machines may write to at the same time, by their magic numbers

@@ -208,7 +208,7 @@ impl Files {
         if end.segment.is_none()
             && let Some(closed) = at.checked_sub(1).and_then(|before| segments.get(before))
         {
-            // Only such a segment was read: the segment before it is closed, and whole.
+            // Only such a segment was read: the segment before it is closed and complete.
             end.whole = self.file_len(&closed.path)?;
             end.segment = Some(closed.clone());
         }

@@ -164,10 +164,9 @@ impl Reader {
         Ok(true)
     }
 
-    /// Returns whether the line just read has a hole that a power failure left: zeros where
-    /// something was written but not synced, while later data was. Then everything from here on was
-    /// not synced. But if an event after the hole is always synced, it may have been acknowledged:
-    /// then this is damage that must not be repaired.
+    /// Returns whether the line just read has zero bytes that a power failure left in data that was
+    /// not synced. In that case nothing after them was acknowledged, and it may be cut off. If an event
+    /// that is always synced follows, the zeros are damage, which must not be cut off.
     fn is_hole(&mut self) -> Result<bool, JournalError> {
         if !self.buffer.contains(&0) {
             return Ok(false);

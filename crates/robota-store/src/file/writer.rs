@@ -23,7 +23,7 @@ pub(super) const SEGMENT_BYTES: u64 = 1024 * 1024;
 /// session starts there to search for the end.
 const INDEX_EVERY: u64 = 256;
 
-/// A head record is written about every so many bytes, so that a fork folds at most that much.
+/// The approximate number of bytes between two head records: a fork folds at most that much.
 const HEAD_RECORD_EVERY: u64 = 16 * 1024;
 
 /// The segment that is appended to.

@@ -16,7 +16,7 @@ use super::lease::{Lease, SessionRow, lock_session_row};
 use super::{Tx, Value, int};
 use crate::failpoint::failpoint;
 
-/// The head is stored about every so many events, so that forks need not fold more.
+/// The approximate number of events between two stored heads: a fork folds at most that many.
 pub(super) const HEAD_EVERY: u64 = 256;
 
 /// The end of a session, as its writer knows it.

@@ -18,7 +18,7 @@ use super::ended_leases::{EndedLeases, Token, fresh_token};
 use super::{Tx, Value};
 use crate::failpoint::failpoint;
 
-/// How often to claim a session again that was released in the meantime.
+/// The maximum number of attempts to claim a session that is being released.
 const MAX_TRIES: usize = 8;
 
 /// A store's request for a lease.
