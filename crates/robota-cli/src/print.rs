@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{OutputFormat, PrintArgs};
 use crate::compose::{self, Parts};
-use crate::provider::{self, ProviderRequest};
+use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::select_session::{SelectedSession, select_session};
 use crate::setup::Setup;
 use crate::telemetry::Telemetry;
@@ -30,8 +30,10 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let cwd = setup.places.cwd.clone();
     let telemetry = Telemetry::start(&setup.environment);
     debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
-    let request =
-        ProviderRequest { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(args.model.as_deref()),
+    };
     let chosen = provider::choose(request, &setup).await?;
     let sessions = &args.session;
     let store = store::open(sessions.store.as_deref(), sessions.durability.into(), &setup).await?;

@@ -64,8 +64,17 @@ pub(crate) struct Service {
 pub(crate) struct ProviderRequest<'a> {
     /// `--provider`
     pub(crate) provider: Option<&'a str>,
-    /// `--model`
-    pub(crate) model: Option<&'a str>,
+    /// The model to select.
+    pub(crate) model: WantedModel<'a>,
+}
+
+/// Which model to select.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum WantedModel<'a> {
+    /// The value of `--model`, or the default of the settings or the vendor.
+    Flag(Option<&'a str>),
+    /// None: the caller only lists models.
+    Any,
 }
 
 /// Returns the built-in vendors and those of the settings.
@@ -91,8 +100,12 @@ pub(crate) async fn choose(
     request: ProviderRequest<'_>,
     setup: &Setup,
 ) -> anyhow::Result<ChosenProvider> {
+    let flag = match request.model {
+        WantedModel::Flag(model) => model,
+        WantedModel::Any => None,
+    };
     if let Some(file) = request.provider.and_then(|name| name.strip_prefix("scripted:")) {
-        let model = request.model.or(setup.settings.values.model.as_deref());
+        let model = flag.or(setup.settings.values.model.as_deref());
         return scripted(file, model);
     }
     let vendors = vendors(setup)?;
@@ -102,7 +115,7 @@ pub(crate) async fn choose(
         Some(name) => Some(select_by_name(name, setup, &vendors)?),
         None => None,
     };
-    let split = request.model.and_then(|model| vendors.split_model(model));
+    let split = flag.and_then(|model| vendors.split_model(model));
     let (selection, model) = match (selection, split) {
         (None, Some((vendor, model))) => {
             let selected_by = format!("--model {}/…", vendor.vendor);
@@ -112,7 +125,7 @@ pub(crate) async fn choose(
         (Some(selection), Some((vendor, model))) if selection.is_vendor(vendor) => {
             (Some(selection), Some(model))
         }
-        (selection, _) => (selection, request.model),
+        (selection, _) => (selection, flag),
     };
     let selection = match selection {
         Some(selection) => Some(selection),
@@ -125,9 +138,14 @@ pub(crate) async fn choose(
         let (vendor, variable) = variables.first_vendor(&vendors)?;
         Some(Selection::Vendor(vendor, format!("variable {variable}")))
     });
+    // A service is only built for a model; a name that no vendor has will do for listing.
+    let (for_service, for_local) = match request.model {
+        WantedModel::Flag(_) => (model, model.or(setup.settings.values.model.as_deref())),
+        WantedModel::Any => (Some("any"), None),
+    };
     match selection {
-        Some(selection) => service::prepare(selection, model, setup, &vendors, &host),
-        None => local_server(model, setup, &vendors, &host).await,
+        Some(selection) => service::prepare(selection, for_service, setup, &vendors, &host),
+        None => local_server(for_local, &vendors, &host).await,
     }
 }
 
@@ -193,12 +211,10 @@ pub(crate) fn scripted_model() -> String {
 /// Uses a model server that runs on this machine, since nothing else selects a provider.
 async fn local_server(
     model: Option<&str>,
-    setup: &Setup,
     vendors: &Vendors,
     host: &Host,
 ) -> anyhow::Result<ChosenProvider> {
     let servers = find_local(vendors, host, LOCAL_PROBE_TIMEOUT).await;
-    let model = model.or(setup.settings.values.model.as_deref());
     let has_model = |server: &&robota_providers::LocalServer| match model {
         Some(model) => server.models.entries.iter().any(|entry| entry.id == model),
         None => !server.models.entries.is_empty(),

@@ -45,7 +45,7 @@ use crate::project::{StreamText, TextUpdate, history};
 use crate::provider::{Provider, View};
 use crate::state::State;
 use crate::turn::{TurnInput, TurnReport};
-use crate::typed::{self, MAX_REPAIRS, TypedError};
+use crate::typed::{self, Answer, Attempts, TypedError};
 
 /// An agent that lives as long as its process: its journal is in memory. Two agents share nothing but
 /// what their builders were given. For an agent that survives a crash use a durable session.
@@ -135,9 +135,8 @@ impl Agent {
         prompt: impl Into<Content>,
     ) -> Result<T, TypedError> {
         let mut prompt = typed::ask_for::<T>(prompt);
-        let mut attempts = 0;
+        let mut attempts = Attempts::default();
         loop {
-            attempts += 1;
             let report = self.run(prompt).await;
             if let Some(error) = report.error {
                 return Err(TypedError::Failed(error));
@@ -145,12 +144,9 @@ impl Agent {
             if report.interrupted() {
                 return Err(TypedError::Interrupted);
             }
-            match typed::read(&report.text) {
-                Ok(value) => return Ok(value),
-                Err(reason) if attempts > MAX_REPAIRS => {
-                    return Err(TypedError::Mismatch { reason, answer: report.text, attempts });
-                }
-                Err(reason) => prompt = typed::repair(&reason).into(),
+            match attempts.read(report.text)? {
+                Answer::Value(value) => return Ok(value),
+                Answer::Repair(next) => prompt = next,
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Typed answers: asks the model for a JSON value of a Rust type, and reads it.
 //!
-//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt, reads the
-//! answer with [`read`], and sends the reason back to the model when the answer does not fit, at most
-//! [`MAX_REPAIRS`] times.
+//! `run_as` of an agent and of a session appends the instruction of [`ask_for`] to the prompt and gives
+//! each answer to [`Attempts::read`], which returns the value or the message that asks for a repair, at
+//! most [`MAX_REPAIRS`] times.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -67,12 +67,39 @@ pub fn ask_for<T: JsonSchema>(prompt: impl Into<Content>) -> Content {
     Content(content)
 }
 
-/// The message that sends a wrong answer back.
-#[must_use]
-pub fn repair(reason: &str) -> String {
-    format!(
-        "That answer does not match the schema: {reason}. Answer with the corrected JSON value only."
-    )
+/// Counts the answers of one typed run.
+#[derive(Debug, Default)]
+pub struct Attempts(u32);
+
+/// What one answer of a typed run gives.
+#[derive(Debug)]
+pub enum Answer<T> {
+    /// The value: the run is done.
+    Value(T),
+    /// The answer does not fit; this message asks the model for a corrected one.
+    Repair(Content),
+}
+
+impl Attempts {
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// [`TypedError::Mismatch`] when the answer does not fit and no repair is left.
+    pub fn read<T: DeserializeOwned + JsonSchema>(
+        &mut self,
+        answer: String,
+    ) -> Result<Answer<T>, TypedError> {
+        self.0 += 1;
+        match read(&answer) {
+            Ok(value) => Ok(Answer::Value(value)),
+            Err(reason) if self.0 > MAX_REPAIRS => {
+                Err(TypedError::Mismatch { reason, answer, attempts: self.0 })
+            }
+            Err(reason) => Ok(Answer::Repair(Content::from(format!(
+                "That answer does not match the schema: {reason}. Answer with the corrected JSON value only."
+            )))),
+        }
+    }
 }
 
 /// Reads the JSON value in an answer. Text around it and a Markdown code fence are ignored.

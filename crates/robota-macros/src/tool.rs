@@ -87,6 +87,10 @@ pub(crate) fn expand(options: TokenStream, function: TokenStream) -> Result<Toke
             passed.push(quote!(context));
             continue;
         }
+        if let Type::Reference(kind) = &*input.ty {
+            let message = "a tool owns its arguments: take an owned type, such as String for &str";
+            return Err(Error::new(kind.span(), message));
+        }
         let Pat::Ident(pattern) = &*input.pat else {
             return Err(Error::new(input.pat.span(), "expected a name: it is the argument's name"));
         };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use robota_core::env_ref::{Lookup, Secret};
 
+use crate::error::BuildError;
 use crate::http::Transport;
 use crate::profile::{Auth, Profile, Vendors};
 use crate::settings::ProviderSettings;
@@ -15,7 +16,7 @@ const PROXY: [&str; 6] =
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
 
 /// The variables that name a file with additional certificate authorities.
-pub const CERTIFICATE_FILES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
+const CERTIFICATE_FILES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
 /// A variable counts as set when it is not blank.
 fn get(lookup: Lookup<'_>, name: &str) -> Option<String> {
@@ -55,13 +56,23 @@ pub fn complete(vendor: &Profile, settings: &mut ProviderSettings, lookup: Looku
     }
 }
 
-/// Returns the proxy settings. The caller reads the files of [`CERTIFICATE_FILES`] and adds them.
-#[must_use]
-pub fn transport(lookup: Lookup<'_>) -> Transport {
+/// Returns the proxy and the additional certificate authorities that the variables name.
+///
+/// # Errors
+/// When a file of certificates cannot be read.
+pub fn transport(lookup: Lookup<'_>) -> Result<Transport, BuildError> {
     let first = |names: &[&str]| names.iter().find_map(|name| get(lookup, name));
-    Transport {
+    let mut certificates = Vec::new();
+    for name in CERTIFICATE_FILES {
+        let Some(file) = get(lookup, name) else { continue };
+        certificates.push(std::fs::read(&file).map_err(|error| BuildError::Transport {
+            reason: format!("cannot read {name}={file}: {error}"),
+        })?);
+    }
+    Ok(Transport {
         proxy: first(&PROXY),
         no_proxy: first(&["NO_PROXY", "no_proxy"]),
+        certificates,
         ..Transport::default()
-    }
+    })
 }

@@ -80,7 +80,7 @@ pub use id::{IdError, Selector, SnapshotId};
 pub use open::{Resume, ResumeStrategy};
 pub use robota_core::close::{Choice, OpenOperation, RecoveryHint, open_operations};
 pub use session::{
-    Asked, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
+    AskReply, Chat, ChatEnd, ConfigHandle, ContextHandle, JournalHandle, LiveTurn, Permissions,
     Recovery, Reply, SendOptions, Session, SessionInfo, Status, ToolChange, TurnWatch,
 };
 pub use subscribe::{SessionEvent, StartAt, Subscription, SubscriptionItem, follow};

@@ -24,7 +24,7 @@ use robota_core::into_arc::IntoArc;
 use robota_core::message::{Content, Message};
 use robota_core::provider::{ModelRequest, Provider, ask};
 use robota_core::state::{Origin, State};
-use robota_core::typed::{self, MAX_REPAIRS, TypedError};
+use robota_core::typed::{self, Answer, Attempts};
 use robota_core::usage::Usage;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -125,7 +125,7 @@ impl From<Delivery> for SendOptions {
 
 /// The answer of [`Session::ask_llm`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct AskReply {
     /// The text of the answer.
     pub text: String,
     /// The tokens used; none if the provider does not report them.
@@ -245,7 +245,7 @@ impl Session {
 
     /// Sends an input and waits for an answer of type `T`: the schema of the type is part of the input,
     /// and an answer that does not match it is sent back to the model, at most
-    /// [`MAX_REPAIRS`] times.
+    /// [`MAX_REPAIRS`](robota_core::typed::MAX_REPAIRS) times.
     ///
     /// # Errors
     /// As [`Session::run`], and [`SessionError::Typed`] when the last answer still does not match.
@@ -254,16 +254,11 @@ impl Session {
         content: impl Into<Content>,
     ) -> Result<T, SessionError> {
         let mut content = typed::ask_for::<T>(content);
-        let mut attempts = 0;
+        let mut attempts = Attempts::default();
         loop {
-            attempts += 1;
-            let answer = self.run(content).await?;
-            match typed::read(&answer) {
-                Ok(value) => return Ok(value),
-                Err(reason) if attempts > MAX_REPAIRS => {
-                    return Err(TypedError::Mismatch { reason, answer, attempts }.into());
-                }
-                Err(reason) => content = typed::repair(&reason).into(),
+            match attempts.read(self.run(content).await?)? {
+                Answer::Value(value) => return Ok(value),
+                Answer::Repair(next) => content = next,
             }
         }
     }
@@ -278,7 +273,7 @@ impl Session {
         &self,
         text: impl Into<Content>,
         system: Option<Arc<str>>,
-    ) -> Result<Asked, SessionError> {
+    ) -> Result<AskReply, SessionError> {
         let (provider, ids, config) = {
             let setup = &self.shared.turn_setup().setup;
             (setup.provider(&self.shared.hooks), setup.ids.clone(), setup.config.clone())
@@ -317,7 +312,7 @@ impl Session {
         events.push(ModelAsked { model, usage, error }.into());
         self.append(events).await?;
         let (answer, _) = answer.map_err(|error| SessionError::Failed(error.to_data()))?;
-        Ok(Asked { text: answer.text(), usage, session: self.id().clone() })
+        Ok(AskReply { text: answer.text(), usage, session: self.id().clone() })
     }
 
     /// Interrupts the running turn or compaction and cancels the inputs that wait for it. Returns when

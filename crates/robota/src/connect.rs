@@ -37,14 +37,6 @@ pub fn connect(
 pub fn connect_from_env() -> Result<(Arc<HttpProvider>, String), BuildError> {
     #[expect(clippy::disallowed_methods, reason = "the caller asks for the environment")]
     let lookup = |name: &str| std::env::var(name).ok();
-    let mut transport = environment::transport(&lookup);
-    for name in environment::CERTIFICATE_FILES {
-        if let Some(file) = lookup(name).filter(|file| !file.trim().is_empty()) {
-            let bytes = std::fs::read(&file).map_err(|error| BuildError::Transport {
-                reason: format!("cannot read {name}={file}: {error}"),
-            })?;
-            transport.certificates.push(bytes);
-        }
-    }
+    let transport = environment::transport(&lookup)?;
     robota_providers::connect_from(&lookup, &Host::new(transport))
 }

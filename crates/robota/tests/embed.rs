@@ -106,7 +106,9 @@ async fn an_answer_can_have_a_type_and_is_repaired() {
     let model = ScriptedProvider::new(script());
     let store = Arc::new(MemoryStore::new());
     let session = Session::builder(model.clone(), "m").open(store, "s").await.unwrap();
-    assert_eq!(session.run_as::<City>("Which city?").await.unwrap(), rome);
+    // The future can be spawned.
+    let run = tokio::spawn(async move { session.run_as::<City>("Which city?").await });
+    assert_eq!(run.await.unwrap().unwrap(), rome);
     let asked: Vec<_> =
         model.requests().iter().map(|request| request.messages.last().unwrap().text()).collect();
     assert!(asked[0].starts_with("Which city?") && asked[0].contains("\"people\""), "{}", asked[0]);
@@ -114,7 +116,8 @@ async fn an_answer_can_have_a_type_and_is_repaired() {
     assert!(asked[2].contains("people"), "{}", asked[2]);
 
     let mut agent = Agent::builder(ScriptedProvider::new(script()), "m").build().unwrap();
-    assert_eq!(agent.run_as::<City>("Which city?").await.unwrap(), rome);
+    let run = tokio::spawn(async move { agent.run_as::<City>("Which city?").await });
+    assert_eq!(run.await.unwrap().unwrap(), rome);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use robota_exec::sandbox::{Confinement, probe};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
-use crate::provider::{self, ProviderRequest};
+use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use crate::{Exit, compose, output, sandbox};
 
@@ -53,8 +53,10 @@ impl Check {
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
     let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup), sandbox(&setup).await];
-    let request =
-        ProviderRequest { provider: args.provider.as_deref(), model: args.model.as_deref() };
+    let request = ProviderRequest {
+        provider: args.provider.as_deref(),
+        model: WantedModel::Flag(args.model.as_deref()),
+    };
     checks.push(model(request, &setup, Duration::from_secs(args.timeout)).await);
     let failed = checks.iter().any(|check| check.health == Health::Failed);
     if args.json {

@@ -7,7 +7,7 @@ use robota_providers::{CatalogueStatus, ModelCatalogue, Profile, known_models};
 use serde_json::{Value, json};
 
 use crate::args::ModelsArgs;
-use crate::provider::{self, ProviderRequest};
+use crate::provider::{self, ProviderRequest, WantedModel};
 use crate::setup::Setup;
 use crate::{Exit, output};
 
@@ -51,8 +51,7 @@ async fn provider_models(
     setup: &Setup,
     catalogue: &Catalogue,
 ) -> anyhow::Result<(Arc<Profile>, ModelCatalogue, Option<String>)> {
-    // A model must be given to select a provider, but any will do.
-    let request = ProviderRequest { provider: args.provider.as_deref(), model: Some("any") };
+    let request = ProviderRequest { provider: args.provider.as_deref(), model: WantedModel::Any };
     let vendors = provider::vendors(setup)?;
     let chosen = match provider::choose(request, setup).await {
         Ok(chosen) => chosen,

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use robota_providers::{Profile, ProviderSettings, Transport, Vendors, environment};
+use robota_providers::{BuildError, Profile, ProviderSettings, Transport, Vendors, environment};
 
 use crate::setup::Setup;
 
@@ -38,16 +37,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Reads proxy and certificates from the variables that other programs use, too.
-    pub(super) fn transport(&self) -> anyhow::Result<Transport> {
-        let mut transport = environment::transport(&|name| self.get(name).map(str::to_owned));
-        for name in environment::CERTIFICATE_FILES {
-            if let Some(file) = self.get(name) {
-                let bytes = std::fs::read(file);
-                transport
-                    .certificates
-                    .push(bytes.with_context(|| format!("cannot read {name}={file}"))?);
-            }
-        }
-        Ok(transport)
+    pub(super) fn transport(&self) -> Result<Transport, BuildError> {
+        environment::transport(&|name| self.get(name).map(str::to_owned))
     }
 }

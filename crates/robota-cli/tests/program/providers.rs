@@ -139,3 +139,23 @@ async fn cli_02_doctor_probes_and_models_lists() {
     let all = home.robota(&["models", "--all"], &[]).await;
     assert!(stdout(&all).contains("Mistral AI (mistral)"), "{}", stdout(&all));
 }
+
+#[tokio::test]
+async fn models_of_a_local_server_are_listed_without_any_configuration() {
+    let home = home_with_notes();
+    let mock = MockServer::start(Scenario::reply("unused")).await.unwrap();
+    let settings = json!({
+        "vendors": {"here": {"extends": "ollama", "base_url": format!("{}/v1", mock.origin())}},
+        // A model that the server does not have must not hide its list.
+        "model": "another-model",
+    });
+    home.write("home/.robota/settings.json", settings);
+    let models = home.robota(&["models", "--json"], &[]).await;
+    assert_eq!(models.status.code(), Some(0), "{}", stderr(&models));
+    let lists: Value = serde_json::from_str(&stdout(&models)).unwrap();
+    assert_eq!(
+        (&lists[0]["provider"], &lists[0]["models"]["status"]),
+        (&json!("here"), &json!("live")),
+        "{lists}"
+    );
+}

@@ -53,6 +53,14 @@ fn what_cannot_be_a_tool_is_refused_with_a_reason() {
             ),
             "a name",
         ),
+        (
+            quote!(),
+            quote!(
+                /** Adds. */
+                async fn add(text: &str) -> String {}
+            ),
+            "take an owned type",
+        ),
         (quote!(nam = "Add"), good.clone(), "unknown option"),
         (quote!(name = 3), good.clone(), "string literal"),
         (quote!(class = "inspect"), good.clone(), "Inspect, Modify or Execute"),

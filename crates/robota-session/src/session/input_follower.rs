@@ -66,7 +66,8 @@ impl InputFollower {
                 self.started = Some(envelope.ts);
                 self.model = Some(data.model.clone());
             }
-            // A turn that was running took the input: what it did before is not part of the reply.
+            // A turn that was running took the input: the duration counts from here, but rounds, calls
+            // and tokens are those of the whole turn.
             Event::UserMessage(data) if data.input.as_ref() == Some(&self.input) => {
                 self.turn = turn.cloned();
                 self.started.get_or_insert(envelope.ts);
