@@ -8,7 +8,7 @@ use crate::ids::CallId;
 use crate::message::ToolUse;
 use crate::permission::Class;
 
-/// A question about one call.
+/// Asks a person about one call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The call. Its id is also the id of the approval.
@@ -36,7 +36,7 @@ pub enum Scope {
     Always,
 }
 
-/// The answer to a question.
+/// What a person answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The call may run.

@@ -12,7 +12,7 @@ use crate::ids::CallId;
 use crate::message::BlobRef;
 use crate::process::ProcessIdentity;
 
-/// The state of a file before a change.
+/// What a file was before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before<'a> {
     /// The file did not exist.

@@ -9,7 +9,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The system's clock.
+/// Reads the system's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

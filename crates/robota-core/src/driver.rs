@@ -108,7 +108,7 @@ impl Drive {
         Ok(drive)
     }
 
-    /// The turn's id.
+    /// Returns the turn's id.
     #[must_use]
     pub fn id(&self) -> &TurnId {
         self.turn.id()

@@ -41,7 +41,7 @@ pub trait Gate: Send + Sync {
     fn set_mode(&self, _mode: Mode) {}
 }
 
-/// The gate's decision about a call.
+/// What the gate decides about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Allow, ask or deny.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::ids::{EntryId, Ids};
 use crate::message::{Message, Role};
 
-/// One entry of the history.
+/// One entry that the history contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// Unique in its session.

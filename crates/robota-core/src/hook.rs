@@ -118,13 +118,13 @@ impl HookInput {
 /// The merged decision of the hooks of one point.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookAnswer {
-    /// The decision about an input.
+    /// What hooks decide about an input.
     UserPromptSubmit(PromptDecision),
     /// The decision about a call that has not run.
     PreToolUse(PreToolDecision),
-    /// The decision about a call that ran.
+    /// What hooks decide about a call that ran.
     PostToolUse(PostToolDecision),
-    /// The decision about the end of a turn.
+    /// What hooks decide about the end of a turn.
     Stop(StopDecision),
 }
 
@@ -146,7 +146,7 @@ impl From<HookAnswer> for HookReply {
     }
 }
 
-/// The decision about an input.
+/// What hooks decide about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PromptDecision {
     /// The input becomes a message.
@@ -213,7 +213,7 @@ pub enum AfterChange {
     },
 }
 
-/// The decision about a call that ran.
+/// What hooks decide about a call that ran.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PostToolDecision {
     /// The hooks have no opinion.
@@ -230,7 +230,7 @@ pub enum PostToolDecision {
     },
 }
 
-/// The decision about the end of a turn.
+/// What hooks decide about the end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopDecision {
     /// The turn may end.

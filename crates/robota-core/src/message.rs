@@ -22,7 +22,7 @@ use crate::usage::Usage;
 /// The note that is added to an answer that the user interrupted, for the model to read.
 pub const INTERRUPTED_BY_USER: &str = "[This response was interrupted by the user]";
 
-/// The author of a message.
+/// Who wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

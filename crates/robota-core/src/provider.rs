@@ -32,7 +32,7 @@ use crate::call::CallContext;
 use crate::message::Block;
 use crate::usage::Usage;
 
-/// A model service.
+/// Calls a model service.
 #[async_trait::async_trait]
 pub trait Provider: Send + Sync {
     /// Returns the name for events and errors. Code must not base decisions on it.
@@ -60,10 +60,10 @@ pub trait Provider: Send + Sync {
     ) -> Result<DeltaStream, ProviderError>;
 }
 
-/// The stream of an answer.
+/// The stream in which a provider returns an answer.
 pub type DeltaStream = Pin<Box<dyn Stream<Item = Result<Delta, ProviderError>> + Send>>;
 
-/// One piece of an answer.
+/// One piece of an answer that a provider streams.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Delta {
     /// A piece of text.

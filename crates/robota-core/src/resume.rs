@@ -7,7 +7,9 @@ use crate::error::{Diagnose, ErrorKind};
 use crate::event::{Envelope, Event, StateSnapshot, ViewRefs};
 use crate::ids::SessionId;
 use crate::journal::{JournalError, JournalStore};
-use crate::state::{FoldError, REDUCER, SnapshotEvents, SnapshotLink, State, ViewListing};
+use crate::state::{
+    FoldError, ModelView, REDUCER, SnapshotEvents, SnapshotLink, State, ViewListing,
+};
 
 /// How many events are read at once. It limits the memory that a long journal takes.
 const PAGE: usize = 4096;
@@ -51,9 +53,30 @@ impl Diagnose for ResumeError {
 /// # Errors
 /// When the store cannot be read, or the journal has a gap.
 pub async fn load(store: &dyn JournalStore, session: &SessionId) -> Result<State, ResumeError> {
+    load_sharing(store, session, None).await
+}
+
+/// Computes the state of a fork. Messages that are also in the view of its parent, or in the view that
+/// the parent's last compaction replaced, are shared with it and not read.
+///
+/// # Errors
+/// As [`load`].
+pub async fn load_fork(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    parent: &ModelView,
+) -> Result<State, ResumeError> {
+    load_sharing(store, session, Some(parent)).await
+}
+
+async fn load_sharing(
+    store: &dyn JournalStore,
+    session: &SessionId,
+    parent: Option<&ModelView>,
+) -> Result<State, ResumeError> {
     let head = store.head(session).await?;
     let state = match head.snapshot {
-        Some(seq) => from_snapshot(store, session, seq).await?,
+        Some(seq) => from_snapshot(store, session, seq, parent).await?,
         None => None,
     };
     fold_rest(store, session, state.unwrap_or_default()).await
@@ -92,6 +115,7 @@ async fn from_snapshot(
     store: &dyn JournalStore,
     session: &SessionId,
     seq: u64,
+    parent: Option<&ModelView>,
 ) -> Result<Option<State>, ResumeError> {
     let Some((envelope, snapshot)) = snapshot_at(store, session, seq).await? else {
         return Ok(None);
@@ -108,8 +132,13 @@ async fn from_snapshot(
         needed.before = view;
     }
 
+    let before = parent.and_then(|parent| parent.before.as_deref());
+    for view in parent.into_iter().chain(before.map(|before| &before.view)) {
+        needed.view.share(view);
+        needed.before.share(view);
+    }
     let mut seqs: Vec<u64> =
-        needed.view.events.iter().chain(&needed.before.events).copied().collect();
+        needed.view.unread().iter().chain(needed.before.unread()).copied().collect();
     seqs.push(snapshot.created);
     seqs.extend([snapshot.prompt, snapshot.tools, snapshot.left_out].into_iter().flatten());
     seqs.extend(&snapshot.inputs);
@@ -122,12 +151,12 @@ async fn from_snapshot(
     };
     // Each event is used once and can be moved out, unless the view before the last compaction
     // shares it.
-    let shared = !needed.before.events.is_empty();
+    let shared = !needed.before.unread().is_empty();
     let mut take = |seq: u64| match shared {
         true => events.get(&seq).cloned(),
         false => events.remove(&seq),
     };
-    match State::restore(&envelope, &snapshot, &needed, &mut take) {
+    match State::restore(&envelope, &snapshot, needed, &mut take) {
         Ok(state) => Ok(Some(state)),
         Err(error) => {
             tracing::warn!(%session, %error, "the whole journal is read instead");

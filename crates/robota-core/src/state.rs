@@ -100,6 +100,19 @@ pub struct SafePoints {
     /// The safe points since the last snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent: Vec<Cursor>,
+    /// Some of the earlier snapshots, oldest first: the last ones, and of the others fewer the older
+    /// they are. So a search for a safe point reads few snapshots, however many there are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<EarlierSnapshot>,
+}
+
+/// An earlier snapshot, which lists earlier safe points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierSnapshot {
+    /// The sequence number of the snapshot.
+    pub seq: u64,
+    /// The number of safe points before it.
+    pub safe_points: u64,
 }
 
 impl SafePoints {
@@ -107,6 +120,23 @@ impl SafePoints {
         self.count += 1;
         self.last = Some(at);
         self.recent.push(at);
+    }
+
+    /// Continues after a snapshot, which contains these safe points.
+    fn on_snapshot(&mut self, seq: u64, listed: &Self) {
+        self.recent.clear();
+        self.earlier.clone_from(&listed.earlier);
+        self.earlier.push(EarlierSnapshot { seq, safe_points: self.count });
+        // Of three neighbours the middle one is left out, if the oldest is at most twice as far away
+        // as the newest.
+        let mut at = self.earlier.len();
+        while at >= 3 {
+            let [oldest, newest] = [self.earlier[at - 3], self.earlier[at - 1]];
+            if self.count - oldest.safe_points <= 2 * (self.count - newest.safe_points) {
+                self.earlier.remove(at - 2);
+            }
+            at -= 1;
+        }
     }
 
     /// Returns the safe point with that number, from 1, if it is among the recent ones.
@@ -137,7 +167,7 @@ pub struct Hashed<T> {
     pub value: T,
 }
 
-/// The point at which a fork began.
+/// Says where a fork began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// The session that was forked.

@@ -55,7 +55,7 @@ impl StreamingAnswer {
         }
     }
 
-    /// The text that has arrived so far.
+    /// Returns the text that has arrived so far.
     #[must_use]
     pub fn content(&self) -> String {
         let mut content = String::new();
@@ -74,7 +74,7 @@ impl StreamingAnswer {
         self.blocks.is_empty() && self.text.is_empty() && self.thinking.is_empty()
     }
 
-    /// The tool calls that have arrived so far.
+    /// Returns the tool calls that have arrived so far.
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.blocks.iter().filter_map(|block| match block {
             Block::ToolUse(tool_use) => Some(tool_use),

@@ -63,7 +63,7 @@ pub struct Env<'a> {
     pub elapsed: Duration,
 }
 
-/// One turn.
+/// Decides what happens next in one turn.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Turn {
     id: TurnId,

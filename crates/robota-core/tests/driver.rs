@@ -5,14 +5,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use robota_core::agent::Agent;
+use robota_core::call::CallContext;
 use robota_core::event::{Durability, Event, TurnEnd};
 use robota_core::gate::AllowAll;
 use robota_core::message::{Cause, MessageState, Role};
 use robota_core::permission::{Class, Verdict};
-use robota_core::provider::{NativeWeb, RetryPolicy};
+use robota_core::provider::{
+    DeltaStream, ModelRequest, NativePayload, NativeWeb, PayloadKind, PayloadSink, Provider,
+    ProviderError, RetryPolicy,
+};
 use robota_core::tool::ToolOutcome;
 use robota_core::turn::ToolConcurrency;
-use robota_testkit::{FailingJournal, Run, ScriptedGate, blocking_tool, fn_tool, kinds};
+use robota_testkit::{
+    FailingJournal, Run, Script, ScriptedGate, ScriptedProvider, blocking_tool, fn_tool, kinds,
+};
+use serde_json::json;
 
 #[tokio::test(start_paused = true)]
 async fn core_12_abort_while_streaming_keeps_the_partial_text() {
@@ -447,4 +455,52 @@ async fn a_single_failed_append_is_repeated_with_the_same_envelopes() {
         assert_eq!(first, again, "numbered and stamped once");
     }
     panic!("fewer appends were expected");
+}
+
+/// Reports many payloads before it answers, faster than they can be written.
+struct Chatty(ScriptedProvider);
+
+#[async_trait::async_trait]
+impl Provider for Chatty {
+    fn name(&self) -> &str {
+        "chatty"
+    }
+
+    async fn stream(
+        &self,
+        request: ModelRequest,
+        context: CallContext,
+    ) -> Result<DeltaStream, ProviderError> {
+        for number in 0..PAYLOADS {
+            context.payloads.report(NativePayload {
+                api_surface: Some("test-surface".to_owned()),
+                kind: PayloadKind::StreamEvent,
+                sequence: None,
+                payload: json!({ "number": number, "text": "x".repeat(1_000) }),
+                metadata: serde_json::Map::from_iter([("attempt".to_owned(), json!(1))]),
+            });
+        }
+        self.0.stream(request, CallContext { payloads: PayloadSink::none(), ..context }).await
+    }
+}
+
+const PAYLOADS: u64 = 5_000;
+
+#[tokio::test]
+async fn core_06_no_payload_is_lost_or_reordered_however_many_arrive_at_once() {
+    let model = Chatty(ScriptedProvider::new(Script::new().text("Hello.")));
+    let mut agent = Agent::builder(model, "m").record_payloads(true).build().unwrap();
+    let report = agent.run("Hi").await;
+    assert_eq!(report.text, "Hello.");
+    let mut numbers = Vec::new();
+    for envelope in agent.events() {
+        if let Event::ProviderPayload(data) = &envelope.event {
+            assert_eq!((data.provider.as_str(), data.kind), ("chatty", PayloadKind::StreamEvent));
+            assert_eq!(data.api_surface.as_deref(), Some("test-surface"));
+            assert_eq!(data.metadata["attempt"], 1);
+            assert_eq!(data.payload["number"], data.sequence);
+            numbers.push(data.sequence);
+        }
+    }
+    assert!(numbers.iter().copied().eq(0..PAYLOADS), "{} payloads", numbers.len());
 }

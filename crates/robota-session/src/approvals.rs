@@ -24,7 +24,7 @@ pub enum Approvals {
     Handler(Arc<dyn Approver>),
 }
 
-/// The decision on a waiting call.
+/// What a client decides about a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The call may run, and similar calls as far as the scope says.

@@ -59,6 +59,7 @@ pub struct CompactionReport {
 /// block. A panic in one is logged and affects nothing else.
 #[derive(Clone, Default)]
 pub struct Callbacks {
+    event: Option<Observer>,
     text: Option<Callback<String>>,
     text_reset: Option<Callback<()>>,
     tool: Option<Callback<ToolExecution>>,
@@ -71,6 +72,13 @@ impl Callbacks {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets the callback for every event, after it was written.
+    #[must_use]
+    pub fn on_event(mut self, observer: Observer) -> Self {
+        self.event = Some(observer);
+        self
     }
 
     /// Sets the callback for streamed text. Rounds are separated by a blank line. When a failed
@@ -119,7 +127,8 @@ impl Callbacks {
     /// Returns an observer for a session whose model has a window of that size; none if no callback
     /// is set.
     pub(crate) fn observer(&self, window: u64) -> Option<Observer> {
-        let silent = self.text.is_none()
+        let silent = self.event.is_none()
+            && self.text.is_none()
             && self.text_reset.is_none()
             && self.tool.is_none()
             && self.context.is_none()
@@ -135,7 +144,11 @@ impl Callbacks {
             compaction_started: None,
             compaction_summary: None,
         });
+        let event = self.event.clone();
         Some(Arc::new(move |envelope| {
+            if let Some(event) = &event {
+                event(envelope);
+            }
             follower.lock().unwrap_or_else(PoisonError::into_inner).on_event(&envelope.event);
         }))
     }

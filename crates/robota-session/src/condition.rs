@@ -16,7 +16,7 @@ pub struct RuleCondition {
 }
 
 impl RuleCondition {
-    /// For calls in that workspace, on that file system.
+    /// Creates it for calls in that workspace, on that file system.
     pub fn new(workspace: Workspace, paths: Arc<dyn Paths>) -> Self {
         Self { workspace, paths }
     }

@@ -8,7 +8,7 @@ use robota_core::typed::TypedError;
 
 use crate::id::IdError;
 
-/// An error of a session.
+/// Why an operation of a session failed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {

@@ -45,7 +45,7 @@ impl EventKind {
         Self::MessagesUpdate,
     ];
 
-    /// The name that clients use.
+    /// Returns the name that clients use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -65,7 +65,7 @@ impl EventKind {
         }
     }
 
-    /// The kinds of a journal event, as in the table of `docs/events.md`.
+    /// Returns the kinds of a journal event, as in the table of `docs/events.md`.
     #[must_use]
     pub fn of(event: &Event) -> &'static [Self] {
         use EventKind as K;

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use robota_core::clock::Clock;
 use robota_core::close::{Closing, close_turn};
 use robota_core::driver::Recorder;
@@ -13,11 +12,12 @@ use robota_core::event::{
 use robota_core::ids::{RandomIds, SessionId};
 use robota_core::journal::{JournalError, JournalStore};
 use robota_core::message::{Cause, Role};
-use robota_core::state::{SafePoints, State};
+use robota_core::resume::load_fork;
+use robota_core::state::{EarlierSnapshot, SafePoints, State};
 
 use crate::error::SessionError;
 use crate::id::{Selector, SnapshotId};
-use crate::open::{damaged, load_state};
+use crate::open::{damaged, load_state, resume_error};
 
 /// How many events are read at a time while searching.
 const PAGE: usize = 1_024;
@@ -34,160 +34,124 @@ pub async fn fork_stored(
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Cursor, SessionError> {
-    let places = ForkPoints::of(&load_state(store, parent).await?);
-    let at = places.resolve(store, parent, place).await?;
-    drop(create_fork(store, parent, at, places, child, clock).await?);
+    let state = load_state(store, parent).await?;
+    let at = resolve(&state, store, parent, place).await?;
+    drop(create_fork(store, parent, at, state, child, clock).await?);
     Ok(at)
 }
 
-/// Where a session can be forked now.
-pub(crate) struct ForkPoints {
-    /// The last event, if the session is idle.
-    at_rest: Option<Cursor>,
-    pub(crate) points: SafePoints,
-    /// The newest snapshot: it lists the safe points before the recent ones.
-    snapshot: Option<u64>,
-    labels: IndexMap<String, Cursor>,
-    cwd: Option<String>,
-    /// The whole state, for a fork at the last event: it need not be read again.
-    pub(crate) state: Option<State>,
+/// Returns the event that a selector refers to. `state` is that of the session.
+pub(crate) async fn resolve(
+    state: &State,
+    store: &dyn JournalStore,
+    session: &SessionId,
+    place: &Selector,
+) -> Result<Cursor, SessionError> {
+    let idle = state.turn.is_none() && !state.compacting;
+    let point = match place {
+        Selector::Latest => state.cursor.filter(|_| idle).or(state.safe_points.last),
+        Selector::Label(name) => state.labels.get(name).copied(),
+        Selector::SafePoint(number) => {
+            find_safe_point(state, store, session, Wanted::Number(*number)).await?
+        }
+        Selector::At(cursor) => {
+            let at = store.read_events(session, &[cursor.seq]).await?;
+            if at.first().map(Envelope::cursor) != Some(*cursor) {
+                let (session, at) = (session.clone(), *cursor);
+                return Err(JournalError::NoSuchEvent { session, at }.into());
+            }
+            find_safe_point(state, store, session, Wanted::LastUpTo(cursor.seq)).await?
+        }
+    };
+    point.ok_or_else(|| no_point(state, session, place))
 }
 
-impl ForkPoints {
-    pub(crate) fn of(state: &State) -> Self {
-        let resting = state.turn.is_none() && !state.compacting;
-        Self {
-            at_rest: state.cursor.filter(|_| resting),
-            points: state.safe_points.clone(),
-            snapshot: state.sources.snapshot,
-            labels: state.labels.clone(),
-            cwd: state.cwd.clone(),
-            state: None,
+/// Returns the error for a selector that refers to no safe point.
+pub(crate) fn no_point(state: &State, session: &SessionId, place: &Selector) -> SessionError {
+    let session = session.clone();
+    let place = SnapshotId { session: session.clone(), place: place.clone() }.to_string();
+    SessionError::NoSafePoint { session, place, points: state.safe_points.count }
+}
+
+/// Which safe point is searched for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// The one with this number, counted from one.
+    Number(u64),
+    /// The last one at or before this event.
+    LastUpTo(u64),
+}
+
+impl Wanted {
+    /// Returns the safe point, if it is among those that a snapshot or the state lists itself.
+    fn in_list(self, list: &SafePoints) -> Option<Cursor> {
+        match self {
+            Self::Number(number) => list.recent(number),
+            Self::LastUpTo(seq) => list.recent.iter().rev().find(|at| at.seq <= seq).copied(),
         }
     }
 
-    /// Returns the event that a selector refers to.
-    pub(crate) async fn resolve(
-        &self,
-        store: &dyn JournalStore,
-        session: &SessionId,
-        place: &Selector,
-    ) -> Result<Cursor, SessionError> {
-        let point = match place {
-            Selector::Latest => self.at_rest.or(self.points.last),
-            Selector::Label(name) => self.labels.get(name).copied(),
-            Selector::SafePoint(number) => self.safe_point(store, session, *number).await?,
-            Selector::At(cursor) => self.safe_point_before(store, session, *cursor).await?,
-        };
-        point.ok_or_else(|| self.no_point(session, place))
-    }
-
-    pub(crate) fn no_point(&self, session: &SessionId, place: &Selector) -> SessionError {
-        let session = session.clone();
-        let place = SnapshotId { session: session.clone(), place: place.clone() }.to_string();
-        SessionError::NoSafePoint { session, place, points: self.points.count }
+    /// Returns true if the safe point is before this snapshot.
+    fn is_before(self, snapshot: &EarlierSnapshot) -> bool {
+        match self {
+            Self::Number(number) => number <= snapshot.safe_points,
+            Self::LastUpTo(seq) => seq < snapshot.seq,
+        }
     }
 }
 
-impl ForkPoints {
-    /// Returns the safe point with that number, counted from one.
-    async fn safe_point(
-        &self,
-        store: &dyn JournalStore,
-        session: &SessionId,
-        number: u64,
-    ) -> Result<Option<Cursor>, JournalError> {
-        if number == 0 || number > self.points.count {
+/// Searches the list of the state, then those of earlier and earlier snapshots.
+async fn find_safe_point(
+    state: &State,
+    store: &dyn JournalStore,
+    session: &SessionId,
+    wanted: Wanted,
+) -> Result<Option<Cursor>, JournalError> {
+    if matches!(wanted, Wanted::Number(number) if number == 0 || number > state.safe_points.count) {
+        return Ok(None);
+    }
+    let mut list = state.safe_points.clone();
+    let mut newest = u64::MAX;
+    loop {
+        if let Some(at) = wanted.in_list(&list) {
+            return Ok(Some(at));
+        }
+        if list.count == list.recent.len() as u64 {
             return Ok(None);
         }
-        let mut lists = SafePointLists::of(self);
-        while let Some(list) = lists.next(store, session).await? {
-            if let Some(at) = list.recent(number) {
-                return Ok(Some(at));
+        let earlier = list.earlier.iter().find(|snapshot| wanted.is_before(snapshot));
+        // A snapshot is older than the one that refers to it, so the loop ends.
+        let next = earlier.or(list.earlier.last()).filter(|snapshot| snapshot.seq < newest);
+        let Some(EarlierSnapshot { seq, safe_points }) = next.copied() else { break };
+        let event = store.read_events(session, &[seq]).await?.pop().map(|event| event.event);
+        match event {
+            Some(Event::StateSnapshot(found)) if found.safe_points.count == safe_points => {
+                list = found.safe_points;
+                newest = seq;
             }
+            _ => break,
         }
-        // Snapshots of older versions list no safe points, so the journal is scanned.
-        let mut count = 0;
-        scan(store, session, |event| {
-            count += u64::from(SafePoints::is_safe_point(&event.event));
-            if count == number { SearchStep::Found } else { SearchStep::Continue }
-        })
-        .await
     }
-
-    /// Returns the last safe point at or before an event, which must be in the journal.
-    async fn safe_point_before(
-        &self,
-        store: &dyn JournalStore,
-        session: &SessionId,
-        cursor: Cursor,
-    ) -> Result<Option<Cursor>, JournalError> {
-        let at = store.read_events(session, &[cursor.seq]).await?;
-        if at.first().map(Envelope::cursor) != Some(cursor) {
-            return Err(JournalError::NoSuchEvent { session: session.clone(), at: cursor });
+    // Snapshots of older versions do not refer to earlier ones, so the journal is scanned.
+    let (mut count, mut last) = (0, None);
+    let found = scan(store, session, |event| {
+        if matches!(wanted, Wanted::LastUpTo(seq) if event.seq > seq) {
+            return SearchStep::Stop;
         }
-        let mut lists = SafePointLists::of(self);
-        while let Some(list) = lists.next(store, session).await? {
-            let before = list.recent.iter().rev().find(|point| point.seq <= cursor.seq);
-            if before.is_some() || list.count == 0 {
-                return Ok(before.copied());
-            }
+        if SafePoints::is_safe_point(&event.event) {
+            count += 1;
+            last = Some(event.cursor());
         }
-        let mut last = None;
-        scan(store, session, |event| {
-            if event.seq > cursor.seq {
-                return SearchStep::Stop;
-            }
-            if SafePoints::is_safe_point(&event.event) {
-                last = Some(event.cursor());
-            }
-            SearchStep::Continue
-        })
-        .await?;
-        Ok(last)
-    }
-}
-
-/// The lists of safe points, newest first: that of the state, then those of earlier and earlier
-/// snapshots.
-struct SafePointLists {
-    state: Option<SafePoints>,
-    snapshot: Option<u64>,
-    /// How many safe points are before those of the last list.
-    left: u64,
-}
-
-impl SafePointLists {
-    fn of(places: &ForkPoints) -> Self {
-        let (state, snapshot) = (Some(places.points.clone()), places.snapshot);
-        Self { state, snapshot, left: places.points.count }
-    }
-
-    /// Returns the next list; none at the end, and if a snapshot has no list.
-    async fn next(
-        &mut self,
-        store: &dyn JournalStore,
-        session: &SessionId,
-    ) -> Result<Option<SafePoints>, JournalError> {
-        let list = match (self.state.take(), self.snapshot.take()) {
-            (Some(list), snapshot) => {
-                self.snapshot = snapshot;
-                list
-            }
-            (None, Some(seq)) if self.left > 0 => {
-                let event =
-                    store.read_events(session, &[seq]).await?.pop().map(|event| event.event);
-                let Some(Event::StateSnapshot(snapshot)) = event else { return Ok(None) };
-                self.snapshot = snapshot.previous;
-                snapshot.safe_points
-            }
-            (None, _) => return Ok(None),
-        };
-        // A list that leaves a gap to the next newer one is incomplete.
-        let complete = list.count == self.left;
-        self.left = list.count.saturating_sub(list.recent.len() as u64);
-        Ok(complete.then_some(list))
-    }
+        match wanted {
+            Wanted::Number(number) if number == count => SearchStep::Found,
+            Wanted::Number(_) | Wanted::LastUpTo(_) => SearchStep::Continue,
+        }
+    })
+    .await?;
+    Ok(match wanted {
+        Wanted::Number(_) => found,
+        Wanted::LastUpTo(_) => last,
+    })
 }
 
 enum SearchStep {
@@ -218,12 +182,13 @@ async fn scan(
     }
 }
 
-/// Creates a fork and opens it for writing. It is durable when this returns.
+/// Creates a fork and opens it for writing. It is durable when this returns. `state` is that of the
+/// parent.
 pub(crate) async fn create_fork(
     store: &dyn JournalStore,
     parent: &SessionId,
     at: Cursor,
-    places: ForkPoints,
+    state: State,
     child: &SessionId,
     clock: Arc<dyn Clock>,
 ) -> Result<Recorder, SessionError> {
@@ -231,7 +196,7 @@ pub(crate) async fn create_fork(
     let created = SessionCreated {
         session: child.clone(),
         format: FORMAT,
-        cwd: places.cwd,
+        cwd: state.cwd.clone(),
         parent: Some(Parent { session: parent.clone(), at }),
         spawned_by: None,
     };
@@ -244,12 +209,13 @@ pub(crate) async fn create_fork(
         })
         .collect();
     let journal = store.fork(parent, at, child, &first).await?;
-    let state = match places.state.filter(|state| state.cursor == Some(at)) {
-        Some(state) => first.iter().try_fold(state, |mut state, event| {
+    let state = if state.cursor == Some(at) {
+        first.iter().try_fold(state, |mut state, event| {
             state.apply(event).map_err(|error| damaged(child, &error))?;
             Ok::<_, SessionError>(state)
-        })?,
-        None => load_state(store, child).await?,
+        })?
+    } else {
+        load_fork(store, child, &state.view).await.map_err(|error| resume_error(child, error))?
     };
     let mut recorder = Recorder::continuing(journal, clock, state);
     close_parent_work(&mut recorder).await?;
@@ -272,3 +238,6 @@ async fn close_parent_work(recorder: &mut Recorder) -> Result<(), JournalError> 
     events.extend(close_turn(state, &closing, &RandomIds));
     if events.is_empty() { Ok(()) } else { recorder.append(turn.as_ref(), events).await }
 }
+
+#[cfg(test)]
+mod tests;

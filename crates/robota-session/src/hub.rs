@@ -17,7 +17,7 @@ use crate::error::SessionError;
 /// Capacity of the event queue. A reader that is further behind catches up from the journal.
 const QUEUE: usize = 1024;
 
-/// The state of a session (KODE-01).
+/// Says what a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
     /// It waits for an input.

@@ -40,7 +40,7 @@ pub(crate) fn fork_id(parent: &SessionId, ids: &dyn Ids) -> SessionId {
     }
 }
 
-/// A point of a session at which to fork.
+/// Selects a point of a session at which to fork.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Selector {
     /// The current point: the last event if the session is idle, else the last safe point.

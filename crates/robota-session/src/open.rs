@@ -34,7 +34,7 @@ pub enum ResumeStrategy {
     Manual,
 }
 
-/// How to resume a session.
+/// Says how a session is resumed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resume {
     /// What happens to a turn that a crash left open.
@@ -191,10 +191,14 @@ pub(crate) async fn load_state(
     store: &dyn JournalStore,
     id: &SessionId,
 ) -> Result<State, SessionError> {
-    load(store, id).await.map_err(|error| match error {
+    load(store, id).await.map_err(|error| resume_error(id, error))
+}
+
+pub(crate) fn resume_error(id: &SessionId, error: ResumeError) -> SessionError {
+    match error {
         ResumeError::Journal(error) => error.into(),
         ResumeError::Fold(error) => damaged(id, &error),
-    })
+    }
 }
 
 pub(crate) fn damaged(id: &SessionId, error: &FoldError) -> SessionError {

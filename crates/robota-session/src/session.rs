@@ -123,7 +123,7 @@ impl From<Delivery> for SendOptions {
     }
 }
 
-/// The answer of [`Session::ask_llm`].
+/// What [`Session::ask_llm`] returns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskReply {
     /// The text of the answer.
@@ -365,7 +365,7 @@ impl Session {
         self.shared.hub.status().state() != SessionState::Ready
     }
 
-    /// Id, name, model, times, and the sessions it was forked from.
+    /// Returns id, name, model, times, and the sessions it was forked from.
     ///
     /// # Errors
     /// When the session has ended or its store cannot be read.
@@ -472,7 +472,7 @@ impl Session {
         self.ask(|reply| Request::Append { events, at_rest: false, reply }).await
     }
 
-    async fn inspect<T: Send + 'static>(
+    pub(crate) async fn inspect<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State) -> T + Send + 'static,
     ) -> Result<T, SessionError> {

@@ -53,13 +53,13 @@ pub struct SessionEvent {
 }
 
 impl SessionEvent {
-    /// The event's position; pass it to [`StartAt::After`] to continue there later.
+    /// Returns the event's position; pass it to [`StartAt::After`] to continue there later.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.envelope.cursor()
     }
 
-    /// The event without its envelope.
+    /// Returns the event without its envelope.
     #[must_use]
     pub fn event(&self) -> &Event {
         &self.envelope.event

@@ -480,3 +480,21 @@ fn kode_03_a_follower_is_reset_when_the_store_lost_what_it_saw() {
         }
     });
 }
+
+#[test]
+fn core_26_a_session_passes_every_event_to_a_callback() {
+    both_runtimes(async || {
+        let (builder, _) = builder(Script::new().text("Hi."));
+        let kinds: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = kinds.clone();
+        let observer: robota_core::driver::Observer =
+            Arc::new(move |event| seen.lock().unwrap().push(event.event.kind().to_owned()));
+        let callbacks = robota_session::Callbacks::new().on_event(observer);
+        let session = builder.callbacks(callbacks).create(memory(), None).await.unwrap();
+        session.run("Hello").await.unwrap();
+        let kinds = kinds.lock().unwrap();
+        for kind in ["input_accepted", "assistant_message", "turn_finished"] {
+            assert!(kinds.iter().any(|found| found == kind), "{kind} in {kinds:?}");
+        }
+    });
+}

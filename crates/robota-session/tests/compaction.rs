@@ -274,3 +274,34 @@ fn sess_06_a_crash_during_a_compaction_leaves_the_conversation_as_it_was() {
         compact.abort();
     });
 }
+
+#[test]
+fn sess_02_compact_instructions_are_part_of_every_request_for_a_summary() {
+    both_runtimes(async || {
+        let long = Script::new().text("x".repeat(4_000));
+        let script =
+            ["A.", "B.", "C.", "D.", "E.", "F.", "G."].into_iter().fold(long, Script::text);
+        let (builder, model) = builder(script);
+        let session = builder
+            .configure(|config| {
+                config.turn.context_window = 2_000;
+                config.compact_instructions = Some("Keep the file names.".to_owned());
+            })
+            .auto_compact(Some(0.4))
+            .create(memory(), None)
+            .await
+            .unwrap();
+        let with_instructions = || {
+            let texts = model.requests().iter().map(|request| format!("{request:?}")).collect();
+            let texts: Vec<String> = texts;
+            texts.iter().filter(|text| text.contains("Keep the file names.")).count()
+        };
+        session.run("First").await.unwrap();
+        assert_eq!(with_instructions(), 0);
+        session.run("Second").await.unwrap();
+        let automatic = with_instructions();
+        assert!(automatic > 0);
+        session.context().compact(None).await.unwrap();
+        assert!(with_instructions() > automatic);
+    });
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use robota_core::agent::Agent;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolOutcome};
-use robota_telemetry::named::{EventHistory, EventSink as _, NamedProjection};
+use robota_telemetry::named::{EventHistory, NamedProjection};
 use robota_testkit::{Answer, CountingIds, FakeClock, Script, ScriptedProvider, fn_tool};
 use serde_json::json;
 
@@ -21,13 +21,9 @@ async fn core_26_events_have_names_and_owners() {
         .clock(FakeClock::fixed())
         .build()
         .unwrap();
+    let history = Arc::new(EventHistory::new(100));
+    agent.observe(NamedProjection::new("a1").observer(history.clone()));
     agent.run("hi").await;
-    let (projection, history) = (NamedProjection::new("a1"), EventHistory::new(100));
-    for event in agent.events() {
-        if let Some(named) = projection.project(&event) {
-            history.emit(named);
-        }
-    }
     let names: Vec<_> = history.snapshot().iter().map(|event| event.name.to_string()).collect();
     for expected in [
         "agent.created",

@@ -130,7 +130,7 @@ impl AgentFactory {
         Ok(())
     }
 
-    /// The registered templates, in the order of their registration.
+    /// Returns the registered templates, in the order of their registration.
     pub fn templates(&self) -> impl Iterator<Item = &AgentTemplate> {
         self.templates.values()
     }

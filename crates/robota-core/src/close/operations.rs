@@ -4,7 +4,7 @@ use crate::ids::{InputId, TurnId};
 use crate::state::{CallStage, OpenCall, State};
 use crate::tool::DidRun;
 
-/// Something that a crash left open.
+/// An operation that a crash left open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OpenOperation {
     /// An input whose hooks had not finished. They are run again.

@@ -26,7 +26,7 @@ pub type Observer = Arc<dyn Fn(&Arc<Envelope>) + Send + Sync>;
 
 /// The approximate number of events between two snapshots of the state. It limits how many events
 /// a resume reads after the snapshot.
-pub const SNAPSHOT_EVERY: u64 = 2_000;
+pub const SNAPSHOT_EVERY: u64 = 250;
 
 /// The default waits before the retries of a failed append. After the last retry the append fails.
 pub const APPEND_RETRIES: [Duration; 4] = [

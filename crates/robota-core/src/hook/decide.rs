@@ -32,7 +32,7 @@ impl Default for EventDecision {
 }
 
 impl HookOutput {
-    /// The decision at PreToolUse.
+    /// Returns the decision at PreToolUse.
     #[must_use]
     pub fn into_pre_tool(self) -> PreToolDecision {
         if let Some(reason) = self.stop.or(self.block) {
@@ -56,7 +56,7 @@ impl HookOutput {
         }
     }
 
-    /// The decision at PostToolUse, for a call with that outcome.
+    /// Returns the decision at PostToolUse, for a call with that outcome.
     #[must_use]
     pub fn into_post_tool(self, outcome: &ToolOutcome) -> PostToolDecision {
         if let Some(reason) = self.block {
@@ -71,7 +71,7 @@ impl HookOutput {
         PostToolDecision::Replace { outcome: ToolOutcome { content, ..outcome.clone() } }
     }
 
-    /// The decision at UserPromptSubmit.
+    /// Returns the decision at UserPromptSubmit.
     #[must_use]
     pub fn into_prompt(self) -> PromptDecision {
         match self.stop.or(self.block) {
@@ -80,7 +80,7 @@ impl HookOutput {
         }
     }
 
-    /// The decision at Stop. A hook that stops all work takes precedence over one that continues.
+    /// Returns the decision at Stop. A hook that stops all work takes precedence over one that continues.
     #[must_use]
     pub fn into_stop(self) -> StopDecision {
         match (self.stop, self.block) {
@@ -89,7 +89,7 @@ impl HookOutput {
         }
     }
 
-    /// The decision at any other event.
+    /// Returns the decision at any other event.
     #[must_use]
     pub fn into_event(self, event: HookEvent) -> EventDecision {
         let stop = self.stop.filter(|_| event.is_gate());

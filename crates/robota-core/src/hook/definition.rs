@@ -21,12 +21,12 @@ pub struct HookGroup {
     pub hooks: Vec<HookDefinition>,
 }
 
-/// One hook.
+/// One hook, as the settings define it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookDefinition {
     /// A shell command, or a program with arguments.
     Command(CommandHook),
-    /// An HTTP request.
+    /// An HTTP request that a hook sends.
     Http(HttpHook),
     /// A question to a model.
     Prompt(PromptHook),
@@ -57,7 +57,7 @@ pub struct CommandHook {
     pub common: HookCommon,
 }
 
-/// An HTTP request.
+/// An HTTP request that a hook sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HttpHook {
@@ -74,7 +74,7 @@ pub struct HttpHook {
     pub common: HookCommon,
 }
 
-/// A question to a model, or a task for an agent.
+/// A question that a hook asks a model, or a task that it gives to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptHook {

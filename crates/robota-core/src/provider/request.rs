@@ -13,7 +13,7 @@ use crate::tool::ToolSpec;
 /// The conversation as the model sees it. Cloning is cheap; requests share it with the state.
 pub type View = Arc<Vec<Arc<Message>>>;
 
-/// One request to a model.
+/// One request that a provider sends to a model.
 #[derive(Debug, Clone, Serialize)]
 pub struct ModelRequest {
     /// The model's id.

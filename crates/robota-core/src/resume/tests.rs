@@ -219,13 +219,20 @@ proptest! {
     ) {
         runtime().block_on(async {
             let mut written = Written::begin().await;
+            let mut views = Vec::new();
             for step in &steps {
+                views.push(written.state.view.clone());
                 written.step(step).await;
                 let resumed = load(&written.store, &written.session).await.unwrap();
                 assert_eq!(resumed, written.state, "after {step:?}");
             }
             let whole = load_whole(&written.store, &written.session).await.unwrap();
             assert_eq!(whole, written.state);
+            // Sharing messages with any other view gives the same state.
+            for view in &views {
+                let forked = load_fork(&written.store, &written.session, view).await.unwrap();
+                assert_eq!(forked, written.state);
+            }
         });
     }
 }
@@ -291,5 +298,36 @@ fn a_snapshot_that_does_not_fit_its_journal_is_ignored() {
             assert_eq!(resumed.view.messages.len(), 1, "spoilt {spoil}");
             assert_eq!(resumed.cursor, Some(Cursor { epoch: 1, seq: 3 }));
         }
+    });
+}
+
+#[test]
+fn a_fork_shares_the_messages_of_its_parent() {
+    runtime().block_on(async {
+        let mut written = Written::begin().await;
+        for _ in 0..3 {
+            written.step(&Step::Say("word".into())).await;
+            written.step(&Step::Tools(1)).await;
+        }
+        written.step(&Step::Snapshot).await;
+        let parent = written.state.view.clone();
+        let fork = load_fork(&written.store, &written.session, &parent).await.unwrap();
+        for (own, other) in fork.view.messages.iter().zip(parent.messages.iter()) {
+            assert!(Arc::ptr_eq(own, other));
+        }
+    });
+}
+
+#[test]
+fn a_snapshot_refers_to_few_earlier_ones() {
+    runtime().block_on(async {
+        let mut written = Written::begin().await;
+        for _ in 0..500 {
+            written.step(&Step::Answer("word".into(), 1)).await;
+            written.step(&Step::Snapshot).await;
+        }
+        let earlier = &written.state.safe_points.earlier;
+        assert!((9..=18).contains(&earlier.len()), "{earlier:?}");
+        assert!(earlier.is_sorted_by_key(|snapshot| snapshot.seq));
     });
 }

@@ -37,17 +37,34 @@ pub struct RestoreError {
 }
 
 /// The events that a snapshot refers to: of the view, and of the view before the last compaction.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct SnapshotEvents {
     pub(crate) view: ViewListing,
     pub(crate) before: ViewListing,
 }
 
 /// The events of a view, and the snapshots whose lists it continues, oldest first.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ViewListing {
     pub(crate) events: Vec<u64>,
     pub(crate) links: Vec<SnapshotLink>,
+    /// The messages of the first events that need not be read, and how many events that are.
+    known: (ModelView, usize),
+}
+
+impl ViewListing {
+    /// Takes over the messages that the view of another session shares with this one.
+    pub(crate) fn share(&mut self, other: &ModelView) {
+        let prefix = other.prefix_of(&self.events);
+        if prefix.1 > self.known.1 {
+            self.known = prefix;
+        }
+    }
+
+    /// Returns the events whose messages must be read.
+    pub(crate) fn unread(&self) -> &[u64] {
+        self.events.get(self.known.1..).unwrap_or_default()
+    }
 }
 
 impl State {
@@ -100,14 +117,14 @@ impl State {
             before.view.drop_links_after(refs.view.base);
         }
         self.sources.snapshot = Some(seq);
-        self.safe_points.recent.clear();
+        self.safe_points.on_snapshot(seq, &snapshot.safe_points);
     }
 
     /// Computes the state right after a snapshot, from the events that it refers to.
     pub(crate) fn restore(
         at: &Envelope,
         snapshot: &StateSnapshot,
-        needed: &SnapshotEvents,
+        needed: SnapshotEvents,
         find: &mut dyn FnMut(u64) -> Option<Event>,
     ) -> Result<Self, RestoreError> {
         let mismatch = |reason: String| RestoreError { snapshot: at.seq, reason };
@@ -120,9 +137,9 @@ impl State {
             let cursor = crate::event::Cursor { epoch: at.epoch, seq };
             state.fold_event(&event(seq)?, None, cursor);
         }
-        state.view = view(&snapshot.view, &needed.view, &mut event).map_err(mismatch)?;
+        state.view = view(&snapshot.view, needed.view, &mut event).map_err(mismatch)?;
         if let Some(refs) = &snapshot.before {
-            let view = view(&refs.view, &needed.before, &mut event).map_err(mismatch)?;
+            let view = view(&refs.view, needed.before, &mut event).map_err(mismatch)?;
             let replaced_by = usize::try_from(refs.replaced_by)
                 .ok()
                 .filter(|replaced_by| *replaced_by <= state.view.messages.len())
@@ -156,11 +173,11 @@ impl State {
 /// Builds a view from its events.
 fn view(
     refs: &ViewRefs,
-    listing: &ViewListing,
+    mut listing: ViewListing,
     event: &mut impl FnMut(u64) -> Result<Event, RestoreError>,
 ) -> Result<ModelView, String> {
-    let mut view = ModelView::default();
-    for seq in &listing.events {
+    let mut view = std::mem::take(&mut listing.known.0);
+    for seq in listing.unread() {
         match event(*seq).map_err(|error| error.reason)? {
             Event::UserMessage(data) => view.push(data.message, *seq),
             Event::MessageInjected(data) => view.push(data.message, *seq),
@@ -172,6 +189,6 @@ fn view(
     }
     view.latest_usage =
         refs.latest_usage.as_ref().map(|counted| (counted.message.clone(), counted.usage));
-    view.listed.clone_from(&listing.links);
+    view.listed = listing.links;
     Ok(view)
 }

@@ -311,7 +311,7 @@ fn core_20_safe_points_are_where_every_call_has_its_result() {
     let last = Some(Cursor { epoch: 1, seq: 5 });
     assert_eq!(
         journal.state.safe_points,
-        SafePoints { count: 1, last, recent: last.into_iter().collect() }
+        SafePoints { count: 1, last, recent: last.into_iter().collect(), earlier: vec![] }
     );
 }
 

@@ -42,7 +42,7 @@ pub struct OpenTurn {
     pub calls: IndexMap<CallId, OpenCall>,
 }
 
-/// A call without a result.
+/// A call that has no result yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpenCall {
     /// The call with its arguments.
@@ -124,7 +124,7 @@ pub(crate) fn join_context(context: &mut Option<String>, text: Option<&str>) {
     }
 }
 
-/// How far a call got.
+/// Says how far a call got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStage {

@@ -46,6 +46,9 @@ pub struct ReplacedView {
 struct Source {
     seq: u64,
     message: usize,
+    /// The size of the view up to this source, so that a part of the view need not be measured.
+    bytes: u64,
+    chars: u64,
 }
 
 /// A snapshot, and how many of the sources are listed by it and by the snapshots whose lists it
@@ -67,7 +70,7 @@ impl ModelView {
         if let Some(usage) = message.usage {
             self.latest_usage = Some((message.id.clone(), usage));
         }
-        self.sources.push(Source { seq, message: self.messages.len() });
+        self.push_source(seq, self.messages.len());
         Arc::make_mut(&mut self.messages).push(Arc::new(message));
     }
 
@@ -78,7 +81,6 @@ impl ModelView {
             self.push(Message::tool(id.clone(), vec![result.clone()]), seq);
             return;
         }
-        self.sources.push(Source { seq, message: self.messages.len() - 1 });
         let messages = Arc::make_mut(&mut self.messages);
         let Some(message) = messages.last_mut() else { return };
         let message = Arc::make_mut(message);
@@ -86,6 +88,11 @@ impl ModelView {
         // A block is written with its type and, after the first, a comma.
         self.bytes += json_len(result) + r#","type":"tool_result""#.len() as u64 + 1;
         self.chars += result_chars(result);
+        self.push_source(seq, self.messages.len() - 1);
+    }
+
+    fn push_source(&mut self, seq: u64, message: usize) {
+        self.sources.push(Source { seq, message, bytes: self.bytes, chars: self.chars });
     }
 
     pub(super) fn compact(&mut self, summary: Message, keep_from: Option<&MessageId>, seq: u64) {
@@ -113,18 +120,39 @@ impl ModelView {
     /// Keeps only the first messages.
     pub(super) fn rewind(&mut self, keep: u64) {
         let keep = usize::try_from(keep).unwrap_or(usize::MAX).min(self.messages.len());
-        let mut view = std::mem::take(self);
-        self.before = view.before.take().filter(|before| before.replaced_by <= keep);
-        view.truncate(keep);
-        self.extend(&view, 0..view.messages.len());
+        self.before = self.before.take().filter(|before| before.replaced_by <= keep);
+        self.latest_usage = None;
+        Arc::make_mut(&mut self.messages).truncate(keep);
+        self.sources.truncate(self.sources_before(keep));
+        (self.bytes, self.chars) = self.size_of(self.sources.len());
         // A snapshot that lists more than is left cannot be continued.
-        self.listed = view.listed;
         self.listed.retain(|listed| listed.sources <= self.sources.len());
     }
 
-    fn truncate(&mut self, keep: usize) {
-        Arc::make_mut(&mut self.messages).truncate(keep);
-        self.sources.retain(|source| source.message < keep);
+    /// Returns the number of sources of the messages before this one.
+    fn sources_before(&self, message: usize) -> usize {
+        self.sources.partition_point(|source| source.message < message)
+    }
+
+    /// Returns the bytes and characters of the first sources.
+    fn size_of(&self, sources: usize) -> (u64, u64) {
+        let last = sources.checked_sub(1).and_then(|at| self.sources.get(at));
+        last.map_or((0, 0), |last| (last.bytes, last.chars))
+    }
+
+    /// Returns the messages of this view that are made from the first of these events, and how many
+    /// events that are. The messages are shared, not copied.
+    pub(super) fn prefix_of(&self, events: &[u64]) -> (Self, usize) {
+        let pairs = self.sources.iter().zip(events);
+        let mut sources = pairs.take_while(|(source, event)| source.seq == **event).count();
+        // A message that grew here by more results than are listed is not the same.
+        if let Some(next) = self.sources.get(sources) {
+            sources = sources.min(self.sources_before(next.message));
+        }
+        let messages = sources.checked_sub(1).map_or(0, |last| self.sources[last].message + 1);
+        let mut prefix = Self::default();
+        prefix.extend(self, 0..messages);
+        (prefix, sources)
     }
 
     /// Undoes the last compaction; the messages after it stay.
@@ -137,17 +165,19 @@ impl ModelView {
 
     /// Appends messages of another view, with their sources.
     fn extend(&mut self, other: &Self, range: Range<usize>) {
+        let (from, to) = (other.sources_before(range.start), other.sources_before(range.end));
         let (shift, first) = (self.messages.len(), range.start);
-        for message in other.messages.get(range.clone()).unwrap_or_default() {
-            let (bytes, chars) = size(message);
-            self.bytes += bytes;
-            self.chars += chars;
-            Arc::make_mut(&mut self.messages).push(Arc::clone(message));
-        }
-        let moved = other.sources.iter().filter(|source| range.contains(&source.message));
-        self.sources.extend(
-            moved.map(|source| Source { message: source.message - first + shift, ..*source }),
-        );
+        let (bytes, chars) = (self.bytes, self.chars);
+        let before = other.size_of(from);
+        self.sources.extend(other.sources[from..to].iter().map(|source| Source {
+            seq: source.seq,
+            message: source.message - first + shift,
+            bytes: source.bytes - before.0 + bytes,
+            chars: source.chars - before.1 + chars,
+        }));
+        (self.bytes, self.chars) = self.size_of(self.sources.len());
+        let messages = other.messages.get(range).unwrap_or_default();
+        Arc::make_mut(&mut self.messages).extend_from_slice(messages);
     }
 
     /// Returns the references that a snapshot records for this view.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::message::{ResultBlock, ToolResult, ToolUse};
 
-/// Whether a call ran.
+/// Says whether a call ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DidRun {

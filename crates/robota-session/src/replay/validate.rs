@@ -42,7 +42,7 @@ pub struct Finding {
     pub message: String,
 }
 
-/// The result of a validation.
+/// What a validation found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
     /// What was validated: `journal`, `log` or `record`.

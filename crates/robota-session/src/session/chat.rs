@@ -43,7 +43,7 @@ pub enum ChatEnd {
     Cancelled,
 }
 
-/// The answer to an input.
+/// What an input led to: the answer, and what it cost.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reply {

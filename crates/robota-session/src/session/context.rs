@@ -15,7 +15,7 @@ use crate::open::check_threshold;
 /// How many events are read from the journal at a time.
 const PAGE: usize = 4_096;
 
-/// The conversation of a session.
+/// Reads and changes the conversation of a session.
 #[derive(Clone)]
 pub struct ContextHandle(pub(super) Session);
 

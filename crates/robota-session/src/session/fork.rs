@@ -9,7 +9,7 @@ use robota_core::state::{Origin, State};
 use super::Session;
 use crate::actor::StartOptions;
 use crate::error::SessionError;
-use crate::fork::{ForkPoints, create_fork};
+use crate::fork::{create_fork, no_point, resolve};
 use crate::id::{Selector, SnapshotId, fork_id, label};
 use crate::open::{open, prepare};
 
@@ -23,16 +23,16 @@ impl Session {
     /// # Errors
     /// When the label is not valid, there is no safe point yet, or the journal cannot be written.
     pub async fn snapshot(&self, name: Option<&str>) -> Result<SnapshotId, SessionError> {
-        let places = self.inspect(ForkPoints::of).await?;
+        let state = self.inspect(State::clone).await?;
         let session = self.id().clone();
         let Some(name) = name else {
-            return match places.points.count {
-                0 => Err(places.no_point(&session, &Selector::Latest)),
+            return match state.safe_points.count {
+                0 => Err(no_point(&state, &session, &Selector::Latest)),
                 count => Ok(SnapshotId { session, place: Selector::SafePoint(count) }),
             };
         };
         let label = label(name)?;
-        let at = places.resolve(&*self.shared.store, &session, &Selector::Latest).await?;
+        let at = resolve(&state, &*self.shared.store, &session, &Selector::Latest).await?;
         self.append(vec![LabelSet { label: label.clone(), at }.into()]).await?;
         Ok(SnapshotId { session, place: Selector::Label(label) })
     }
@@ -48,15 +48,10 @@ impl Session {
         place: &Selector,
         id: Option<SessionId>,
     ) -> Result<Session, SessionError> {
-        let latest = *place == Selector::Latest;
-        let look = move |state: &State| {
-            let mut places = ForkPoints::of(state);
-            places.state = latest.then(|| state.clone());
-            places
-        };
-        let places = self.inspect(look).await?;
+        // A clone shares the messages of the view, so it is cheap.
+        let state = self.inspect(State::clone).await?;
         let store = self.shared.store.clone();
-        let at = places.resolve(&*store, self.id(), place).await?;
+        let at = resolve(&state, &*store, self.id(), place).await?;
         let mut setup = self.shared.turn_setup().setup.clone();
         if let Some(gate) = setup.gate.for_fork() {
             setup.gate = gate;
@@ -66,7 +61,7 @@ impl Session {
         let turn_setup = prepare(setup, &*store, &child)?;
         // Create the child before recording it, so that the parent never refers to a session that
         // does not exist.
-        let recorder = create_fork(&*store, self.id(), at, places, &child, clock).await?;
+        let recorder = create_fork(&*store, self.id(), at, state, &child, clock).await?;
         let options = StartOptions::new(SessionSource::Fork);
         let session = open(store, child.clone(), recorder, turn_setup, Vec::new(), options).await?;
         self.append(vec![Forked { child, at }.into()]).await?;

@@ -9,7 +9,7 @@ use crate::error::SessionError;
 use crate::event_kind::EventKind;
 use crate::subscribe::SessionEvent;
 
-/// The journal of a session.
+/// Reads and extends the journal of a session.
 #[derive(Clone)]
 pub struct JournalHandle(pub(super) Session);
 

@@ -9,7 +9,7 @@ use super::Session;
 use crate::actor::Request;
 use crate::error::SessionError;
 
-/// Work that a crash left open, and how to continue.
+/// Reports work that a crash left open, and closes it.
 #[derive(Clone)]
 pub struct Recovery(pub(super) Session);
 

@@ -9,7 +9,7 @@ use super::Session;
 use crate::error::SessionError;
 use crate::hub::{LiveStatus, SessionState};
 
-/// A session at one moment.
+/// Describes a session at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveTurn {
     /// Ready, busy or paused.

@@ -1,7 +1,5 @@
 //! Reads sessions. Takes no lock, and writes nothing except missing indexes.
 
-use std::collections::HashMap;
-
 use robota_core::event::{Cursor, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionFilter, SessionHead, SessionPage};
@@ -15,6 +13,9 @@ use crate::io;
 
 /// Reads of up to this many single events read no more bytes than needed; larger ones read ahead.
 const FEW_EVENTS: usize = 8;
+
+/// Reads of at least this many single events use two threads.
+const MANY_EVENTS: usize = 128;
 
 impl Files {
     /// Reads the events after a sequence number, oldest first.
@@ -73,13 +74,41 @@ impl Files {
         let mut sorted = seqs.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
-        let reads = if sorted.len() > FEW_EVENTS { ReadAhead::Many } else { ReadAhead::Few };
-        let mut events = HashMap::with_capacity(sorted.len());
+        // Decoding takes most of the time of a resume, so two threads share a long list.
+        let (first, second) = sorted.split_at(match sorted.len() {
+            few if few < MANY_EVENTS => few,
+            many => many / 2,
+        });
+        let find = |seqs: &[u64]| self.find_events(session, &segments, seqs);
+        let events = std::thread::scope(|scope| {
+            let other = (!second.is_empty()).then(|| scope.spawn(|| find(second)));
+            let mut events = find(first)?;
+            if let Some(other) = other {
+                events.extend(other.join().unwrap_or_else(|_| find(second))?);
+            }
+            Ok::<_, JournalError>(events)
+        })?;
+        if sorted == seqs {
+            return Ok(events);
+        }
+        let event = |seq: &u64| events.get(sorted.binary_search(seq).ok()?).cloned();
+        Ok(seqs.iter().filter_map(event).collect())
+    }
+
+    /// Reads the events with these sequence numbers, which are sorted and unique.
+    fn find_events(
+        &self,
+        session: &SessionId,
+        segments: &[Segment],
+        seqs: &[u64],
+    ) -> Result<Vec<Envelope>, JournalError> {
+        let reads = if seqs.len() > FEW_EVENTS { ReadAhead::Many } else { ReadAhead::Few };
+        let mut events = Vec::with_capacity(seqs.len());
         let mut finder: Option<(usize, marks::Finder<'_>)> = None;
-        for seq in sorted {
+        for seq in seqs.iter().copied() {
             let at = Cursor { epoch: 0, seq };
             // A session without any event does not exist.
-            let missing = || match self.has_events(session, &segments) {
+            let missing = || match self.has_events(session, segments) {
                 Ok(()) => JournalError::NoSuchEvent { session: session.clone(), at },
                 Err(error) => error,
             };
@@ -93,13 +122,9 @@ impl Files {
                     finder.insert((at, next))
                 }
             };
-            events.insert(seq, current.find(seq)?.ok_or_else(missing)?);
+            events.push(current.find(seq)?.ok_or_else(missing)?);
         }
-        if events.len() == seqs.len() {
-            return Ok(seqs.iter().filter_map(|seq| events.remove(seq)).collect());
-        }
-        // Some sequence numbers were requested more than once.
-        Ok(seqs.iter().filter_map(|seq| events.get(seq).cloned()).collect())
+        Ok(events)
     }
 
     /// Returns whether a session has events after that sequence number, and where its files end:

@@ -1,7 +1,5 @@
 //! Finds the events of a session: its own, and those of the journals it was forked from.
 
-use std::collections::HashMap;
-
 use robota_core::event::{Cursor, DecodeError, Envelope};
 use robota_core::ids::SessionId;
 use robota_core::journal::{JournalError, SessionHead};
@@ -25,6 +23,25 @@ macro_rules! chain {
         )
     };
 }
+
+// A cross join keeps SQLite from scanning all events: it takes the journals first and searches the
+// events of each by the primary key.
+
+/// The lines of a range of events of a journal and its ancestors.
+pub(super) const LINES: &str = chain!(
+    "CAST($1 AS BIGINT), CAST(NULL AS BIGINT), 0",
+    "SELECT e.line FROM chain CROSS JOIN robota_events e WHERE e.journal = chain.journal \
+     AND e.seq >= $2 AND e.seq < $3 AND (chain.upto IS NULL OR e.seq <= chain.upto) \
+     ORDER BY e.seq"
+);
+
+/// The lines of some events of a session, oldest first.
+pub(super) const EVENTS: &str = chain!(
+    "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
+     WHERE session = $1 AND head IS NOT NULL",
+    "SELECT e.line FROM chain CROSS JOIN robota_events e WHERE e.journal = chain.journal \
+     AND e.seq = ANY($2) AND (chain.upto IS NULL OR e.seq <= chain.upto) ORDER BY e.seq"
+);
 
 /// A part of a session's events: those of one journal up to a sequence number.
 #[derive(Debug, Clone, Copy)]
@@ -221,18 +238,12 @@ pub(super) async fn lines(
     if count == 0 {
         return Ok(Vec::new());
     }
-    let sql = chain!(
-        "CAST($1 AS BIGINT), CAST(NULL AS BIGINT), 0",
-        "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
-         WHERE e.seq >= $2 AND e.seq < $3 AND (chain.upto IS NULL OR e.seq <= chain.upto) \
-         ORDER BY e.seq"
-    );
     let values = vec![
         Value::Int(journal),
         Value::seq(first),
         Value::seq(first.saturating_add(count as u64)),
     ];
-    let rows = tx.query(sql, values).await?;
+    let rows = tx.query(LINES, values).await?;
     rows.into_iter().map(|row| Columns::of(row).bytes()).collect()
 }
 
@@ -242,24 +253,25 @@ pub(super) async fn read_events(
     session: &SessionId,
     seqs: &[u64],
 ) -> Result<Vec<Envelope>, JournalError> {
-    let sql = chain!(
-        "journal, CAST(NULL AS BIGINT), 0 FROM robota_sessions \
-         WHERE session = $1 AND head IS NOT NULL",
-        "SELECT e.line FROM chain JOIN robota_events e ON e.journal = chain.journal \
-         WHERE e.seq = ANY($2) AND (chain.upto IS NULL OR e.seq <= chain.upto)"
-    );
     let numbers = seqs.iter().map(|seq| int(*seq)).collect();
-    let rows = tx.query(sql, vec![Value::text(session.as_str()), Value::Ints(numbers)]).await?;
+    let rows = tx.query(EVENTS, vec![Value::text(session.as_str()), Value::Ints(numbers)]).await?;
     if rows.is_empty() {
         parts(tx, session).await?;
     }
-    let event = |row: Row| decode(&Columns::of(row).bytes()?).map(|event| (event.seq, event));
-    let events = rows.into_iter().map(event).collect::<Result<HashMap<u64, Envelope>, _>>()?;
+    let event = |row: Row| decode(&Columns::of(row).bytes()?);
+    let events = rows.into_iter().map(event).collect::<Result<Vec<Envelope>, _>>()?;
+    // Most callers ask in this order, and nothing has to be copied.
+    if events.iter().map(|event| event.seq).eq(seqs.iter().copied()) {
+        return Ok(events);
+    }
     seqs.iter()
         .map(|seq| {
-            let at = Cursor { epoch: 0, seq: *seq };
-            let missing = || JournalError::NoSuchEvent { session: session.clone(), at };
-            events.get(seq).cloned().ok_or_else(missing)
+            let missing = || JournalError::NoSuchEvent {
+                session: session.clone(),
+                at: Cursor { epoch: 0, seq: *seq },
+            };
+            let found = events.binary_search_by_key(seq, |event| event.seq).ok();
+            found.and_then(|at| events.get(at)).cloned().ok_or_else(missing)
         })
         .collect()
 }

@@ -138,7 +138,7 @@ impl PostgresStore {
     }
 }
 
-/// A PostgreSQL database.
+/// Runs statements in a PostgreSQL database.
 pub struct Postgres {
     connections: Connections,
     side: Arc<SideConnection>,

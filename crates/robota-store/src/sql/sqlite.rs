@@ -63,7 +63,7 @@ impl SqliteStore {
 /// Work for the writing thread.
 type Job = Box<dyn FnOnce(&mut Writer) + Send>;
 
-/// A SQLite database.
+/// Runs statements in a SQLite database.
 pub struct Sqlite {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,

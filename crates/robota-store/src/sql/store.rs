@@ -24,7 +24,7 @@ use super::{Database, Query, Value, chain, fork, list, query, remove, work};
 use crate::DurabilityLevel;
 use tokio::task::JoinHandle;
 
-/// A store in a database: [`SqliteStore`](crate::SqliteStore) or
+/// Stores sessions in a database: [`SqliteStore`](crate::SqliteStore) or
 /// [`PostgresStore`](crate::PostgresStore).
 pub struct SqlStore<D> {
     database: Arc<D>,

@@ -1,9 +1,12 @@
 //! Converts journal events to named events with an owner path (CORE-26).
 
+use std::sync::Arc;
+
+use robota_core::driver::Observer;
 use robota_core::event::{Envelope, Event, TurnEnd};
 use serde_json::Value;
 
-use super::{EventName, NamedEvent, OwnerKind, OwnerSegment};
+use super::{EventName, EventSink, NamedEvent, OwnerKind, OwnerSegment};
 
 /// Converts the events of one agent. The owner path consists of the agent, the execution (the turn)
 /// and the tool (the call).
@@ -16,6 +19,16 @@ impl NamedProjection {
     /// Creates the projection for the agent with that id.
     pub fn new(agent: impl Into<String>) -> Self {
         Self { agent: OwnerSegment::new(OwnerKind::Agent, agent) }
+    }
+
+    /// Returns an observer that sends the named events of an agent or a session to a sink.
+    #[must_use]
+    pub fn observer(self, sink: Arc<dyn EventSink>) -> Observer {
+        Arc::new(move |envelope| {
+            if let Some(event) = self.project(envelope) {
+                sink.emit(event);
+            }
+        })
     }
 
     /// Returns the named event; `None` for events that have no name here.

@@ -14,7 +14,7 @@ use crate::message::{
 use crate::permission::{Class, Mode, Verdict};
 use crate::process::ProcessIdentity;
 use crate::provider::{LeftOut, PayloadKind, StopReason};
-use crate::state::SafePoints;
+use crate::state::{EarlierSnapshot, SafePoints};
 use crate::tool::{ToolOutcome, ToolSpec};
 use crate::usage::Usage;
 
@@ -143,7 +143,12 @@ fn snapshot(at: Cursor) -> StateSnapshot {
         })),
         turns_completed: 1,
         usage: Usage::new(5, 6),
-        safe_points: SafePoints { count: 1, last: Some(at), recent: vec![at] },
+        safe_points: SafePoints {
+            count: 1,
+            last: Some(at),
+            recent: vec![at],
+            earlier: vec![EarlierSnapshot { seq: 2, safe_points: 0 }],
+        },
         previous: Some(2),
         background: [(CallId::from("c1"), vec![process])].into_iter().collect(),
         labels: [("here".to_owned(), at)].into_iter().collect(),

@@ -146,6 +146,12 @@ fn core_22_points_of_a_turn_are_sent_as_events() {
                    "metadata": {"lines": 3}}),
         ),
         (HookInput::Stop { text: "t".to_owned(), active: true }, "stop_hook_active", json!(true)),
+        (HookInput::Stop { text: "t".to_owned(), active: true }, "response", json!("t")),
+        (
+            HookInput::Stop { text: "t".to_owned(), active: true },
+            "last_assistant_message",
+            json!("t"),
+        ),
     ] {
         let data = HookData::from(&input);
         assert_eq!(data.event(), HookEvent::from(input.point()));

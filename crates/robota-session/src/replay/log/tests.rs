@@ -2,8 +2,11 @@ use robota_core::env_ref::Secret;
 use robota_core::event::{Event, TextChunk};
 use robota_core::ids::CountingIds;
 use robota_core::journal::MemoryStore;
+use robota_core::message::Block;
+use robota_core::scripted::{Answer, Script, ScriptedProvider};
 
 use super::*;
+use crate::Session;
 use crate::replay::tests::{stored, two_turns, view};
 use crate::replay::validate;
 
@@ -64,7 +67,15 @@ async fn sess_13_large_fields_are_in_payload_files() {
     let exported = from_events(&session, &events, &Redactor::default()).unwrap();
     assert_eq!(exported.payloads.len(), 1, "the same bytes are one file");
     let Payload { path, bytes } = exported.payloads[0].clone();
-    assert!(path.starts_with("agent%3adev%2fsession%3amain.payloads/"), "{path}");
+    let line: Value = exported
+        .lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|line: &Value| line["delta"]["kind"] == "external-payload")
+        .unwrap();
+    let sha256 = line["delta"]["sha256"].as_str().unwrap();
+    assert_eq!(path, format!("agent%3adev%2fsession%3amain.payloads/{sha256}.json"));
+    assert_eq!(sha256, robota_core::message::BlobRef::of(&bytes).sha256);
     assert_eq!(serde_json::from_slice::<String>(&bytes).unwrap(), long);
     let payloads = Payloads::from([(path.clone(), bytes)]);
     assert!(validate::log(&exported.bytes(), &payloads).ok());
@@ -129,4 +140,55 @@ async fn sess_14_a_log_is_replayed_as_far_as_it_goes() {
 
     assert!(parse(b"{\"event\": 1}\nnot json\n{}").is_err());
     assert!(replay(&[]).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_12_compactions_errors_and_the_end_of_a_session_are_lines() {
+    let (store, id) = (MemoryStore::new(), SessionId::from("s"));
+    let model = ScriptedProvider::new(Script::new().text("Hello.").text("A summary."));
+    let session = Session::builder(model, "m").open(store.clone(), "s").await.unwrap();
+    session.run("Hi").await.unwrap();
+    session.context().compact(None).await.unwrap();
+    // The script has no third answer.
+    session.run("Again").await.unwrap_err();
+    session.shutdown("done").await.unwrap();
+    let exported = export(&store, &id, &Redactor::default()).await.unwrap();
+    let kinds = kinds(&exported);
+    for kind in ["context_compact", "error", "session_shutdown"] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind} in {kinds:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sess_12_a_tool_that_the_service_ran_is_a_line() {
+    let mut events = two_turns().await;
+    let answer = events.iter_mut().find_map(|event| match &mut event.event {
+        Event::AssistantMessage(data) => Some(&mut data.message),
+        _ => None,
+    });
+    let block = serde_json::json!({"type": "server_tool_use", "id": "t", "name": "web_search",
+        "input": {"query": "rust"}});
+    answer.unwrap().content.push(Block::Unknown(block));
+    let exported = from_events(&"s".into(), &events, &Redactor::default()).unwrap();
+    let line = exported.lines.iter().find(|line| line.contains("\"server_tool\"")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!((&line["tool"], &line["query"]["query"]), (&"web_search".into(), &"rust".into()));
+}
+
+#[tokio::test]
+async fn sess_12_the_log_can_be_read_while_a_run_is_in_progress() {
+    let (store, id) = (MemoryStore::new(), SessionId::from("s"));
+    let answer = Answer::new().text("Half an").gate("hold").text(" answer.");
+    let model = ScriptedProvider::new(Script::new().answer(answer));
+    let session = Session::builder(model.clone(), "m").open(store.clone(), "s").await.unwrap();
+    session.send("Hi").await.unwrap();
+    model.reached("hold").await;
+    let during = export(&store, &id, &Redactor::default()).await.unwrap();
+    assert!(kinds(&during).iter().any(|kind| kind == "provider_request"));
+    assert!(!kinds(&during).iter().any(|kind| kind == "assistant"));
+    model.release("hold");
+    session.run("Again").await.unwrap_err();
+    let after = export(&store, &id, &Redactor::default()).await.unwrap();
+    assert_eq!(after.lines[..during.lines.len()], during.lines, "the log only grows");
+    assert!(kinds(&after).iter().any(|kind| kind == "assistant"));
 }

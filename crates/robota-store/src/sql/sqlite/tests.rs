@@ -42,3 +42,18 @@ fn statements_are_translated() {
         "SELECT a FROM b WHERE (?1 IS NULL OR c > ?2)"
     );
 }
+
+#[tokio::test]
+async fn events_are_searched_by_the_primary_key_and_not_scanned() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    drop(SqliteStore::open(&path).await.unwrap());
+    let connection = Connection::open(&path).unwrap();
+    for sql in [super::super::chain::EVENTS, super::super::chain::LINES] {
+        let explain = format!("EXPLAIN QUERY PLAN {}", translated(sql));
+        let mut statement = connection.prepare(&explain).unwrap();
+        let rows = statement.raw_query().mapped(|row| row.get::<_, String>(3));
+        let plan: Vec<_> = rows.map(Result::unwrap).collect();
+        assert!(plan.iter().any(|step| step.starts_with("SEARCH e USING INDEX")), "{plan:?}");
+    }
+}
