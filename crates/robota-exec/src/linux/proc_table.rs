@@ -10,6 +10,7 @@ use robota_core::process::ProcessIdentity;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) parent: i32,
+    pub(crate) group: i32,
     pub(crate) start_time: u64,
     pub(crate) zombie: bool,
 }
@@ -26,9 +27,10 @@ fn parse(stat: &str) -> Option<Entry> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // In proc(5) the state is field 3, the parent field 4 and the start time field 22.
-    let start_time = fields.nth(17)?.parse().ok()?;
-    Some(Entry { parent, start_time, zombie: matches!(state, "Z" | "X") })
+    let group = fields.next()?.parse().ok()?;
+    // In proc(5) the state is field 3, the parent 4, the group 5 and the start time 22.
+    let start_time = fields.nth(16)?.parse().ok()?;
+    Some(Entry { parent, group, start_time, zombie: matches!(state, "Z" | "X") })
 }
 
 /// Returns the id of the current boot; empty if the system does not provide it.
@@ -51,14 +53,23 @@ pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
     })
 }
 
+/// Returns all processes.
+fn all() -> impl Iterator<Item = (i32, Entry)> {
+    let names = fs::read_dir("/proc").into_iter().flatten();
+    let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, entry(pid)?)))
+}
+
+/// Returns all processes of a process group, without zombies.
+pub(crate) fn members(group: i32) -> Vec<(i32, Entry)> {
+    all().filter(|(_, entry)| entry.group == group && !entry.zombie).collect()
+}
+
 /// Returns all descendants of `root`, without zombies.
 pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
     let mut children: HashMap<i32, Vec<(i32, Entry)>> = HashMap::new();
-    let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
-    for pid in proc.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok()) {
-        if let Some(entry) = entry(pid) {
-            children.entry(entry.parent).or_default().push((pid, entry));
-        }
+    for (pid, entry) in all() {
+        children.entry(entry.parent).or_default().push((pid, entry));
     }
     let mut found = Vec::new();
     let mut todo = vec![root];

@@ -43,7 +43,7 @@ pub(crate) struct LaunchRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum MonitorCommand {
-    /// Send SIGTERM to all processes.
+    /// Send SIGTERM to all processes, and send [`Notice::Clear`] when none is left.
     Terminate = b'T',
     /// Kill all processes, and send [`Notice::Clear`] when none is left.
     Kill = b'K',

@@ -143,12 +143,16 @@ impl ProcessGroup {
         }
     }
 
-    /// Sends SIGTERM to all processes.
-    pub(super) fn terminate(&self) {
+    /// Sends SIGTERM to all processes, also to those that are started while others end. Resolves
+    /// when none is left.
+    pub(super) fn terminate(&self) -> BoxedFuture {
         match self {
-            Self::Direct(direct) => direct.terminate(),
+            Self::Direct(direct) => Box::pin(direct.terminate()),
             #[cfg(target_os = "linux")]
-            Self::Monitored(monitored) => monitored.terminate(),
+            Self::Monitored(monitored) => {
+                monitored.terminate();
+                Box::pin(monitored.cleared())
+            }
         }
     }
 
@@ -161,11 +165,10 @@ impl ProcessGroup {
         }
     }
 
-    /// Resolves when no process is left. Without a monitor this is unknown, so it resolves
-    /// immediately.
+    /// Resolves when no process is left. To be called after [`kill`](Self::kill).
     pub(super) fn cleared(&self) -> BoxedFuture {
         match self {
-            Self::Direct(_) => Box::pin(std::future::ready(())),
+            Self::Direct(direct) => Box::pin(direct.cleared()),
             #[cfg(target_os = "linux")]
             Self::Monitored(monitored) => Box::pin(monitored.cleared()),
         }
