@@ -5,6 +5,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use robota_core::process::ProcessIdentity;
+use rustix::process::Signal;
 
 /// One process of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,18 @@ fn parse(stat: &str) -> Option<Entry> {
     // In proc(5) the state is field 3, the parent 4, the group 5 and the start time 22.
     let start_time = fields.nth(16)?.parse().ok()?;
     Some(Entry { parent, group, start_time, zombie: matches!(state, "Z" | "X") })
+}
+
+/// Returns whether a process neither handles nor ignores nor blocks this signal, so that the signal
+/// ends it.
+pub(crate) fn ends_by(pid: i32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let masks = ["SigBlk:", "SigIgn:", "SigCgt:"].map(|name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    });
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    masks.iter().all(|mask| mask.is_some_and(|mask| mask & bit == 0))
 }
 
 /// Returns the id of the current boot; empty if the system does not provide it.
