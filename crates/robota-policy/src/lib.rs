@@ -64,6 +64,7 @@ pub use call::ToolCall;
 pub use defaults::DEFAULT_ALLOW;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
+pub use protect::protected;
 pub use rule::{List, Rule, RuleError, RuleSource};
 pub use suggest::{TOO_BROAD, too_broad};
 pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};

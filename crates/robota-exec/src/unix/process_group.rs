@@ -74,6 +74,7 @@ impl ProcessGroup {
             env: spec.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             terminal: spec.terminal.is_some(),
             filter: spec.confinement.as_ref().map_or_else(Vec::new, |c| c.filter.clone()),
+            wrapped: spec.confinement.as_ref().is_some_and(|c| c.wrapper.is_some()),
         };
         let group = match reaper {
             #[cfg(target_os = "linux")]
@@ -222,8 +223,11 @@ struct OwnEnds {
 /// Opens the streams of a child: its ends and the supervisor's ends.
 fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
     let mut own = OwnEnds::default();
+    let terminal = spec.terminal.map(terminal::open).transpose()?;
     let ruleset = match &spec.confinement {
-        Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
+        Some(confinement) => {
+            confinement.ruleset(terminal.as_ref().map(|own| own.path.as_path()))?
+        }
         None => None,
     };
     let mut notify = None;
@@ -232,8 +236,7 @@ fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
         own.denials = Some(receiver);
         notify = Some(OwnedFd::from(sender));
     }
-    if let Some(size) = spec.terminal {
-        let (master, slave) = terminal::open(size)?;
+    if let Some(terminal::Terminal { master, slave, .. }) = terminal {
         own.stdin = match spec.stdin {
             Stdin::Closed => None,
             Stdin::Bytes(_) | Stdin::Open => Some(master.try_clone()?),
