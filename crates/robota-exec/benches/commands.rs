@@ -57,7 +57,7 @@ fn compare_with_fence(runtime: &tokio::runtime::Runtime) {
     let reaper = ReaperProgram::new(env!("CARGO_BIN_EXE_robota-reaper"));
     let supervisor = Supervisor::with_reaper(reaper);
     let support = runtime.block_on(probe(&env));
-    let fence = match ReadOnlyFence::new(None, &support, &std::env::temp_dir()) {
+    let fence = match ReadOnlyFence::new(None, &support, "/tmp".as_ref()) {
         Ok(fence) => fence,
         Err(error) => return println!("fence: {error}"),
     };

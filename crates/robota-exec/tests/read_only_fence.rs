@@ -57,7 +57,7 @@ fn environment() -> Environment {
 /// Returns what can enforce the fence here: Landlock alone, and bubblewrap alone.
 async fn drivers() -> Vec<Support> {
     let all = probe(&environment()).await;
-    let landlock = Support { bubblewrap: None, ..all.clone() };
+    let landlock = Support { bubblewrap: None, ..all };
     let landlock = (all.landlock > 0 && all.seccomp).then_some(landlock);
     let bubblewrap = Support { landlock: 0, ..all.clone() };
     let bubblewrap = all.bubblewrap.is_some().then_some(bubblewrap);
