@@ -57,6 +57,9 @@ pub struct Confinement {
     landlock: u32,
     #[cfg(unix)]
     pub(crate) filter: Vec<crate::launch::BpfInstruction>,
+    /// Whether denied system calls are reported. Each report costs a round trip to this process, and
+    /// every start of bash causes one.
+    pub(crate) reports_denials: bool,
     /// A program that starts the confined program (bubblewrap), and its arguments.
     pub(crate) wrapper: Option<(PathBuf, Vec<OsString>)>,
 }
@@ -86,6 +89,7 @@ impl Confinement {
                 landlock: 0,
                 #[cfg(unix)]
                 filter: Vec::new(),
+                reports_denials: false,
                 wrapper: None,
             });
         }
@@ -144,6 +148,7 @@ impl Confinement {
                 ruleset,
                 landlock: support.landlock,
                 filter,
+                reports_denials: false,
                 wrapper: Some((bubblewrap.clone(), wrapper)),
             });
         }
@@ -187,11 +192,14 @@ impl Confinement {
         let ruleset = landlock_rules::build(&fence, support.landlock, None)?;
         let filter = syscall_filter::build(fence.network, attributes)?;
         let means = vec![format!("landlock {}", support.landlock), "seccomp".to_owned()];
+        let fence_is_read_only = fence.level == SandboxLevel::ReadOnly;
         Ok(Self {
             boundaries: Boundaries { fence, means, gaps },
             ruleset: Some(ruleset),
             landlock: support.landlock,
             filter,
+            // A fence that allows no change is for short commands that need none of this.
+            reports_denials: attributes || fence_is_read_only,
             wrapper: None,
         })
     }

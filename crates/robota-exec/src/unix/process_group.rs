@@ -231,7 +231,7 @@ fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
         None => None,
     };
     let mut notify = None;
-    if ruleset.is_some() {
+    if spec.confinement.as_ref().is_some_and(|confinement| confinement.reports_denials) {
         let (receiver, sender) = std::os::unix::net::UnixStream::pair()?;
         own.denials = Some(receiver);
         notify = Some(OwnedFd::from(sender));
