@@ -13,13 +13,13 @@ use robota_core::permission::{Class, Mode};
 use robota_core::redact::Redactor;
 use robota_core::sandbox::SandboxLevel;
 use robota_core::tool::ToolScope;
-use robota_exec::sandbox::Confinement;
 use robota_exec::{Environment, ReaperProgram, RecordedExit, Supervisor, reaper};
 use robota_policy::Policy;
 use robota_session::{Approvals, PolicyGate, RecoveryHint, Session, SessionBuilder};
 use robota_tools::{Brave, LocalCrashCleanup, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace};
 
 use crate::provider::ChosenProvider;
+use crate::sandbox::Fences;
 use crate::{Usage, setup};
 
 /// The argument that starts this program as a reaper.
@@ -39,8 +39,8 @@ pub(crate) struct Parts {
     pub(crate) mode: Mode,
     /// The permission rules.
     pub(crate) policy: Policy,
-    /// The sandbox for commands; none when it is off.
-    pub(crate) confinement: Option<Arc<Confinement>>,
+    /// What commands run in.
+    pub(crate) fences: Fences,
     /// The web search service; none disables the WebSearch tool.
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
     /// The hooks of the settings.
@@ -64,7 +64,10 @@ pub(crate) fn session(parts: Parts) -> SessionBuilder {
         .access_check(Arc::new(PolicyAccessCheck::new(policy, setup::paths())))
         .follow_cd();
     let mut read_only = false;
-    if let Some(confinement) = parts.confinement {
+    if let Some(fence) = parts.fences.read_only {
+        place = place.read_only_fence(fence);
+    }
+    if let Some(confinement) = parts.fences.confinement {
         read_only = confinement.boundaries().fence.level == SandboxLevel::ReadOnly;
         place = place.confine(confinement);
     }

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::DemoArgs;
 use crate::compose::{self, Parts};
 use crate::provider::{self, ChosenProvider};
+use crate::sandbox::Fences;
 use crate::{Exit, output, setup, signals, store};
 
 const FIRST_SCRIPT: &str = include_str!("demo/first.yaml");
@@ -98,7 +99,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         name: Some("demo".to_owned()),
         mode: Mode::AcceptEdits,
         policy,
-        confinement: None,
+        fences: Fences::default(),
         searcher: None,
         hooks: None,
         supervisor,

@@ -42,8 +42,8 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let supervisor = compose::supervisor(&cwd);
     let environment = compose::environment(&setup.settings.values.env);
     let request = sandbox::request(level, &setup);
-    let confinement = sandbox::confinement(request, &environment).await?;
-    let confined = confinement.is_some();
+    let fences = sandbox::prepare(request, &environment).await?;
+    let confined = fences.confinement.is_some();
     let hooks = Arc::new(hooks::runner(&setup, selected.id(), &supervisor, &environment));
     let crash_cleanup = compose::crash_cleanup(&cwd);
     let builder = compose::session(Parts {
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
         name: sessions.name.clone(),
         mode: setup.settings.permissions.mode,
         policy: setup.policy.clone(),
-        confinement,
+        fences,
         searcher: compose::searcher(&setup.environment),
         hooks: Some(hooks),
         supervisor: supervisor.clone(),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use robota_config::model::SandboxSettings;
 use robota_core::error::Diagnose as _;
-use robota_core::sandbox::{Fence, SandboxLevel};
+use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use robota_exec::Environment;
-use robota_exec::sandbox::{Confinement, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
 use serde_json::{Map, Value};
 
 use crate::output;
@@ -18,6 +18,8 @@ use crate::setup::Setup;
 pub(crate) struct SandboxRequest {
     /// The level and the file and network rules.
     pub(crate) fence: Fence,
+    /// Whether commands that were proven to only read run in a fence of their own.
+    pub(crate) read_only_fence: bool,
     /// Whether an unavailable sandbox is an error. Otherwise commands run without one.
     pub(crate) required: bool,
     /// Settings that have no effect, each with what happens instead.
@@ -38,7 +40,8 @@ pub(crate) fn request(argument: Option<SandboxLevel>, setup: &Setup) -> SandboxR
     let mut unsupported = Vec::new();
     let fence = fence(level, settings, setup, &mut unsupported);
     let required = by_argument || settings.fail_if_unavailable == Some(true);
-    SandboxRequest { fence, required, unsupported }
+    let read_only_fence = settings.read_only_fence != Some(false);
+    SandboxRequest { fence, read_only_fence, required, unsupported }
 }
 
 fn fence(
@@ -58,7 +61,16 @@ fn fence(
     writable.retain(|path| path.exists());
     let resolve = |paths: &[String]| paths.iter().map(|path| workspace.resolve(path)).collect();
     let mut hidden: Vec<_> = resolve(&files.deny_read);
-    let (protected, shown) = (resolve(&files.deny_write), resolve(&files.allow_read));
+    let (mut protected, shown): (Vec<_>, _) =
+        (resolve(&files.deny_write), resolve(&files.allow_read));
+    let allowed: Vec<_> = resolve(&files.allow_write);
+    let own = std::iter::once(workspace.cwd.clone());
+    for root in own.chain(workspace.additional.iter().map(|dir| workspace.cwd.join(dir))) {
+        protected.extend(deciding_files(&root).into_iter().filter(|path| {
+            // What the user names is writable, with everything around it that he did not exclude.
+            !writable.iter().chain(&allowed).any(|named| named != &root && named.starts_with(path))
+        }));
+    }
     let secret_files = texts(&settings.credentials, "files");
     hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();
@@ -95,6 +107,28 @@ fn fence(
     Fence { level, writable, protected, hidden, shown, network }
 }
 
+/// Folders that decide what runs, but in which builds keep their caches.
+const CACHES: [&str; 2] = [".gradle", ".yarn"];
+/// What decides in a repository which programs git runs. The rest stays writable, so that commands
+/// can commit.
+const GIT: [&str; 4] = ["hooks", "config", "config.worktree", "info/attributes"];
+
+/// Returns the files and folders directly in `root` that decide what other programs run: those that
+/// exist, because only these can be protected.
+fn deciding_files(root: &Path) -> Vec<PathBuf> {
+    let names = root.read_dir().into_iter().flatten().filter_map(Result::ok);
+    let mut found = Vec::new();
+    for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let path = root.join(&name);
+        if name == ".git" && path.is_dir() {
+            found.extend(GIT.map(|name| path.join(name)).into_iter().filter(|path| path.exists()));
+        } else if !CACHES.contains(&name.as_str()) && robota_policy::protected(&name).is_some() {
+            found.push(path);
+        }
+    }
+    found
+}
+
 /// Returns the strings of the list `key` of an object.
 fn texts(object: &Map<String, Value>, key: &str) -> Vec<String> {
     let list = object.get(key).and_then(Value::as_array);
@@ -114,11 +148,58 @@ pub(crate) fn environment(environment: &Environment, confined: bool, setup: &Set
     kept.fold(Environment::new(), |env, (name, value)| env.with(name, value))
 }
 
-/// Prepares the sandbox; none when it is off. An unavailable sandbox is an error if it is required,
-/// else a warning.
-pub(crate) async fn confinement(
+/// What commands run in.
+#[derive(Default)]
+pub(crate) struct Fences {
+    /// The sandbox of all commands; none when it is off.
+    pub(crate) confinement: Option<Arc<Confinement>>,
+    /// The fence of commands that were proven to only read; none if it is switched off or the system
+    /// has none.
+    pub(crate) read_only: Option<Arc<ReadOnlyFence>>,
+}
+
+/// Prepares what commands run in. An unavailable sandbox is an error if it is required, else a
+/// warning.
+pub(crate) async fn prepare(
     request: SandboxRequest,
     environment: &Environment,
+) -> anyhow::Result<Fences> {
+    let kernel = Support::of_kernel();
+    let suffices = kernel.landlock > 0 && kernel.seccomp;
+    // The probe starts bubblewrap, which takes longer than everything else here.
+    let support = if request.fence.level == SandboxLevel::Off && suffices {
+        kernel
+    } else {
+        probe(environment).await
+    };
+    let read_only = if request.read_only_fence {
+        read_only(&request.fence, &support, environment)
+    } else {
+        None
+    };
+    Ok(Fences { confinement: confinement(request, &support)?, read_only: read_only.map(Arc::new) })
+}
+
+/// Prepares the fence of commands that only read.
+pub(crate) fn read_only(
+    fence: &Fence,
+    support: &Support,
+    environment: &Environment,
+) -> Option<ReadOnlyFence> {
+    let temporary = environment.get("TMPDIR").filter(|dir| !dir.is_empty());
+    let temporary = temporary.map_or_else(|| Path::new("/tmp"), Path::new);
+    let prepared = ReadOnlyFence::new(Some(fence), support, temporary);
+    match prepared {
+        Ok(fence) => Some(fence),
+        // The hidden paths need too many rules. With a sandbox they run in the sandbox.
+        Err(_) if fence.level != SandboxLevel::Off => None,
+        Err(_) => ReadOnlyFence::new(None, support, temporary).ok(),
+    }
+}
+
+fn confinement(
+    request: SandboxRequest,
+    support: &Support,
 ) -> anyhow::Result<Option<Arc<Confinement>>> {
     if request.fence.level == SandboxLevel::Off {
         return Ok(None);
@@ -126,8 +207,7 @@ pub(crate) async fn confinement(
     for setting in &request.unsupported {
         output::note(&format!("robota: no effect: {setting}"));
     }
-    let support = probe(environment).await;
-    match Confinement::new(request.fence, &support) {
+    match Confinement::new(request.fence, support) {
         Ok(confinement) => {
             // Report only the gaps that the user can close.
             let gaps = confinement.boundaries().gaps.iter();
@@ -136,7 +216,8 @@ pub(crate) async fn confinement(
             }
             Ok(Some(Arc::new(confinement)))
         }
-        Err(error) if request.required => {
+        // A path in the settings, which may be those of a checkout, must not turn the sandbox off.
+        Err(error) if request.required || !matches!(error, SandboxError::Unsupported { .. }) => {
             Err(error).context("the requested sandbox is not available")
         }
         Err(error) => {

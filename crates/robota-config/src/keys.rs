@@ -96,6 +96,9 @@ pub enum Effect {
     Tightens,
     /// This value can only forbid and applies without trust. Other values need trust.
     TightensWhen(Strict),
+    /// This value can only forbid and applies without trust. Other values are always ignored in a
+    /// checkout: it may add restrictions to the sandbox, but never remove one.
+    OnlyTightensWhen(Strict),
     /// The key applies once the folder is trusted.
     Grants,
     /// The key is always ignored in a checkout.
@@ -216,7 +219,7 @@ macro_rules! keys {
     (@check ($type:ty)) => { Check::Type(has_type::<$type>) };
 }
 
-use Effect::{Grants, Tightens, TightensWhen, UserOnly};
+use Effect::{Grants, OnlyTightensWhen, Tightens, TightensWhen, UserOnly};
 use Merge::{Concat, Deep, Highest, Sticky, Union};
 use Strict::{Disable as DISABLE, False, True};
 use Support::{NoEffect, Partial, Supported};
@@ -259,17 +262,18 @@ keys! {
     "effortLevel" Highest, Grants, NoEffect, (String);
     "alwaysThinkingEnabled" Highest, Grants, NoEffect, (bool);
 
-    "sandbox.enabled" Highest, TightensWhen(True), Supported, (bool);
-    "sandbox.failIfUnavailable" Highest, TightensWhen(True), Supported, (bool);
-    "sandbox.autoAllowBashIfSandboxed" Highest, TightensWhen(False), Partial, (bool);
-    "sandbox.allowUnsandboxedCommands" Highest, TightensWhen(False), Partial, (bool);
-    "sandbox.excludedCommands" Union, Grants, Partial, texts;
-    "sandbox.filesystem.allowWrite" Union, Grants, Supported, texts;
+    "sandbox.enabled" Highest, OnlyTightensWhen(True), Supported, (bool);
+    "sandbox.failIfUnavailable" Highest, OnlyTightensWhen(True), Supported, (bool);
+    "sandbox.readOnlyFence" Highest, OnlyTightensWhen(True), Supported, (bool);
+    "sandbox.autoAllowBashIfSandboxed" Highest, OnlyTightensWhen(False), Partial, (bool);
+    "sandbox.allowUnsandboxedCommands" Highest, OnlyTightensWhen(False), Partial, (bool);
+    "sandbox.excludedCommands" Union, UserOnly, Partial, texts;
+    "sandbox.filesystem.allowWrite" Union, UserOnly, Supported, texts;
     "sandbox.filesystem.denyWrite" Union, Tightens, Supported, texts;
-    "sandbox.filesystem.allowRead" Union, Grants, Supported, texts;
+    "sandbox.filesystem.allowRead" Union, UserOnly, Supported, texts;
     "sandbox.filesystem.denyRead" Union, Tightens, Supported, texts;
-    "sandbox.credentials" Highest, Grants, Supported, (Object);
-    "sandbox.network.allowedDomains" Union, Grants, Partial, texts;
+    "sandbox.credentials" Highest, UserOnly, Supported, (Object);
+    "sandbox.network.allowedDomains" Union, UserOnly, Partial, texts;
     "sandbox.network.deniedDomains" Union, Tightens, Partial, texts;
 
     "mcpServers.*" Highest, Grants, NoEffect, (Object);
@@ -344,7 +348,10 @@ pub(crate) fn find(path: &[String]) -> Found {
 pub(crate) fn may_forbid(path: &[String]) -> bool {
     KEYS.iter().any(|rule| {
         let forbids = match rule.effect {
-            Effect::Tightens | Effect::TightensWhen(_) | Effect::Mode => true,
+            Effect::Tightens
+            | Effect::TightensWhen(_)
+            | Effect::OnlyTightensWhen(_)
+            | Effect::Mode => true,
             Effect::Grants | Effect::UserOnly => false,
         };
         let mut steps = rule.path.split('.');

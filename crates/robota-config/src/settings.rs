@@ -201,6 +201,9 @@ fn admit(entry: &Entry, layer: Layer, trust: Trust) -> Result<(), Reason> {
             let applies = trust.is_given() || strict.is(&entry.content.to_value());
             if applies { Ok(()) } else { Err(Reason::Untrusted) }
         }
+        (Scope::Project, Effect::OnlyTightensWhen(strict)) => {
+            if strict.is(&entry.content.to_value()) { Ok(()) } else { Err(Reason::UserOnly) }
+        }
         (Scope::Project, Effect::Grants) => {
             if trust.is_given() {
                 Ok(())

@@ -92,6 +92,11 @@ fn the_settings_page_has_the_table() {
             Effect::TightensWhen(Strict::True) => "`true` without trust, else with trust",
             Effect::TightensWhen(Strict::False) => "`false` without trust, else with trust",
             Effect::TightensWhen(Strict::Disable) => "`\"disable\"` without trust, else with trust",
+            Effect::OnlyTightensWhen(Strict::True) => "`true` without trust, else ignored",
+            Effect::OnlyTightensWhen(Strict::False) => "`false` without trust, else ignored",
+            Effect::OnlyTightensWhen(Strict::Disable) => {
+                "`\"disable\"` without trust, else ignored"
+            }
             Effect::Grants => "with trust",
             Effect::UserOnly => "ignored",
             Effect::Mode => "stricter without trust, else with trust",

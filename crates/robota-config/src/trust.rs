@@ -119,7 +119,7 @@ fn only_forbids(entry: &Entry) -> bool {
             value == "plan" || value == "safe"
         }
         // It is always ignored in a checkout, so there is nothing to trust.
-        Effect::UserOnly => true,
+        Effect::UserOnly | Effect::OnlyTightensWhen(_) => true,
         Effect::Grants => false,
     }
 }

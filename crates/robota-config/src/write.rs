@@ -139,6 +139,7 @@ fn is_user_only(key: &KeyPath, value: &Value) -> bool {
     match keys::find(key.names()) {
         Found::Rule(rule) => match rule.effect {
             Effect::UserOnly => true,
+            Effect::OnlyTightensWhen(strict) => !strict.is(value),
             Effect::Mode => value == Mode::BypassPermissions.name(),
             Effect::Tightens | Effect::TightensWhen(_) | Effect::Grants => false,
         },

@@ -79,6 +79,8 @@ fn only_a_change_of_settings_that_need_trust_ends_trust() {
 
     let same = [
         "{\n \"env\": {\"Y\": \"2\", \"X\": \"1\"},\n \"permissions\": {\"allow\": [\"A\"], \"deny\": [\"D\"], \"defaultMode\": \"plan\"}, \"sandbox\": {\"enabled\": true}}",
+        // A checkout cannot turn the sandbox off, so there is nothing to trust.
+        "{\"env\": {\"Y\": \"2\", \"X\": \"1\"}, \"permissions\": {\"allow\": [\"A\"]}, \"sandbox\": {\"enabled\": false}}",
     ];
     for text in same {
         world.write(Layer::ProjectClaude, text);
@@ -88,7 +90,6 @@ fn only_a_change_of_settings_that_need_trust_ends_trust() {
         json!({"permissions": {"allow": ["A", "B"]}, "env": {"X": "1", "Y": "2"}}),
         json!({"permissions": {"allow": ["A"]}, "env": {"X": "1", "Y": "3"}}),
         json!({"permissions": {"allow": ["A"]}, "env": {"X": "1", "Y": "2"}, "unknown": 1}),
-        json!({"permissions": {"allow": ["A"]}, "env": {"X": "1", "Y": "2"}, "sandbox": {"enabled": false}}),
         json!({"permissions": {"allow": ["A"], "defaultMode": "acceptEdits"}, "env": {"X": "1", "Y": "2"}}),
     ];
     for value in changed {
@@ -201,4 +202,45 @@ fn the_trust_items_show_commands_and_addresses() {
     assert!(shown("hooks.SessionStart").contains("curl evil"));
     assert!(shown("env.LD_PRELOAD").contains("./x.so"));
     assert!(shown("providers.a.baseURL").contains("http://evil"));
+}
+
+/// Whether it is trusted or not, a checkout adds restrictions to the user's sandbox and removes none.
+#[test]
+fn a_checkout_only_restricts_the_sandbox_further() {
+    let user = json!({"sandbox": {
+        "enabled": true, "failIfUnavailable": true, "readOnlyFence": true,
+        "autoAllowBashIfSandboxed": false, "allowUnsandboxedCommands": false,
+        "filesystem": {"denyRead": ["/user"], "denyWrite": ["/user"]},
+        "credentials": {"files": ["~/.key"]},
+    }});
+    let checkout = json!({"sandbox": {
+        "enabled": false, "failIfUnavailable": false, "readOnlyFence": false,
+        "autoAllowBashIfSandboxed": true, "allowUnsandboxedCommands": true,
+        "excludedCommands": ["curl"],
+        "filesystem": {
+            "allowWrite": ["/"], "allowRead": ["/"], "denyRead": ["./x"], "denyWrite": ["./x"],
+        },
+        "credentials": {"files": []},
+        "network": {"allowedDomains": ["*"]},
+    }});
+    for layer in [Layer::ProjectClaude, Layer::ProjectRobota, Layer::ProjectClaudeLocal] {
+        for trust in [Trust::Unknown, Trust::Trusted] {
+            let world = World::with(&[
+                (Layer::UserRobota, &user.to_string()),
+                (layer, &checkout.to_string()),
+            ]);
+            let sandbox = world.load_as(trust).values.sandbox.unwrap();
+            assert_eq!(sandbox.enabled, Some(true), "{layer:?} {trust:?}");
+            assert_eq!(sandbox.fail_if_unavailable, Some(true));
+            assert_eq!(sandbox.read_only_fence, Some(true));
+            assert_eq!(sandbox.auto_allow_bash_if_sandboxed, Some(false));
+            assert_eq!(sandbox.allow_unsandboxed_commands, Some(false));
+            assert!(sandbox.excluded_commands.is_empty() && sandbox.network.is_none());
+            assert_eq!(serde_json::Value::from(sandbox.credentials), json!({"files": ["~/.key"]}));
+            let files = sandbox.filesystem.unwrap();
+            assert!(files.allow_write.is_empty() && files.allow_read.is_empty());
+            assert_eq!(files.deny_read.len(), 2, "{:?}", files.deny_read);
+            assert_eq!(files.deny_write.len(), 2, "{:?}", files.deny_write);
+        }
+    }
 }

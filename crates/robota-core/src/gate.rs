@@ -56,6 +56,21 @@ pub struct Judgement {
     /// possible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
+    /// For verdict allow: what the call may do.
+    #[serde(default)]
+    pub grant: Grant,
+}
+
+/// What an allowed call may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grant {
+    /// Everything that the tool does.
+    #[default]
+    Full,
+    /// Reading only. The call was allowed for no other reason than a proof that it changes nothing,
+    /// so the tool makes sure that it cannot, wherever the system offers a way.
+    ReadOnly,
 }
 
 /// What led to a verdict. A hook may lift an ask of the mode, but never one of a rule.
@@ -91,6 +106,7 @@ impl Gate for ModeGate {
             reason: format!("{} {what}; mode `{}` {says}", tool.name, self.0),
             source: Source::Mode,
             rules: Vec::new(),
+            grant: Grant::Full,
         }
     }
 }
@@ -112,6 +128,7 @@ impl Gate for ReadOnlyGate {
             reason: "no gate was configured, so only read-only tools may run".to_owned(),
             source: Source::Rule,
             rules: Vec::new(),
+            grant: Grant::Full,
         }
     }
 }
@@ -129,6 +146,7 @@ impl Gate for AllowAll {
             reason: "everything is allowed".to_owned(),
             source: Source::Mode,
             rules: Vec::new(),
+            grant: Grant::Full,
         }
     }
 }

@@ -24,6 +24,7 @@ pub use validate::{InvalidInput, validate};
 use crate::blob::Blobs;
 use crate::call::CallContext;
 use crate::checkpoint::{Checkpoints, NoCheckpoints};
+use crate::gate::Grant;
 use crate::ids::{CallId, SessionId};
 use crate::permission::Class;
 use crate::process::ProcessWatch;
@@ -116,6 +117,8 @@ pub struct ToolContext {
     pub checkpoints: Arc<dyn Checkpoints>,
     /// Stores output that is too long for the model; without it the omitted part is lost.
     pub output: Option<Arc<dyn OutputStore>>,
+    /// What the gate allows the call to do.
+    pub grant: Grant,
 }
 
 impl ToolContext {
@@ -129,6 +132,7 @@ impl ToolContext {
             processes: ProcessWatch::none(),
             checkpoints: Arc::new(NoCheckpoints),
             output: None,
+            grant: Grant::Full,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct PreparedSandbox {
     /// The filter with notifications instead of refusals, and the socket over which the child sends
     /// the notification descriptor to the supervisor.
     notifying: Option<(seccompiler::BpfProgram, OwnedFd)>,
+    /// Whether the program needs its capabilities to build the sandbox; it drops them itself.
+    keep_capabilities: bool,
 }
 
 impl PreparedSandbox {
@@ -34,6 +36,7 @@ impl PreparedSandbox {
         ruleset: Option<OwnedFd>,
         filter: &[BpfInstruction],
         notify: Option<OwnedFd>,
+        keep_capabilities: bool,
     ) -> Self {
         let filter: seccompiler::BpfProgram = filter
             .iter()
@@ -45,7 +48,7 @@ impl PreparedSandbox {
             })
             .collect();
         let notifying = notify.map(|notify| (with_notifications(&filter), notify));
-        Self { ruleset, filter, notifying }
+        Self { ruleset, filter, notifying, keep_capabilities }
     }
 
     /// Restricts the calling process. This cannot be undone.
@@ -54,15 +57,17 @@ impl PreparedSandbox {
             rustix::thread::set_no_new_privs(true)?;
             // Root would otherwise keep capabilities that let it inspect other processes or bypass
             // the restrictions.
-            let current = capabilities(None)?;
-            set_capabilities(
-                None,
-                CapabilitySets {
-                    effective: current.effective & KEPT_CAPABILITIES,
-                    permitted: current.permitted & KEPT_CAPABILITIES,
-                    inheritable: CapabilitySet::empty(),
-                },
-            )?;
+            if !self.keep_capabilities {
+                let current = capabilities(None)?;
+                set_capabilities(
+                    None,
+                    CapabilitySets {
+                        effective: current.effective & KEPT_CAPABILITIES,
+                        permitted: current.permitted & KEPT_CAPABILITIES,
+                        inheritable: CapabilitySet::empty(),
+                    },
+                )?;
+            }
             let fd = ruleset.as_raw_fd();
             // SAFETY: the call takes two integers; the descriptor is open because `self` owns it.
             #[expect(unsafe_code, reason = "no library offers this system call alone")]
@@ -139,4 +144,14 @@ pub(crate) fn filter_to_bytes(filter: &seccompiler::BpfProgram) -> Vec<BpfInstru
             [a, b, step.jt, step.jf, k0, k1, k2, k3]
         })
         .collect()
+}
+
+/// Writes a filter to an anonymous file, from which bubblewrap reads it.
+pub(crate) fn filter_file(filter: &[BpfInstruction]) -> io::Result<std::fs::File> {
+    use std::io::{Seek as _, Write as _};
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = std::fs::File::from(rustix::fs::memfd_create("robota-filter", flags)?);
+    file.write_all(filter.as_flattened())?;
+    file.rewind()?;
+    Ok(file)
 }

@@ -29,6 +29,11 @@ impl Environment {
         self.0.insert(name.into(), value.into());
     }
 
+    /// Removes a variable.
+    pub fn remove(&mut self, name: impl AsRef<OsStr>) {
+        self.0.remove(name.as_ref());
+    }
+
     /// Returns the value of a variable.
     #[must_use]
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {

@@ -20,6 +20,9 @@ pub(crate) struct Launch {
     pub(crate) terminal: bool,
     /// The compiled seccomp filter; empty for none.
     pub(crate) filter: Vec<BpfInstruction>,
+    /// Whether the program is bubblewrap, which installs the filter itself when its own work is
+    /// done.
+    pub(crate) wrapped: bool,
 }
 
 /// One instruction of a seccomp filter (`struct sock_filter`), as bytes.
@@ -37,11 +40,22 @@ pub(crate) struct ChildStreams {
 }
 
 impl Launch {
-    /// Starts the program as the leader of a new session. On Linux it is killed when the calling
-    /// thread ends. Closes this process's copies of the descriptors.
+    /// Starts the program as the leader of a new session. It inherits its three streams and no other
+    /// descriptor. On Linux it is killed when the calling thread ends. Closes this process's copies
+    /// of the descriptors.
     pub(crate) fn start(&self, streams: ChildStreams) -> std::io::Result<Child> {
         #[expect(clippy::disallowed_methods, reason = "the one place that starts processes")]
         let mut command = Command::new(&self.program);
+        #[cfg(target_os = "linux")]
+        let filter_file = match self.wrapped {
+            true => Some(crate::enter_sandbox::filter_file(&self.filter)?),
+            false => None,
+        };
+        #[cfg(target_os = "linux")]
+        if let Some(file) = &filter_file {
+            use std::os::fd::AsRawFd as _;
+            command.args(["--seccomp".to_owned(), file.as_raw_fd().to_string()]);
+        }
         command.args(&self.args).current_dir(&self.cwd).env_clear();
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
@@ -51,8 +65,9 @@ impl Launch {
         #[cfg(target_os = "linux")]
         let sandbox = crate::enter_sandbox::PreparedSandbox::new(
             streams.ruleset,
-            &self.filter,
+            if self.wrapped { &[] } else { &self.filter },
             streams.notify,
+            self.wrapped,
         );
         let in_child = move || {
             rustix::process::setsid()?;
@@ -69,6 +84,11 @@ impl Launch {
                 }
                 sandbox.enter()?;
             }
+            close_others_on_exec();
+            #[cfg(target_os = "linux")]
+            if let Some(file) = &filter_file {
+                rustix::io::fcntl_setfd(file, rustix::io::FdFlags::empty())?;
+            }
             Ok(())
         };
         // SAFETY: between fork and exec the closure only makes system calls; it allocates nothing,
@@ -78,5 +98,33 @@ impl Launch {
             command.pre_exec(in_child);
         }
         command.spawn()
+    }
+}
+
+/// Makes the system close all descriptors except the three streams when the program starts. This
+/// process may have been started with descriptors that are not its own, and a library may open one
+/// that is inherited.
+fn close_others_on_exec() {
+    /// Descriptors above this number are not expected on systems without `close_range`.
+    const LAST: u64 = 65_536;
+    #[cfg(target_os = "linux")]
+    {
+        let (first, last) = (3 as libc::c_uint, libc::c_uint::MAX);
+        // SAFETY: the call takes three integers and only changes flags of descriptors.
+        #[expect(unsafe_code, reason = "no library offers this system call alone")]
+        let done =
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_CLOEXEC) };
+        if done == 0 {
+            return;
+        }
+    }
+    // Linux before 5.11, and other systems.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let last = i32::try_from(limit.unwrap_or(LAST).min(LAST)).unwrap_or(0);
+    for number in 3..last {
+        // SAFETY: the descriptor is used only in this statement; a closed one is an error.
+        #[expect(unsafe_code, reason = "the open descriptors are only known by their numbers")]
+        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
+        let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
 }

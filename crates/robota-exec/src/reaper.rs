@@ -103,8 +103,11 @@ impl ReaperRecord {
     }
 }
 
-/// Reads the records in a folder, oldest process first. Files that cannot be read are ignored; a
-/// missing folder has no records.
+/// The maximum size of a record.
+const MAX_RECORD_BYTES: u64 = 64 * 1024;
+
+/// Reads the records in a folder, oldest process first. Files that cannot be read, or are no regular
+/// files, are ignored; a missing folder has no records.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -116,10 +119,31 @@ pub fn read_records(dir: &Path) -> io::Result<Vec<ReaperRecord>> {
     let mut records: Vec<ReaperRecord> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok())
+        .filter_map(|path| serde_json::from_slice(&read_regular(&path).ok()?).ok())
         .collect();
     records.sort_by_key(|record| (record.start_time, record.pid));
     Ok(records)
+}
+
+/// Reads a regular file. Other kinds are an error: opening a named pipe would wait for a writer.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut options = std::fs::File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or(0));
+    }
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Deletes a record that is no longer needed.

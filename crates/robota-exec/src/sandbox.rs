@@ -19,6 +19,7 @@ mod local;
 mod open_dir_entry;
 mod poll_watch;
 mod probe;
+mod read_only;
 #[cfg(target_os = "linux")]
 mod syscall_filter;
 mod vfs;
@@ -39,6 +40,7 @@ use crate::paths::OsPaths;
 
 pub use local::LocalSandbox;
 pub use probe::{Support, probe};
+pub use read_only::{ReadOnlyFence, Scratch};
 pub use robota_core::sandbox::Sandbox;
 pub use vfs::VfsSandbox;
 
@@ -47,10 +49,17 @@ pub use vfs::VfsSandbox;
 pub struct Confinement {
     /// What is enforced, and what is not.
     boundaries: Boundaries,
+    /// The rule set of programs without a terminal.
     #[cfg(unix)]
-    pub(crate) ruleset: Option<OwnedFd>,
+    ruleset: Option<OwnedFd>,
+    /// The version of Landlock that the rule set was built for.
+    #[cfg(target_os = "linux")]
+    landlock: u32,
     #[cfg(unix)]
     pub(crate) filter: Vec<crate::launch::BpfInstruction>,
+    /// Whether denied system calls are reported. Each report costs a round trip to this process, and
+    /// every start of bash causes one.
+    pub(crate) reports_denials: bool,
     /// A program that starts the confined program (bubblewrap), and its arguments.
     pub(crate) wrapper: Option<(PathBuf, Vec<OsString>)>,
 }
@@ -63,24 +72,34 @@ impl Confinement {
     /// If the system cannot enforce them. [`boundaries`](Self::boundaries) lists what is only
     /// partly enforced.
     pub fn new(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
+        let attributes = fence.level == SandboxLevel::WorkspaceWrite;
+        Self::prepare(fence, support, attributes)
+    }
+
+    /// Prepares the restrictions. `attributes`: whether the mode, owner, times and extended
+    /// attributes of files may be changed, which a fence cannot allow for single folders.
+    fn prepare(fence: Fence, support: &Support, attributes: bool) -> Result<Self, SandboxError> {
         if fence.level == SandboxLevel::Off {
             let boundaries = Boundaries { fence, means: Vec::new(), gaps: Vec::new() };
             return Ok(Self {
                 boundaries,
                 #[cfg(unix)]
                 ruleset: None,
+                #[cfg(target_os = "linux")]
+                landlock: 0,
                 #[cfg(unix)]
                 filter: Vec::new(),
+                reports_denials: false,
                 wrapper: None,
             });
         }
         #[cfg(target_os = "linux")]
         {
-            Self::on_linux(fence, support)
+            Self::on_linux(fence, support, attributes)
         }
         #[cfg(not(target_os = "linux"))]
         {
-            let _ = support;
+            let _ = (support, attributes);
             Err(SandboxError::Unsupported {
                 kind: "local",
                 what: "confine programs on this system",
@@ -95,7 +114,7 @@ impl Confinement {
     }
 
     #[cfg(target_os = "linux")]
-    fn on_linux(fence: Fence, support: &Support) -> Result<Self, SandboxError> {
+    fn on_linux(fence: Fence, support: &Support, attributes: bool) -> Result<Self, SandboxError> {
         let missing = missing_protected(&fence);
         let fence = canonical(fence)?;
         let in_writable = |path: &PathBuf| {
@@ -109,13 +128,27 @@ impl Confinement {
             !unhidable.is_empty() || !unprotected.is_empty() || support.landlock == 0;
         if needs_wrapper && let Some(bubblewrap) = &support.bubblewrap {
             let wrapper = bubblewrap::arguments(&fence);
-            let means = vec!["bubblewrap".to_owned()];
+            let mut means = vec!["bubblewrap".to_owned(), "seccomp".to_owned()];
             let mut gaps = bubblewrap::gaps(&fence);
+            // Privileges that the file of bubblewrap grants would be lost with a rule set.
+            let privileged = is_setuid(bubblewrap);
+            let scopes = if privileged { 0 } else { support.landlock };
+            let ruleset = landlock_rules::scopes_only(scopes)?;
+            match ruleset {
+                Some(_) => means.push(format!("landlock {}", support.landlock)),
+                None if fence.network => {
+                    gaps.push("programs can connect to abstract sockets (needs Linux 6.12)".into());
+                }
+                None => {}
+            }
             gaps.extend(missing);
+            let filter = syscall_filter::build(fence.network, attributes)?;
             return Ok(Self {
                 boundaries: Boundaries { fence, means, gaps },
-                ruleset: None,
-                filter: Vec::new(),
+                ruleset,
+                landlock: support.landlock,
+                filter,
+                reports_denials: false,
                 wrapper: Some((bubblewrap.clone(), wrapper)),
             });
         }
@@ -135,7 +168,7 @@ impl Confinement {
         // Neither Landlock nor the filter prevents a program from reading the environment of another
         // process of the same user, which may contain keys. This prevents it for this process.
         let not_dumpable = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        let mut gaps = landlock_rules::gaps(&fence, support.landlock);
+        let mut gaps = landlock_rules::gaps(&fence, support.landlock, attributes);
         if not_dumpable.is_err() {
             gaps.push("the environment of this process can be read".to_owned());
         }
@@ -147,24 +180,49 @@ impl Confinement {
                 path.display()
             )
         }));
-        gaps.extend(unprotected.iter().map(|path| {
-            format!(
-                "{} can be changed, because it is in a writable folder and Landlock cannot protect \
-                 it there; install bubblewrap",
-                path.display()
-            )
-        }));
+        if !unprotected.is_empty() {
+            let paths: Vec<_> = unprotected.iter().map(|path| path.display().to_string()).collect();
+            gaps.push(format!(
+                "commands can change {}: Landlock cannot protect what is in a writable folder; \
+                 install bubblewrap",
+                paths.join(", ")
+            ));
+        }
         gaps.extend(missing);
-        let ruleset = landlock_rules::build(&fence, support.landlock)?;
-        let filter = syscall_filter::build(fence.network)?;
+        let ruleset = landlock_rules::build(&fence, support.landlock, None)?;
+        let filter = syscall_filter::build(fence.network, attributes)?;
         let means = vec![format!("landlock {}", support.landlock), "seccomp".to_owned()];
+        let fence_is_read_only = fence.level == SandboxLevel::ReadOnly;
         Ok(Self {
             boundaries: Boundaries { fence, means, gaps },
             ruleset: Some(ruleset),
+            landlock: support.landlock,
             filter,
+            // A fence that allows no change is for short commands that need none of this.
+            reports_denials: attributes || fence_is_read_only,
             wrapper: None,
         })
     }
+
+    /// Returns the rule set for one program, which may have a terminal of its own.
+    #[cfg(unix)]
+    pub(crate) fn ruleset(
+        &self,
+        terminal: Option<&std::path::Path>,
+    ) -> std::io::Result<Option<OwnedFd>> {
+        #[cfg(target_os = "linux")]
+        if let (Some(_), None, Some(_)) = (&self.ruleset, &self.wrapper, terminal) {
+            let built = landlock_rules::build(&self.boundaries.fence, self.landlock, terminal);
+            return built.map(Some).map_err(std::io::Error::other);
+        }
+        self.ruleset.as_ref().map(OwnedFd::try_clone).transpose()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_setuid(program: &std::path::Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    program.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o6000 != 0)
 }
 
 /// Makes all paths of the fence canonical, as the kernel sees them. Hidden and shown paths that do

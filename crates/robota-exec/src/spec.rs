@@ -11,7 +11,7 @@ use robota_core::redact::Redactor;
 
 use crate::capture::{Limits, Spill};
 use crate::env::Environment;
-use crate::sandbox::Confinement;
+use crate::sandbox::{Confinement, Scratch};
 
 /// The standard input of a child.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -120,6 +120,8 @@ pub struct CommandSpec {
     pub sink: Option<OutputSink>,
     /// The sandbox in which it runs.
     pub confinement: Option<Arc<Confinement>>,
+    /// Its folder for temporary files, which is deleted when it has ended.
+    pub scratch: Option<Scratch>,
 }
 
 impl CommandSpec {
@@ -146,6 +148,7 @@ impl CommandSpec {
             redactor: None,
             sink: None,
             confinement: None,
+            scratch: None,
         }
     }
 

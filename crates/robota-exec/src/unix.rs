@@ -20,8 +20,8 @@ use crate::outcome::{Exit, Outcome};
 use crate::redacting_decoder::RedactingDecoder;
 use crate::running::BackgroundLink;
 use crate::spec::{CommandSpec, Stdin};
-use process_group::ProcessGroup;
 pub(crate) use process_group::ReaperClient;
+use process_group::{BoxedFuture, ProcessGroup};
 use pump::Pump;
 
 /// How long the supervisor waits for a process to die after SIGKILL. Only a process that sleeps in
@@ -74,7 +74,7 @@ pub(crate) async fn supervise(
         (None, _) | (Some(_), Stdin::Closed) => {}
     }
 
-    let ended_by_supervisor = {
+    let exit = {
         let mut pumps = pin!(async { tokio::join!(stdout.run(), stderr.run()) });
         let mut leader = group.leader_exited();
         let mut cancelled = pin!(cancelled);
@@ -91,19 +91,19 @@ pub(crate) async fn supervise(
             }
         };
 
-        // After SIGTERM the whole group has `grace` to end. If the leader ended by itself, processes
-        // that it left behind (`cmd > >(tee log)`) have `drain` to finish their output.
-        let wait = if ended_by_supervisor.is_some() {
-            group.terminate();
-            spec.grace
-        } else {
-            spec.drain
+        // After SIGTERM the whole group has `grace` to end, whatever its leader does. If the leader
+        // ended by itself, processes that it left behind (`cmd > >(tee log)`) have `drain` to finish
+        // their output.
+        let (mut ended, wait) = match ended_by_supervisor {
+            Some(_) => (group.terminate(), spec.grace),
+            None => (Box::pin(std::future::ready(())) as BoxedFuture, spec.drain),
         };
+        let mut group_ended = false;
         let mut wait = pin!(sleep(wait));
-        while !(exited && drained) {
+        while !(group_ended && drained) {
             tokio::select! {
                 biased;
-                () = &mut leader, if !exited => exited = true,
+                () = &mut ended, if !group_ended => group_ended = true,
                 _ = &mut pumps, if !drained => drained = true,
                 () = &mut wait => break,
             }
@@ -113,12 +113,19 @@ pub(crate) async fn supervise(
         if !exited {
             exited = timeout(KILL_WAIT, &mut leader).await.is_ok();
         }
-        // With a reaper: waits until the monitor reports that no descendant is left.
+        let exit = match ended_by_supervisor {
+            // Its exit status only shows the signals that the supervisor sent.
+            Some(exit) => {
+                group.try_reap();
+                exit
+            }
+            None => group.reap()?,
+        };
         let _ = timeout(KILL_WAIT, group.cleared()).await;
         if exited && !drained {
             let _ = timeout(spec.drain, &mut pumps).await;
         }
-        ended_by_supervisor
+        exit
     };
 
     // Output that the child wrote before it ended may still be in the pipe, also if another process
@@ -127,14 +134,6 @@ pub(crate) async fn supervise(
     stderr.drain_available();
     let left_open = stdout.is_open() || stderr.is_open();
 
-    let exit = match ended_by_supervisor {
-        // Its exit status only shows the signals that the supervisor sent.
-        Some(exit) => {
-            group.try_reap();
-            exit
-        }
-        None => group.reap()?,
-    };
     Ok(Outcome {
         exit,
         duration: started.elapsed(),

@@ -387,3 +387,20 @@ async fn a_leftover_process_is_killed_by_its_identity() {
     assert!(reaper::kill_leftover(&process));
     all_writers_ended(pipe).await;
 }
+
+/// A checkout may contain anything where records are expected.
+#[tokio::test]
+async fn special_files_among_the_records_are_ignored() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    mknodat(CWD, file("pipe.json"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(file("socket.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", file("device.json")).unwrap();
+    std::os::unix::fs::symlink("pipe.json", file("link.json")).unwrap();
+    std::os::unix::fs::symlink("loop.json", file("loop.json")).unwrap();
+    std::fs::create_dir(file("folder.json")).unwrap();
+    std::fs::write(file("text.json"), "not a record").unwrap();
+    std::fs::File::create(file("huge.json")).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(reaper::read_records(dir.path()).unwrap(), []);
+}

@@ -88,8 +88,9 @@ const FILES: &[&str] = &[
 /// Folders below protected ones where agents do their work.
 const WORKTREES: &[(&str, &str)] = &[(".claude", "worktrees"), (".robota", "worktrees")];
 
-/// The protected name in this path, if there is one.
-pub(crate) fn protected(path: &str) -> Option<&'static str> {
+/// Returns the protected name in this path, if there is one: a write to it is never pre-approved.
+#[must_use]
+pub fn protected(path: &str) -> Option<&'static str> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     // Some disks know no case, and some programs do not care either.
     let is = |at: usize, want: &str| {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use robota_core::gate::{Gate, Judgement, Source};
+use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::message::ToolUse;
 use robota_core::paths::Paths;
 use robota_core::permission::{Class, Mode, Verdict};
@@ -65,6 +65,7 @@ fn judge(rules: &RwLock<Rules>, call: &ToolCall<'_>, paths: &dyn Paths) -> Judge
             | robota_policy::VerdictSource::Input
             | robota_policy::VerdictSource::Rule => Source::Rule,
         },
+        grant: if judgement.read_only_proof { Grant::ReadOnly } else { Grant::Full },
         rules: judgement.suggestion.map(|suggestion| suggestion.rules).unwrap_or_default(),
     }
 }
@@ -76,6 +77,7 @@ fn denied(reason: &str) -> Judgement {
         reason: reason.to_owned(),
         source: Source::Rule,
         rules: Vec::new(),
+        grant: Grant::Full,
     }
 }
 

@@ -11,7 +11,7 @@ use common::*;
 use robota_core::approve::{RuleSink, Scope};
 use robota_core::error::ErrorData;
 use robota_core::event::Event;
-use robota_core::gate::{Gate, Judgement, Source};
+use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::hook::{HookInput, HookPoint, HookReply, Hooks, PostToolDecision};
 use robota_core::ids::{CountingIds, Ids};
 use robota_core::message::ToolUse;
@@ -38,6 +38,7 @@ impl Gate for AskingGate {
             reason: "the test asks".to_owned(),
             source: Source::Rule,
             rules: vec!["act(*)".to_owned()],
+            grant: Grant::Full,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use robota_core::gate::{Gate, Judgement, Source};
+use robota_core::gate::{Gate, Grant, Judgement, Source};
 use robota_core::message::ToolUse;
 use robota_core::permission::Verdict;
 use robota_core::tool::ToolSpec;
@@ -42,6 +42,7 @@ impl Gate for ScriptedGate {
             reason: format!("the test's verdict for {}", call.name),
             source: Source::Rule,
             rules: Vec::new(),
+            grant: Grant::Full,
         }
     }
 }

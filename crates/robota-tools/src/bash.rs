@@ -4,11 +4,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use robota_core::error::{Diagnose as _, ErrorData, ErrorKind};
+use robota_core::gate::Grant;
 use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{
     DidRun, InvalidInput, KeptOutput, Tool, ToolContext, ToolOutcome, ToolSpec,
 };
+use robota_exec::sandbox::ReadOnlyFence;
 use robota_exec::{
     Captured, CommandSpec, ExecError, Exit, Limits, Outcome, OutputSink, ShellCommand, Spill,
     Stdin, Streams, TerminalSize,
@@ -151,7 +153,12 @@ impl Bash {
             (start != self.workspace.shell_cwd())
                 .then(|| format!("[ran in {ran}; the next answer's commands start in {now}]\n"))
         });
-        let report = report(&outcome, timeout, cwd_note.as_deref(), stored.as_ref());
+        let fenced = self.read_only_fence(context).is_some();
+        let fence_note = fenced && may_have_failed_by_the_fence(&outcome);
+        let notes: String =
+            cwd_note.into_iter().chain(fence_note.then(|| FENCE_NOTE.to_owned())).collect();
+        let notes = Some(notes).filter(|notes| !notes.is_empty());
+        let report = report(&outcome, timeout, notes.as_deref(), stored.as_ref());
         Ok(report.with_metadata("cwd", self.workspace.shell_cwd().display().to_string()))
     }
 
@@ -197,7 +204,21 @@ impl Bash {
         if input.terminal == Some(true) {
             spec.terminal = Some(TerminalSize::default());
         }
-        Ok(spec)
+        match self.read_only_fence(context) {
+            Some(fence) => fence.apply(spec).map_err(|error| {
+                let text = format!("cannot create a folder for temporary files: {error}");
+                EarlyOutcome::from(ToolOutcome::not_run("cannot_run", text))
+            }),
+            None => Ok(spec),
+        }
+    }
+
+    /// Returns the fence of a call that may only read.
+    fn read_only_fence(&self, context: &ToolContext) -> Option<&ReadOnlyFence> {
+        match context.grant {
+            Grant::ReadOnly => self.workspace.read_only_fence.as_deref(),
+            Grant::Full => None,
+        }
     }
 }
 
@@ -219,6 +240,19 @@ impl Tool for Bash {
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
         self.bash(input, &context).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
+}
+
+/// What the model is told when a command fails that was allowed only as one that reads.
+const FENCE_NOTE: &str = "[it ran without write access and network, because it was allowed only as \
+    a command that changes nothing; if it has to write, the user can allow it by a rule]\n";
+
+/// Returns whether a command failed and mentions an error that the fence causes. Only the command
+/// knows why it failed, so the note for the model does not claim more.
+fn may_have_failed_by_the_fence(outcome: &Outcome) -> bool {
+    const ERRORS: [&str; 3] =
+        ["Permission denied", "Operation not permitted", "Read-only file system"];
+    let text = || outcome.stdout.text();
+    !outcome.exit.is_success() && ERRORS.iter().any(|error| text().contains(error))
 }
 
 /// Half of the shown bytes are the start of the output, half the end.
@@ -266,7 +300,7 @@ async fn store_output(
 fn report(
     outcome: &Outcome,
     timeout_ms: u64,
-    cwd_note: Option<&str>,
+    notes: Option<&str>,
     stored: Option<&Result<KeptOutput, ErrorData>>,
 ) -> ToolOutcome {
     let total = outcome.stdout.total_bytes();
@@ -292,8 +326,8 @@ fn report(
     if outcome.left_open {
         note("[a process it left behind holds the output open; its later output is not shown]\n");
     }
-    if let Some(cwd_note) = cwd_note {
-        note(cwd_note);
+    if let Some(notes) = notes {
+        note(notes);
     }
     // Libraries often try local sockets (for name lookups, for example) and work without them.
     let relevant = outcome.denied.iter().filter(|denial| denial.action != "local socket");

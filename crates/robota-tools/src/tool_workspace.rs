@@ -10,7 +10,7 @@ use robota_core::ids::CallId;
 use robota_core::paths::Paths as _;
 use robota_core::sandbox::SandboxError;
 use robota_core::tool::{ToolContext, ToolOutcome};
-use robota_exec::sandbox::Confinement;
+use robota_exec::sandbox::{Confinement, ReadOnlyFence};
 use robota_exec::{Environment, OsPaths, Supervisor};
 
 use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
@@ -36,6 +36,7 @@ pub struct ToolWorkspace {
     pub(crate) access_check: Arc<dyn AccessCheck>,
     pub(crate) blobs: Option<Arc<dyn Blobs>>,
     pub(crate) confinement: Option<Arc<Confinement>>,
+    pub(crate) read_only_fence: Option<Arc<ReadOnlyFence>>,
     pub(crate) question_handler: Option<Arc<dyn QuestionHandler>>,
     pub(crate) searcher: Option<Arc<dyn Searcher>>,
     pub(crate) background: BackgroundCommands,
@@ -61,6 +62,7 @@ impl ToolWorkspace {
             access_check: Arc::new(AllowAllFiles),
             blobs: None,
             confinement: None,
+            read_only_fence: None,
             question_handler: None,
             searcher: None,
             background: BackgroundCommands::default(),
@@ -109,6 +111,13 @@ impl ToolWorkspace {
     pub fn confine(mut self, confinement: Arc<Confinement>) -> Self {
         self.confinement = Some(confinement);
         self.update_access_check()
+    }
+
+    /// Sets the fence for commands that are allowed only because they were proven to read.
+    #[must_use]
+    pub fn read_only_fence(mut self, fence: Arc<ReadOnlyFence>) -> Self {
+        self.read_only_fence = Some(fence);
+        self
     }
 
     fn update_access_check(mut self) -> Self {

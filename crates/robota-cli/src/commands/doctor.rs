@@ -7,11 +7,12 @@ use robota_core::catalogue::{Catalogue, format_tokens};
 use robota_core::error::Diagnose as _;
 use robota_core::sandbox::SandboxLevel;
 use robota_exec::ShellCommand;
-use robota_exec::sandbox::{Confinement, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
 use serde::Serialize;
 
 use crate::args::DoctorArgs;
 use crate::provider::{self, ProviderRequest, WantedModel};
+use crate::sandbox::SandboxRequest;
 use crate::setup::Setup;
 use crate::{Exit, compose, output, sandbox};
 
@@ -52,7 +53,8 @@ impl Check {
 /// Runs all checks and prints their results.
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, None)?;
-    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup), sandbox(&setup).await];
+    let mut checks = vec![settings(&setup), sessions(&setup), shell(&setup)];
+    checks.extend(sandbox(&setup).await);
     let request = ProviderRequest {
         provider: args.provider.as_deref(),
         model: WantedModel::Flag(args.model.as_deref()),
@@ -126,13 +128,46 @@ fn shell(setup: &Setup) -> Check {
 }
 
 /// Checks which restrictions this system can enforce for commands.
-async fn sandbox(setup: &Setup) -> Check {
+async fn sandbox(setup: &Setup) -> [Check; 2] {
+    let environment = compose::environment(&setup.settings.values.env);
+    let support = probe(&environment).await;
     let request = sandbox::request(None, setup);
+    let fence = sandbox::read_only(&request.fence, &support, &environment);
+    let read_only = read_only(request.read_only_fence, fence);
+    [level(request, &support, setup), read_only]
+}
+
+/// Checks whether commands that were proven to only read are kept from writing.
+fn read_only(wanted: bool, fence: Option<ReadOnlyFence>) -> Check {
+    const NAME: &str = "fence";
+    match fence {
+        Some(fence) if wanted => {
+            let by = fence.confinement().boundaries().means.join(", ");
+            let message =
+                format!("commands that only read cannot write or use the network, via {by}");
+            Check::new(NAME, Health::Ok, message)
+        }
+        Some(_) => Check::new(
+            NAME,
+            Health::Warning,
+            "off: a mistake in the proof that a command only reads would have effects",
+        )
+        .hint("remove the setting sandbox.readOnlyFence"),
+        None => Check::new(
+            NAME,
+            Health::Warning,
+            "not available: only the proof keeps commands that run without a question from writing",
+        )
+        .hint("it needs Linux 5.13 with Landlock enabled, or bubblewrap"),
+    }
+}
+
+/// Checks the level that the settings ask for.
+fn level(request: SandboxRequest, support: &Support, setup: &Setup) -> Check {
     let off = request.fence.level == SandboxLevel::Off;
     let (required, mut gaps) = (request.required, request.unsupported);
     let fence = if off { sandbox::example(&setup.places.cwd) } else { request.fence };
-    let support = probe(&compose::environment(&setup.settings.values.env)).await;
-    match Confinement::new(fence, &support) {
+    match Confinement::new(fence, support) {
         Ok(confinement) => {
             let boundaries = confinement.boundaries();
             let by = boundaries.means.join(", ");

@@ -20,6 +20,10 @@ fn filters() -> insta::Settings {
         r"sandbox   off \((available: workspace-write via|not available:) .*\)",
         "sandbox   SUPPORT",
     );
+    settings.add_filter(
+        r"\w+ +fence     (commands that only|not available:) .*\n( +it needs .*\n)?",
+        "ok    fence     SUPPORT\n",
+    );
     // The hint is there only where a sandbox is available.
     settings.add_filter(r" +turn it on with --sandbox .*\n", "");
     settings.add_filter(r"after \d+ ms", "after TIME");

@@ -331,3 +331,72 @@ async fn sandbox_settings_are_enforced_or_reported() {
     assert!(!home.path("project/src/f").exists());
     assert!(home.path("project/made").exists() && home.path("project/written").exists());
 }
+
+/// Runs git in the project.
+async fn git(home: &Home, args: &[&str]) {
+    let mut command = tokio::process::Command::new("git");
+    command.args(args).current_dir(home.path("project")).env("HOME", home.path("home"));
+    assert!(command.status().await.unwrap().success(), "{args:?}");
+}
+
+/// A command that runs without a question cannot write, even if it is not what it was judged to be:
+/// here the repository names a program for git to run.
+#[tokio::test]
+async fn a_hostile_repository_has_no_effect_through_a_free_command() {
+    let home = Home::new();
+    let canary = home.path("home/canary");
+    let evil = format!("touch {}", canary.display());
+    git(&home, &["init", "-q", "."]).await;
+    home.write("project/file", "one\n");
+    git(&home, &["add", "."]).await;
+    git(&home, &["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "m"]).await;
+    home.write("project/file", "two\n").write("project/.gitattributes", "* filter=x diff=x\n");
+    for key in ["core.fsmonitor", "filter.x.clean", "diff.x.textconv", "diff.external"] {
+        git(&home, &["config", key, &evil]).await;
+    }
+    let commands = ["git status", "git diff", "git log -p -1"];
+    let calls = commands.map(|command| ("Bash", json!({"command": command}), ""));
+    for mode in ["plan", "default"] {
+        let args = ["--permission-mode", mode, "--sandbox", "off"];
+        home.play(&calls, &args, &[]).await;
+        assert!(!canary.exists(), "{mode}");
+    }
+    let doctor = stdout(&home.robota(&["doctor"], &[]).await);
+    assert!(doctor.contains("fence     commands that only read cannot write"), "{doctor}");
+    let settings = r#"{"sandbox": {"readOnlyFence": false}}"#;
+    home.write("home/.robota/settings.json", settings);
+    let doctor = stdout(&home.robota(&["doctor"], &[]).await);
+    assert!(doctor.contains("fence     off: a mistake in the proof"), "{doctor}");
+}
+
+/// In a sandbox commands can commit, but not change what decides what runs, nor can a project file
+/// weaken the sandbox.
+#[tokio::test]
+async fn commands_in_the_sandbox_commit_but_change_no_hook_and_no_settings() {
+    let home = Home::new();
+    git(&home, &["init", "-q", "."]).await;
+    home.write("project/.claude/settings.json", "{}").write("project/.robota/x", "x");
+    home.write(
+        "project/.claude/settings.json",
+        r#"{"sandbox": {"filesystem": {"denyRead": ["./x"]}}}"#,
+    );
+    let settings = r#"{"sandbox": {"enabled": true, "failIfUnavailable": true}}"#;
+    home.write("home/.robota/settings.json", settings);
+    let doctor = stdout(&home.robota(&["doctor"], &[]).await);
+    let present = doctor.contains("via bubblewrap").then_some(());
+    if requires(Part::Bubblewrap, present).is_none() {
+        return;
+    }
+    let command = "echo a > a && git add a && git -c user.name=a -c user.email=b commit -qm m && \
+        git log --format=%s; for f in .git/hooks/new .git/config .claude/settings.json .robota/x \
+        .claude/new; do (echo evil > $f) 2> /dev/null && echo CHANGED $f; done; \
+        mv .git .git2 2> /dev/null && echo MOVED; mv .claude c 2> /dev/null && echo MOVED; \
+        unshare -Ur true 2> /dev/null && echo NAMESPACE; true";
+    let calls = [("Bash", json!({"command": command}), "")];
+    let (_, events) = home.play(&calls, &["--permission-mode", "bypassPermissions"], &[]).await;
+    let output = text(&of(&events, "tool_finished")[0]["outcome"]);
+    assert!(output.starts_with("m\n"), "{output}");
+    for word in ["CHANGED", "MOVED", "NAMESPACE"] {
+        assert!(!output.contains(word), "{output}");
+    }
+}

@@ -14,6 +14,11 @@ pub struct SandboxSettings {
     /// Whether the program fails if the system has no sandbox. Otherwise commands run without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_if_unavailable: Option<bool>,
+    /// Whether a command that is allowed only because it was proven to change nothing runs where it
+    /// cannot: without write access and without the network, also if the sandbox is off. Without
+    /// it, a mistake in the proof has effects. `true` if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_fence: Option<bool>,
     /// Whether a command in the sandbox runs without approval. `true` has no effect yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_allow_bash_if_sandboxed: Option<bool>,

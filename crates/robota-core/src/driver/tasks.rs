@@ -19,7 +19,7 @@ use crate::checkpoint::{Checkpoints, NoCheckpoints};
 use crate::compact::CompactionRequest;
 use crate::error::{ErrorData, ErrorKind};
 use crate::event::{CompactionTrigger, ModelRetry, ProcessStarted};
-use crate::gate::{Gate, Judgement, Source};
+use crate::gate::{Gate, Grant, Judgement, Source};
 use crate::hook::{
     HookAnswer, HookInput, HookPoint, PostToolDecision, PreToolDecision, PromptDecision,
     StopDecision,
@@ -70,9 +70,9 @@ impl Tasks {
     ) {
         match effect {
             Effect::Judge(tool_use) => self.judge(tool_use, ports),
-            Effect::RunTool { tool_use, class } => {
+            Effect::RunTool { tool_use, class, grant } => {
                 let span = telemetry::tool_span(round, &tool_use, class);
-                self.run_tool(tool_use, ports, config, span);
+                self.run_tool(tool_use, grant, ports, config, span);
             }
             Effect::AskPermission(question) => self.ask(question, ports),
             Effect::RunHook(input) => self.run_hook(input, ports),
@@ -159,6 +159,7 @@ impl Tasks {
                 reason: reason.to_owned(),
                 source: Source::Rule,
                 rules: Vec::new(),
+                grant: Grant::Full,
             }),
         };
         let fallback = denied("the gate panicked, so nothing may run");
@@ -169,7 +170,14 @@ impl Tasks {
         });
     }
 
-    fn run_tool(&mut self, tool_use: ToolUse, ports: &Ports, config: &SessionConfig, span: Span) {
+    fn run_tool(
+        &mut self,
+        tool_use: ToolUse,
+        grant: Grant,
+        ports: &Ports,
+        config: &SessionConfig,
+        span: Span,
+    ) {
         let call = tool_use.call.clone();
         let Some(tool) = ports.tools.get(&tool_use.name).cloned() else { return };
         let scope = self.context.child();
@@ -203,6 +211,7 @@ impl Tasks {
             processes,
             checkpoints,
             output: None,
+            grant,
         };
         let time = tool.timeout().or(config.tool_timeout);
         let limits = Limits { time, grace: config.tool_grace };

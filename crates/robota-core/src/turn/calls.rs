@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::gate::Judgement;
+use crate::gate::{Grant, Judgement};
 use crate::hook::AfterChange;
 use crate::message::{ToolUse, deserialize_some};
 use crate::permission::Class;
@@ -32,6 +32,9 @@ pub(super) struct CallState {
     /// Whether its PostToolUse hooks finished.
     #[serde(default)]
     pub(super) post_hooked: bool,
+    /// What the gate allows it to do. A call that a user or a hook allowed may do everything.
+    #[serde(default)]
+    pub(super) grant: Grant,
     pub(super) stage: Stage,
 }
 
@@ -65,6 +68,7 @@ impl CallState {
             then: AfterChange::Judge,
             context: None,
             post_hooked: false,
+            grant: Grant::Full,
             stage: Stage::Judging,
         }
     }

@@ -8,7 +8,7 @@ use crate::approve::{Answer, Question};
 use crate::compact::Compaction;
 use crate::error::ErrorData;
 use crate::event::{Event, Purpose, TurnEnd};
-use crate::gate::Judgement;
+use crate::gate::{Grant, Judgement};
 use crate::hook::{HookInput, HookReply};
 use crate::ids::{CallId, InputId};
 use crate::message::{Block, Cause, ToolUse};
@@ -123,6 +123,8 @@ pub enum Effect {
         tool_use: ToolUse,
         /// The class of the call, as the gate judged it.
         class: Class,
+        /// What the call may do.
+        grant: Grant,
     },
     /// Ask the approver about a call.
     AskPermission(Question),

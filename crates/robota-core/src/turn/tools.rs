@@ -46,6 +46,7 @@ impl Turn {
                 let Some(judgement) = self.apply_hook(at, judgement, decision, out) else { return };
                 let decided = judgement.verdict == Verdict::Allow && !self.needs_pre_hook(at);
                 if decided {
+                    self.calls[at].grant = judgement.grant;
                     self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
                 } else {
                     self.calls[at].stage = Stage::Judged(judgement);
@@ -75,7 +76,8 @@ impl Turn {
                     input: call.input.clone(),
                 });
                 let tool_use = with_input(&call.tool_use, call.input.as_ref());
-                out.push(Effect::RunTool { tool_use, class });
+                let grant = call.grant;
+                out.push(Effect::RunTool { tool_use, class, grant });
             }
         }
     }
@@ -101,6 +103,7 @@ impl Turn {
         }
         match judgement.verdict {
             Verdict::Allow => {
+                self.calls[at].grant = judgement.grant;
                 self.allow(at, DecidedBy::Gate, judgement.class, judgement.reason, out);
             }
             Verdict::Ask => {

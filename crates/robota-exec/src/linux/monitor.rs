@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, WaitStatus, getpid, pidfd_open, set_child_subreaper};
 
+use super::proc_table;
+use super::tree::{self, Terminated};
 use super::wire::{LaunchRequest, MonitorCommand, Notice};
-use super::{proc_table, tree};
 use crate::launch::ChildStreams;
 use crate::reaper::{ReaperRecord, RecordedExit};
 
 /// How often ended orphans are reaped while nothing else happens.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
-/// How often killed processes are checked, for the first [`FAST_CHECKS`] checks and after that.
+/// How often processes that are being ended are checked, for the first [`FAST_CHECKS`] checks and after that.
 const FAST_INTERVAL: Duration = Duration::from_millis(2);
 const SLOW_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -76,8 +77,7 @@ impl Monitor {
     /// connection (returns false).
     fn serve(&mut self, control: &UnixStream) -> bool {
         let mut exit_reported = false;
-        // The number of checks since the kill command; `None` if nothing is to be killed.
-        let mut kill_checks: Option<u32> = None;
+        let mut ending: Option<Ending> = None;
         loop {
             self.reap();
             if !exit_reported && let Some(exit) = self.exit {
@@ -91,18 +91,14 @@ impl Monitor {
                     },
                 );
             }
-            let interval = match &mut kill_checks {
+            let interval = match &mut ending {
                 None => IDLE_INTERVAL,
                 Some(_) if self.no_children => {
                     send(control, Notice::Clear);
-                    kill_checks = None;
+                    ending = None;
                     IDLE_INTERVAL
                 }
-                Some(checks) => {
-                    tree::kill(own_pid());
-                    *checks += 1;
-                    check_interval(*checks)
-                }
+                Some(ending) => ending.step(),
             };
             if !self.wait(Some(control), interval) {
                 continue;
@@ -111,10 +107,10 @@ impl Monitor {
             let mut from = control;
             match from.read(&mut byte) {
                 Ok(1) => match MonitorCommand::read(byte[0]) {
-                    Some(MonitorCommand::Terminate) => tree::terminate(own_pid()),
-                    Some(MonitorCommand::Kill) => kill_checks = Some(0),
+                    Some(MonitorCommand::Terminate) => ending = Some(Ending::terminate()),
+                    Some(MonitorCommand::Kill) => ending = Some(Ending::kill()),
                     Some(MonitorCommand::Release) => {
-                        self.kill_all();
+                        self.end_all(Ending::kill(), None);
                         return true;
                     }
                     None => {}
@@ -136,26 +132,19 @@ impl Monitor {
                 self.reap();
             }
         } else {
-            tree::terminate(own_pid());
             let end = Instant::now() + Duration::from_millis(self.request.grace_ms);
-            self.reap();
-            while !self.no_children && Instant::now() < end {
-                self.wait(None, FAST_INTERVAL);
-                self.reap();
-            }
+            self.end_all(Ending::terminate(), Some(end));
         }
-        self.kill_all();
+        self.end_all(Ending::kill(), None);
         self.write_record(!ended_by_itself);
     }
 
-    /// Kills all descendants and waits until none is left.
-    fn kill_all(&mut self) {
+    /// Ends all descendants and waits until none is left, or until that time.
+    fn end_all(&mut self, mut ending: Ending, until: Option<Instant>) {
         self.reap();
-        let mut checks = 0_u32;
-        while !self.no_children {
-            tree::kill(own_pid());
-            self.wait(None, check_interval(checks));
-            checks += 1;
+        while !self.no_children && until.is_none_or(|until| Instant::now() < until) {
+            let interval = ending.step();
+            self.wait(None, interval);
             self.reap();
         }
     }
@@ -219,8 +208,32 @@ impl Monitor {
     }
 }
 
-fn check_interval(checks: u32) -> Duration {
-    if checks < FAST_CHECKS { FAST_INTERVAL } else { SLOW_INTERVAL }
+/// The descendants are being ended, until none is left: those that are started meanwhile too.
+struct Ending {
+    /// The processes that were asked to end; `None` if all are killed.
+    terminated: Option<Terminated>,
+    /// The number of steps so far.
+    steps: u32,
+}
+
+impl Ending {
+    fn terminate() -> Self {
+        Self { terminated: Some(Terminated::default()), steps: 0 }
+    }
+
+    fn kill() -> Self {
+        Self { terminated: None, steps: 0 }
+    }
+
+    /// Signals the descendants that are left; returns after which time the next step is due.
+    fn step(&mut self) -> Duration {
+        match &mut self.terminated {
+            Some(terminated) => terminated.terminate(proc_table::descendants(own_pid())),
+            None => tree::kill(own_pid()),
+        }
+        self.steps += 1;
+        if self.steps < FAST_CHECKS { FAST_INTERVAL } else { SLOW_INTERVAL }
+    }
 }
 
 fn send(control: &UnixStream, notice: Notice) {

@@ -70,9 +70,11 @@ impl MonitoredGroup {
                 streams.stdout.as_fd(),
                 streams.stderr.as_fd(),
             ];
-            // The receiver identifies descriptors by their position, so both are sent or none.
-            if let (Some(ruleset), Some(notify)) = (&streams.ruleset, &streams.notify) {
-                descriptors.extend([ruleset.as_fd(), notify.as_fd()]);
+            // The receiver identifies descriptors by their position, so none is sent without those
+            // before it.
+            if let Some(ruleset) = &streams.ruleset {
+                descriptors.push(ruleset.as_fd());
+                descriptors.extend(streams.notify.iter().map(|notify| notify.as_fd()));
             }
             client.send(request, &descriptors).map_err(failed)?;
         }

@@ -5,11 +5,13 @@ use std::fs;
 use std::sync::OnceLock;
 
 use robota_core::process::ProcessIdentity;
+use rustix::process::Signal;
 
 /// One process of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) parent: i32,
+    pub(crate) group: i32,
     pub(crate) start_time: u64,
     pub(crate) zombie: bool,
 }
@@ -26,9 +28,22 @@ fn parse(stat: &str) -> Option<Entry> {
     let mut fields = rest.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    // In proc(5) the state is field 3, the parent field 4 and the start time field 22.
-    let start_time = fields.nth(17)?.parse().ok()?;
-    Some(Entry { parent, start_time, zombie: matches!(state, "Z" | "X") })
+    let group = fields.next()?.parse().ok()?;
+    // In proc(5) the state is field 3, the parent 4, the group 5 and the start time 22.
+    let start_time = fields.nth(16)?.parse().ok()?;
+    Some(Entry { parent, group, start_time, zombie: matches!(state, "Z" | "X") })
+}
+
+/// Returns whether a process neither handles nor ignores nor blocks this signal, so that the signal
+/// ends it.
+pub(crate) fn ends_by(pid: i32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let masks = ["SigBlk:", "SigIgn:", "SigCgt:"].map(|name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    });
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    masks.iter().all(|mask| mask.is_some_and(|mask| mask & bit == 0))
 }
 
 /// Returns the id of the current boot; empty if the system does not provide it.
@@ -51,14 +66,23 @@ pub(crate) fn identity(pid: i32) -> Option<ProcessIdentity> {
     })
 }
 
+/// Returns all processes.
+fn all() -> impl Iterator<Item = (i32, Entry)> {
+    let names = fs::read_dir("/proc").into_iter().flatten();
+    let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, entry(pid)?)))
+}
+
+/// Returns all processes of a process group, without zombies.
+pub(crate) fn members(group: i32) -> Vec<(i32, Entry)> {
+    all().filter(|(_, entry)| entry.group == group && !entry.zombie).collect()
+}
+
 /// Returns all descendants of `root`, without zombies.
 pub(crate) fn descendants(root: i32) -> Vec<(i32, Entry)> {
     let mut children: HashMap<i32, Vec<(i32, Entry)>> = HashMap::new();
-    let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
-    for pid in proc.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok()) {
-        if let Some(entry) = entry(pid) {
-            children.entry(entry.parent).or_default().push((pid, entry));
-        }
+    for (pid, entry) in all() {
+        children.entry(entry.parent).or_default().push((pid, entry));
     }
     let mut found = Vec::new();
     let mut todo = vec![root];

@@ -26,12 +26,24 @@ pub(crate) fn signal(pid: i32, entry: Entry, signal: Signal) -> bool {
     same_process && pidfd_send_signal(&pidfd, signal).is_ok()
 }
 
-/// Sends SIGTERM to all descendants of `root`.
-pub(crate) fn terminate(root: i32) {
-    for (pid, entry) in proc_table::descendants(root) {
-        signal(pid, entry, Signal::TERM);
-        // A stopped process does not handle SIGTERM before it continues.
-        signal(pid, entry, Signal::CONT);
+/// The processes that were asked to end. A process may start others while it ends, so the request
+/// is repeated until none is left, but a process that handles SIGTERM gets it only once: programs
+/// treat a second one as impatience and skip their cleanup.
+#[derive(Debug, Default)]
+pub(crate) struct Terminated(HashSet<(i32, u64)>);
+
+impl Terminated {
+    /// Sends SIGTERM to those of the processes that did not get it yet, or lost it. A shell that
+    /// forks resets its traps in the child; a signal that arrives before is forgotten.
+    pub(crate) fn terminate(&mut self, processes: impl IntoIterator<Item = (i32, Entry)>) {
+        for (pid, entry) in processes {
+            let first = self.0.insert((pid, entry.start_time));
+            if first || proc_table::ends_by(pid, Signal::TERM) {
+                signal(pid, entry, Signal::TERM);
+                // A stopped process does not handle SIGTERM before it continues.
+                signal(pid, entry, Signal::CONT);
+            }
+        }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct LaunchRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum MonitorCommand {
-    /// Send SIGTERM to all processes.
+    /// Send SIGTERM to all processes, and send [`Notice::Clear`] when none is left.
     Terminate = b'T',
     /// Kill all processes, and send [`Notice::Clear`] when none is left.
     Kill = b'K',
@@ -174,6 +174,7 @@ impl LaunchRequest {
         out.list(launch.env.iter().map(|(_, value)| value.as_os_str()));
         out.number(u64::from(launch.terminal));
         out.bytes(launch.filter.as_flattened());
+        out.number(u64::from(launch.wrapped));
         out.text(OsStr::new(&self.call));
         out.text(self.records.as_os_str());
         out.number(u64::from(self.survives_crash));
@@ -194,9 +195,10 @@ impl LaunchRequest {
             return None;
         }
         let filter = filter.to_vec();
+        let wrapped = from.number()? != 0;
         let env = names.into_iter().zip(values).collect();
         Some(Self {
-            launch: Launch { program, args, cwd, env, terminal, filter },
+            launch: Launch { program, args, cwd, env, terminal, filter, wrapped },
             call: String::from_utf8(from.bytes()?.to_vec()).ok()?,
             records: from.path()?,
             survives_crash: from.number()? != 0,

@@ -1,7 +1,9 @@
 //! Translates a fence into arguments of bubblewrap, which gives a program its own view of the file
 //! system.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use robota_core::sandbox::{Fence, SandboxLevel};
 
@@ -33,7 +35,12 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
             args.extend(["--bind".into(), root.into(), root.into()]);
         }
     }
-    for path in fence.protected.iter().filter(|path| path.exists()) {
+    let protected = fence.protected.iter().filter(|path| path.exists());
+    let protected: Vec<_> = protected.collect();
+    for folder in folders_above(&protected, &fence.writable) {
+        args.extend(["--bind".into(), folder.into(), folder.into()]);
+    }
+    for path in protected {
         args.extend(["--ro-bind".into(), path.into(), path.into()]);
     }
     // Mounted after the writable folders, so that paths in them are hidden too.
@@ -50,6 +57,18 @@ pub(super) fn arguments(fence: &Fence) -> Vec<OsString> {
     args
 }
 
+/// Returns the folders between writable folders and protected paths, outermost first. Each becomes a
+/// mount point, which cannot be moved: otherwise a program could move the folder together with the
+/// protected path and create another one.
+fn folders_above<'a>(protected: &[&'a PathBuf], writable: &[PathBuf]) -> BTreeSet<&'a Path> {
+    let below = |folder: &Path| {
+        writable.iter().any(|root| folder.starts_with(root))
+            && !writable.iter().any(|r| r == folder)
+    };
+    let above = protected.iter().flat_map(|path| path.ancestors().skip(1));
+    above.filter(|folder| below(folder)).collect()
+}
+
 /// Returns what bubblewrap does not enforce.
 pub(super) fn gaps(fence: &Fence) -> Vec<String> {
     let mut gaps = Vec::new();
@@ -58,15 +77,7 @@ pub(super) fn gaps(fence: &Fence) -> Vec<String> {
             "programs can connect to sockets in the file system, whichever process listens"
                 .to_owned(),
         );
-    } else {
-        gaps.push(
-            "programs can connect to sockets in writable folders of the file system".to_owned(),
-        );
     }
-    if !fence.protected.is_empty() {
-        gaps.push(
-            "the parent folders of protected paths can be moved together with them".to_owned(),
-        );
-    }
+    gaps.push("system calls that the sandbox denies are not reported".to_owned());
     gaps
 }

@@ -88,7 +88,26 @@ fn denial(notification: &libc::seccomp_notif) -> Denial {
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
             "io_uring"
         }
-        libc::SYS_ioctl => "typing into the terminal",
+        libc::SYS_ioctl => "device command",
+        libc::SYS_socketpair => "local socket",
+        libc::SYS_fchmod
+        | libc::SYS_fchmodat
+        | libc::SYS_fchown
+        | libc::SYS_fchownat
+        | libc::SYS_utimensat
+        | libc::SYS_setxattr
+        | libc::SYS_lsetxattr
+        | libc::SYS_fsetxattr
+        | libc::SYS_removexattr
+        | libc::SYS_lremovexattr
+        | libc::SYS_fremovexattr => "change of file attributes",
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod
+        | libc::SYS_chown
+        | libc::SYS_lchown
+        | libc::SYS_utime
+        | libc::SYS_utimes
+        | libc::SYS_futimesat => "change of file attributes",
         _ => "system call",
     };
     let name = std::fs::read_to_string(format!("/proc/{}/comm", notification.pid));

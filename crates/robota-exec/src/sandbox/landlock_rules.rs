@@ -11,34 +11,27 @@ use landlock::{
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 
 /// The devices that every program may write to.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// The first Landlock version with scopes.
+pub(super) const SCOPES_SINCE: u32 = 6;
 /// The maximum number of rules that hiding paths may need.
 const MAX_SIBLINGS: usize = 20_000;
 
-/// Builds the rule set. `version` is the Landlock ABI version of the kernel.
-pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError> {
-    let failed = |error: &dyn std::error::Error| SandboxError::Failed {
-        action: "restrict access to",
-        path: PathBuf::from("/"),
-        message: error.to_string(),
-    };
+/// Builds the rule set. `version` is the Landlock ABI version of the kernel; `terminal` is the file
+/// of the program's own terminal, which it may open again. Terminals of others it may not write to.
+pub(super) fn build(
+    fence: &Fence,
+    version: u32,
+    terminal: Option<&Path>,
+) -> Result<OwnedFd, SandboxError> {
     let abi = abi(version);
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
     let mut ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     ruleset = ruleset.handle_access(all).map_err(|error| failed(&error))?;
-    if version >= 6 {
-        let scopes = Scope::AbstractUnixSocket | Scope::Signal;
-        ruleset = ruleset.scope(scopes).map_err(|error| failed(&error))?;
+    if version >= SCOPES_SINCE {
+        ruleset = ruleset.scope(scopes()).map_err(|error| failed(&error))?;
     }
     let mut created = ruleset.create().map_err(|error| failed(&error))?;
     let mut allow = |path: &Path, access: BitFlags<AccessFs>| -> Result<(), SandboxError> {
@@ -58,8 +51,8 @@ pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError
             allow(path, read)?;
         }
     }
-    for device in DEVICES {
-        allow(Path::new(device), all)?;
+    for device in DEVICES.map(Path::new).into_iter().chain(terminal) {
+        allow(device, all)?;
     }
     if fence.level == SandboxLevel::WorkspaceWrite {
         for root in &fence.writable {
@@ -70,8 +63,31 @@ pub(super) fn build(fence: &Fence, version: u32) -> Result<OwnedFd, SandboxError
     fd.ok_or(SandboxError::Unsupported { kind: "local", what: "create a Landlock rule set" })
 }
 
+/// Builds a rule set that allows all files and keeps signals and abstract sockets inside, for
+/// bubblewrap, which restricts files itself. `None` if the kernel cannot.
+pub(super) fn scopes_only(version: u32) -> Result<Option<OwnedFd>, SandboxError> {
+    if version < SCOPES_SINCE {
+        return Ok(None);
+    }
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let ruleset = ruleset.scope(scopes()).map_err(|error| failed(&error))?;
+    Ok(ruleset.create().map_err(|error| failed(&error))?.into())
+}
+
+fn scopes() -> BitFlags<Scope> {
+    Scope::AbstractUnixSocket | Scope::Signal
+}
+
+fn failed(error: &dyn std::error::Error) -> SandboxError {
+    SandboxError::Failed {
+        action: "restrict access to",
+        path: PathBuf::from("/"),
+        message: error.to_string(),
+    }
+}
+
 /// Returns what this version of Landlock does not enforce.
-pub(super) fn gaps(fence: &Fence, version: u32) -> Vec<String> {
+pub(super) fn gaps(fence: &Fence, version: u32, attributes: bool) -> Vec<String> {
     let mut gaps = Vec::new();
     let mut gap = |since: u32, kernel: &str, what: &str| {
         if version < since {
@@ -88,11 +104,14 @@ pub(super) fn gaps(fence: &Fence, version: u32) -> Vec<String> {
                 .to_owned(),
         );
     }
-    gaps.push(
-        "the owner of a file outside the writable folders can change its mode, owner, times and \
-         extended attributes: Landlock does not check that"
-            .to_owned(),
-    );
+    if attributes {
+        gaps.push(
+            "the owner of a file outside the writable folders can change its mode, owner, times \
+             and extended attributes: Landlock does not check that"
+                .to_owned(),
+        );
+    }
+    gaps.push("programs cannot create terminals".to_owned());
     if !fence.hidden.is_empty() {
         gaps.push(
             "the names of hidden files can be listed; their contents cannot be read".to_owned(),

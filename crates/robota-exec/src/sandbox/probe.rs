@@ -17,22 +17,33 @@ pub struct Support {
     pub bubblewrap: Option<PathBuf>,
 }
 
+impl Support {
+    /// Returns the mechanisms of the kernel alone. Starts no process.
+    #[must_use]
+    pub fn of_kernel() -> Self {
+        #[cfg(target_os = "linux")]
+        {
+            let seccomp = std::path::Path::new("/proc/sys/kernel/seccomp/actions_avail").exists();
+            Self { landlock: landlock_version(), seccomp, bubblewrap: None }
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            Self::default()
+        }
+    }
+}
+
 /// Probes the system. Bubblewrap is searched in the `PATH` of the environment and started once to
 /// see whether it works.
 pub async fn probe(env: &Environment) -> Support {
     #[cfg(target_os = "linux")]
-    {
-        Support {
-            landlock: landlock_version(),
-            seccomp: std::path::Path::new("/proc/sys/kernel/seccomp/actions_avail").exists(),
-            bubblewrap: bubblewrap(env).await,
-        }
-    }
+    let bubblewrap = bubblewrap(env).await;
     #[cfg(not(target_os = "linux"))]
-    {
+    let bubblewrap = {
         let _ = env;
-        Support::default()
-    }
+        None
+    };
+    Support { bubblewrap, ..Support::of_kernel() }
 }
 
 #[cfg(target_os = "linux")]

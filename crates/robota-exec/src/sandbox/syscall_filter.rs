@@ -75,22 +75,80 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Compiles the filter. `network`: whether sockets are allowed.
-pub(super) fn build(network: bool) -> Result<Vec<BpfInstruction>, SandboxError> {
-    compile(network).map_err(|error| SandboxError::Failed {
+/// System calls that change a file without opening it for writing, which Landlock does not check, or
+/// that reach other processes through objects that are not files. Denied if nothing may be changed.
+const CHANGES: &[libc::c_long] = &[
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SYS_SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+    libc::SYS_mq_open,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_shmget,
+];
+
+/// Calls that are newer than the C library's list; their numbers are the same on all processors.
+const SYS_FCHMODAT2: libc::c_long = 452;
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_REMOVEXATTRAT: libc::c_long = 466;
+const SYS_FILE_SETATTR: libc::c_long = 469;
+
+/// Requests that change the attributes of a file that is open for reading only.
+const CHANGING_REQUESTS: [u64; 2] = [0x4008_6602, 0x401c_5820];
+
+/// The types of socket pairs that cannot send to an address.
+const CONNECTED_TYPES: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+/// The part of a socket's type that is not a flag.
+const TYPE_MASK: u64 = 0xf;
+
+/// Compiles the filter. `network`: whether sockets are allowed; `attributes`: whether attributes of
+/// files may be changed.
+pub(super) fn build(network: bool, attributes: bool) -> Result<Vec<BpfInstruction>, SandboxError> {
+    compile(network, attributes).map_err(|error| SandboxError::Failed {
         action: "filter system calls for",
         path: "/".into(),
         message: error.to_string(),
     })
 }
 
-fn compile(network: bool) -> Result<Vec<BpfInstruction>, Box<dyn std::error::Error>> {
+fn compile(
+    network: bool,
+    attributes: bool,
+) -> Result<Vec<BpfInstruction>, Box<dyn std::error::Error>> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let mut denied: BTreeMap<i64, Vec<SeccompRule>> =
         DENIED.iter().map(|call| (*call, Vec::new())).collect();
     let argument =
         |index, op, value| SeccompCondition::new(index, SeccompCmpArgLen::Dword, op, value);
-    for request in [TIOCSTI, TIOCLINUX] {
+    if !attributes {
+        denied.extend(CHANGES.iter().map(|call| (*call, Vec::new())));
+    }
+    let requests = [TIOCSTI, TIOCLINUX].into_iter();
+    for request in requests.chain(CHANGING_REQUESTS.into_iter().filter(|_| !attributes)) {
         let rule = SeccompRule::new(vec![argument(1, SeccompCmpOp::Eq, request)?])?;
         denied.entry(libc::SYS_ioctl).or_default().push(rule);
     }
@@ -100,9 +158,18 @@ fn compile(network: bool) -> Result<Vec<BpfInstruction>, Box<dyn std::error::Err
         denied.entry(libc::SYS_clone).or_default().push(rule);
     }
     if !network {
-        // No sockets at all: a process outside the sandbox may listen on a Unix socket. `socketpair`
-        // stays allowed, because both of its ends are in the sandbox.
+        // No sockets at all: a process outside the sandbox may listen on a Unix socket. Connected
+        // pairs stay allowed, because both ends are in the sandbox. A pair of any other type can
+        // send to the address of an outside socket.
         denied.insert(libc::SYS_socket, Vec::new());
+        let pairs = denied.entry(libc::SYS_socketpair).or_default();
+        let local = u64::from(libc::AF_UNIX.unsigned_abs());
+        pairs.push(SeccompRule::new(vec![argument(0, SeccompCmpOp::Ne, local)?])?);
+        let connected = CONNECTED_TYPES.map(|kind| u64::from(kind.unsigned_abs()));
+        for kind in (0..=TYPE_MASK).filter(|kind| !connected.contains(kind)) {
+            let condition = argument(1, SeccompCmpOp::MaskedEq(TYPE_MASK), kind)?;
+            pairs.push(SeccompRule::new(vec![condition])?);
+        }
     }
     let eperm = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let denying: BpfProgram =

@@ -9,10 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use robota_core::process::ProcessIdentity;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process_group, test_kill_process_group, waitid,
+};
 
 use crate::error::ExecError;
 use crate::outcome::Exit;
+
+/// How often the members that are left are looked up while the group ends.
+#[cfg(target_os = "linux")]
+const CHECK_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
 
 pub(super) struct DirectGroup {
     program: PathBuf,
@@ -52,10 +58,54 @@ impl DirectGroup {
         }
     }
 
-    pub(super) fn terminate(&self) {
-        self.signal(Signal::TERM);
-        // A stopped process does not handle SIGTERM before it continues.
-        self.signal(Signal::CONT);
+    /// Sends SIGTERM to the group, also to members that are started while others end. Resolves when
+    /// none is left.
+    #[cfg(target_os = "linux")]
+    pub(super) fn terminate(&self) -> impl Future<Output = ()> + use<> {
+        let group = self.id.as_raw_nonzero().get();
+        async move {
+            let mut terminated = crate::linux::tree::Terminated::default();
+            loop {
+                let members = crate::linux::proc_table::members(group);
+                if members.is_empty() {
+                    return;
+                }
+                terminated.terminate(members);
+                tokio::time::sleep(CHECK_INTERVAL).await;
+            }
+        }
+    }
+
+    /// Sends SIGTERM to the group, and once more when the leader has exited, because a member may
+    /// have been started in between. Which members are left is unknown here, so this resolves then.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn terminate(&self) -> impl Future<Output = ()> + use<> {
+        let (group, exited) = (self.id, self.leader_exited());
+        let signal = move || {
+            for signal in [Signal::TERM, Signal::CONT] {
+                let _ = kill_process_group(group, signal);
+            }
+        };
+        async move {
+            signal();
+            exited.await;
+            signal();
+        }
+    }
+
+    /// Resolves when no member of the group is left. Only Linux can tell.
+    pub(super) fn cleared(&self) -> impl Future<Output = ()> + use<> {
+        // Once the leader was reaped, its id names a group only as long as the group has members.
+        let empty = self.leader.is_none() && test_kill_process_group(self.id).is_err();
+        let group = self.id.as_raw_nonzero().get();
+        async move {
+            #[cfg(target_os = "linux")]
+            while !empty && !crate::linux::proc_table::members(group).is_empty() {
+                tokio::time::sleep(CHECK_INTERVAL).await;
+            }
+            #[cfg(not(target_os = "linux"))]
+            let _ = (empty, group);
+        }
     }
 
     pub(super) fn kill(&self) {

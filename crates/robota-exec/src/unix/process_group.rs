@@ -74,6 +74,7 @@ impl ProcessGroup {
             env: spec.env.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
             terminal: spec.terminal.is_some(),
             filter: spec.confinement.as_ref().map_or_else(Vec::new, |c| c.filter.clone()),
+            wrapped: spec.confinement.as_ref().is_some_and(|c| c.wrapper.is_some()),
         };
         let group = match reaper {
             #[cfg(target_os = "linux")]
@@ -143,12 +144,16 @@ impl ProcessGroup {
         }
     }
 
-    /// Sends SIGTERM to all processes.
-    pub(super) fn terminate(&self) {
+    /// Sends SIGTERM to all processes, also to those that are started while others end. Resolves
+    /// when none is left.
+    pub(super) fn terminate(&self) -> BoxedFuture {
         match self {
-            Self::Direct(direct) => direct.terminate(),
+            Self::Direct(direct) => Box::pin(direct.terminate()),
             #[cfg(target_os = "linux")]
-            Self::Monitored(monitored) => monitored.terminate(),
+            Self::Monitored(monitored) => {
+                monitored.terminate();
+                Box::pin(monitored.cleared())
+            }
         }
     }
 
@@ -161,11 +166,10 @@ impl ProcessGroup {
         }
     }
 
-    /// Resolves when no process is left. Without a monitor this is unknown, so it resolves
-    /// immediately.
+    /// Resolves when no process is left. To be called after [`kill`](Self::kill).
     pub(super) fn cleared(&self) -> BoxedFuture {
         match self {
-            Self::Direct(_) => Box::pin(std::future::ready(())),
+            Self::Direct(direct) => Box::pin(direct.cleared()),
             #[cfg(target_os = "linux")]
             Self::Monitored(monitored) => Box::pin(monitored.cleared()),
         }
@@ -219,18 +223,20 @@ struct OwnEnds {
 /// Opens the streams of a child: its ends and the supervisor's ends.
 fn open_streams(spec: &CommandSpec) -> io::Result<(ChildStreams, OwnEnds)> {
     let mut own = OwnEnds::default();
+    let terminal = spec.terminal.map(terminal::open).transpose()?;
     let ruleset = match &spec.confinement {
-        Some(confinement) => confinement.ruleset.as_ref().map(|fd| fd.try_clone()).transpose()?,
+        Some(confinement) => {
+            confinement.ruleset(terminal.as_ref().map(|own| own.path.as_path()))?
+        }
         None => None,
     };
     let mut notify = None;
-    if ruleset.is_some() {
+    if spec.confinement.as_ref().is_some_and(|confinement| confinement.reports_denials) {
         let (receiver, sender) = std::os::unix::net::UnixStream::pair()?;
         own.denials = Some(receiver);
         notify = Some(OwnedFd::from(sender));
     }
-    if let Some(size) = spec.terminal {
-        let (master, slave) = terminal::open(size)?;
+    if let Some(terminal::Terminal { master, slave, .. }) = terminal {
         own.stdin = match spec.stdin {
             Stdin::Closed => None,
             Stdin::Bytes(_) | Stdin::Open => Some(master.try_clone()?),

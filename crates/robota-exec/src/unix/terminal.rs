@@ -1,7 +1,10 @@
 //! Opens a pseudoterminal for a program.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -9,8 +12,18 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::spec::TerminalSize;
 
-/// Returns both ends: the supervisor's (master) and the program's (slave).
-pub(super) fn open(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
+/// A new terminal.
+pub(super) struct Terminal {
+    /// The supervisor's end.
+    pub(super) master: OwnedFd,
+    /// The program's end.
+    pub(super) slave: OwnedFd,
+    /// The file of the program's end.
+    pub(super) path: PathBuf,
+}
+
+/// Opens a terminal of this size.
+pub(super) fn open(size: TerminalSize) -> io::Result<Terminal> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -19,5 +32,6 @@ pub(super) fn open(size: TerminalSize) -> io::Result<(OwnedFd, OwnedFd)> {
     let slave = rustix::fs::open(&name, flags, Mode::empty())?;
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&slave, size)?;
-    Ok((master, slave))
+    let path = PathBuf::from(OsString::from_vec(name.into_bytes()));
+    Ok(Terminal { master, slave, path })
 }

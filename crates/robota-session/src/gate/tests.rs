@@ -82,3 +82,51 @@ async fn core_21_commands_are_judged_where_they_will_start() {
     assert_eq!(judged("/home/ada/app/precious", "rm x").await, Verdict::Deny);
     assert_eq!(judged("/home/ada/app/precious", "rm ../x").await, Verdict::Allow);
 }
+
+/// A tool that records what its calls may do.
+struct GrantRecorder(ToolSpec, Arc<std::sync::Mutex<Vec<Grant>>>);
+
+#[async_trait::async_trait]
+impl robota_core::tool::Tool for GrantRecorder {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(
+        &self,
+        _input: serde_json::Value,
+        context: robota_core::tool::ToolContext,
+    ) -> ToolOutcome {
+        self.1.lock().unwrap().push(context.grant);
+        ToolOutcome::ok("")
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_only_the_proof_allows_may_only_read() {
+    let grant = async |gate: PolicyGate, command: &str| {
+        let spec = ToolSpec {
+            name: "Bash".to_owned(),
+            description: String::new(),
+            input_schema: json!({"type": "object"}),
+            class: Class::Execute,
+        };
+        let grants = Arc::default();
+        let script = robota_core::scripted::Script::new()
+            .tool("Bash", json!({"command": command}))
+            .text("Done.");
+        let tool = GrantRecorder(spec, Arc::clone(&grants));
+        Run::new(script).tool(tool).gate(gate).prompt("go").await;
+        let grants = grants.lock().unwrap();
+        grants.first().copied()
+    };
+    for mode in [Mode::Default, Mode::Plan, Mode::AcceptEdits] {
+        assert_eq!(grant(gate(mode, &[], &[]), "ls | head").await, Some(Grant::ReadOnly));
+    }
+    let ruled = || gate(Mode::Default, &["Bash(ls *)"], &[]);
+    assert_eq!(grant(ruled(), "ls -la").await, Some(Grant::Full), "a rule allows it");
+    assert_eq!(grant(ruled(), "ls && cat f").await, Some(Grant::ReadOnly));
+    let bypass = gate(Mode::BypassPermissions, &[], &[]);
+    assert_eq!(grant(bypass, "ls").await, Some(Grant::Full), "the mode allows it");
+    assert_eq!(grant(gate(Mode::Default, &[], &[]), "touch x").await, None);
+}

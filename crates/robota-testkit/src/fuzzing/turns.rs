@@ -9,7 +9,7 @@ use super::fake_driver::FakeDriver;
 use robota_core::approve::{Answer, Scope};
 use robota_core::compact::Compaction;
 use robota_core::error::{ErrorData, ErrorKind};
-use robota_core::gate::{Judgement, Source};
+use robota_core::gate::{Grant, Judgement, Source};
 use robota_core::hook::{
     AfterChange, HookAnswer, HookPoint, HookReply, PostToolDecision, PreToolDecision,
     PromptDecision, StopDecision,
@@ -152,7 +152,7 @@ fn arbitrary_input(bytes: &mut Bytes<'_>, driver: &FakeDriver) -> Input {
         1 => {
             let dropped = if bytes.flag() {
                 let tool_use = ToolUse { call, ..tool_use(bytes) };
-                vec![Effect::RunTool { tool_use, class: class(bytes) }]
+                vec![Effect::RunTool { tool_use, class: class(bytes), grant: Grant::Full }]
             } else {
                 Vec::new()
             };
@@ -199,6 +199,7 @@ pub(super) fn judged(bytes: &mut Bytes<'_>) -> JudgeResult {
         reason: bytes.text(),
         source: bytes.one_of(&[Source::Mode, Source::Rule]),
         rules: Vec::new(),
+        grant: bytes.one_of(&[Grant::Full, Grant::ReadOnly]),
     })
 }
 

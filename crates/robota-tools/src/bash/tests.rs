@@ -252,3 +252,38 @@ async fn output_is_streamed_while_the_command_runs() {
     tool().run(json!({"command": "echo one; echo two >&2"}), context).await;
     assert_eq!(*shown.lock().unwrap(), "one\ntwo\n");
 }
+
+/// A call that only the proof allows cannot write, and says so to the model.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_call_that_may_only_read_runs_in_the_read_only_fence() {
+    use robota_exec::sandbox::Support;
+    let support = Support::of_kernel();
+    let present = (support.landlock > 0 && support.seccomp).then_some(());
+    if robota_testkit::requires(robota_testkit::Part::Landlock, present).is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir().unwrap();
+    let fence = ReadOnlyFence::new(None, &support, temporary.path()).unwrap();
+    let fenced = Bash::new(&workspace(dir.path()).read_only_fence(Arc::new(fence)));
+    let plain = Bash::new(&workspace(dir.path()));
+    let context = |grant| ToolContext { grant, ..ToolContext::detached() };
+    let call = |command: &str| json!({"command": command});
+
+    let outcome = fenced.run(call("echo x > file"), context(Grant::ReadOnly)).await;
+    assert!(outcome.text().contains("[it ran without write access"), "{}", outcome.text());
+    assert!(!dir.path().join("file").exists());
+    let outcome = fenced.run(call("cat <<< hello; false"), context(Grant::ReadOnly)).await;
+    assert_eq!(outcome.text(), "hello\n[exit code 1]\n");
+    let background = json!({"command": "echo x > file; echo tried", "run_in_background": true});
+    fenced.run(background, context(Grant::ReadOnly)).await;
+    let running = fenced.workspace.background.get("bash_1").unwrap();
+    running.running.ended().await.unwrap();
+    assert!(!dir.path().join("file").exists());
+
+    fenced.run(call("echo x > file"), context(Grant::Full)).await;
+    assert!(dir.path().join("file").exists());
+    plain.run(call("echo x > file2"), context(Grant::ReadOnly)).await;
+    assert!(dir.path().join("file2").exists(), "the fence is switched off");
+}

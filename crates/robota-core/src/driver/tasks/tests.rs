@@ -76,7 +76,7 @@ async fn nothing_is_kept_of_tasks_that_ended() {
         tasks.start(Effect::AskPermission(question), &ports, &config, &state, &Span::none());
         tasks.start(Effect::Wait(Duration::ZERO), &ports, &config, &state, &Span::none());
         tasks.start(
-            Effect::RunTool { tool_use, class: Class::Inspect },
+            Effect::RunTool { tool_use, class: Class::Inspect, grant: crate::gate::Grant::Full },
             &ports,
             &config,
             &state,

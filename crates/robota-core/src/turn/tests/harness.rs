@@ -13,7 +13,7 @@ use crate::error::{ErrorData, ErrorKind};
 use crate::event::{
     Delivery, Envelope, Event, InputAccepted, Opened, SessionCreated, ToolOutput, TurnEnd,
 };
-use crate::gate::{Judgement, Source};
+use crate::gate::{Grant, Judgement, Source};
 use crate::hook::{HookAnswer, HookInput, HookReply};
 use crate::ids::{CallId, CountingIds, InputId};
 use crate::message::{Block, Cause, Message, ToolInput, ToolUse};
@@ -144,7 +144,14 @@ pub(super) fn class_of(name: &str) -> Class {
 /// What the gate says when it has no objection.
 pub(super) fn judgement(verdict: Verdict, name: &str) -> Judgement {
     let reason = format!("{name}: as the test says");
-    Judgement { verdict, class: class_of(name), reason, source: Source::Mode, rules: Vec::new() }
+    Judgement {
+        verdict,
+        class: class_of(name),
+        reason,
+        source: Source::Mode,
+        rules: Vec::new(),
+        grant: Grant::Full,
+    }
 }
 
 pub(super) fn say(text: &str) -> TurnInput {
@@ -316,7 +323,7 @@ impl Run {
                 Effect::Append(_) => {}
                 Effect::CallModel(call) => self.jobs.push(Job::Model(call)),
                 Effect::Judge(tool_use) => self.jobs.push(Job::Judge(tool_use)),
-                Effect::RunTool { tool_use, class } => {
+                Effect::RunTool { tool_use, class, .. } => {
                     self.jobs.push(Job::Tool { tool_use, class, cancelled: false });
                 }
                 Effect::AskPermission(question) => self.jobs.push(Job::Question(question)),

@@ -158,7 +158,7 @@ impl Watch {
                 assert!(self.config.tools.contains(&tool_use.name), "an unknown tool is judged");
                 assert!(tool_use.input.json().is_some(), "unreadable arguments are judged");
             }
-            Effect::RunTool { tool_use, class } => {
+            Effect::RunTool { tool_use, class, .. } => {
                 self.may_run(&tool_use.call, *class, journal, jobs);
                 assert!(self.config.tools.contains(&tool_use.name), "an unknown tool runs");
                 self.runs += 1;

@@ -2,9 +2,9 @@ use super::*;
 
 #[test]
 fn a_process_name_with_brackets_is_not_parsed_as_fields() {
-    let stat = "12 (a) R 1 (x) S 7 12 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 99 98";
+    let stat = "12 (a) R 1 (x) S 7 11 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 4242 99 98";
     let entry = parse(stat).unwrap();
-    assert_eq!(entry, Entry { parent: 7, start_time: 4242, zombie: false });
+    assert_eq!(entry, Entry { parent: 7, group: 11, start_time: 4242, zombie: false });
     assert!(parse("12 (x) Z 7 12 12 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 42 9").unwrap().zombie);
     assert_eq!(parse(""), None);
 }

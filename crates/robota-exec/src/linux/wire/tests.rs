@@ -10,6 +10,7 @@ fn request() -> LaunchRequest {
             cwd: "/".into(),
             env: vec![("A".into(), "".into()), ("B".into(), "b=b".into())],
             terminal: true,
+            wrapped: true,
             filter: vec![[1, 2, 3, 4, 5, 6, 7, 8]],
         },
         call: "call".into(),

@@ -1,0 +1,142 @@
+//! The fence behind the proof that a command only reads: whatever the command does, nothing is
+//! changed and nothing leaves this machine.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
+use tempfile::TempDir;
+
+use super::{Confinement, Support};
+use crate::spec::CommandSpec;
+
+/// Settings of git that override those of a repository, so that git runs none of its programs.
+/// Programs that a repository names for single file types (filters, external diff, textconv) cannot
+/// be overridden without their names; the fence holds them.
+const GIT_SETTINGS: &[&str] = &[
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.alternateRefsCommand=true",
+    "credential.helper=",
+    "gpg.program=false",
+    "gpg.ssh.program=false",
+    "gpg.x509.program=false",
+    "log.showSignature=false",
+    "safe.bareRepository=explicit",
+    "protocol.allow=never",
+    "maintenance.auto=false",
+    "gc.auto=0",
+];
+
+/// The variable with settings for git. Unlike `GIT_CONFIG_COUNT`, git passes it on to the processes
+/// that it starts in submodules.
+const GIT_CONFIG: &str = "GIT_CONFIG_PARAMETERS";
+
+/// Variables that keep git and pagers from running programs, from asking and from writing.
+const VARIABLES: &[(&str, &str)] = &[
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+    ("PAGER", "cat"),
+];
+
+/// Variables that name a program which git or a pager would run.
+const REMOVED: &[&str] =
+    &["GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "LESSOPEN"];
+
+/// A fence for commands that were proven to only read: no file can be changed, no socket created and
+/// no attribute set. Each command gets an empty folder of its own for temporary files, which is
+/// deleted when the command has ended.
+///
+/// ```no_run
+/// # use robota_exec::{Environment, ShellCommand, Supervisor};
+/// # use robota_exec::sandbox::{ReadOnlyFence, probe};
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let environment = Environment::new().with("PATH", "/usr/bin:/bin");
+/// let fence = ReadOnlyFence::new(None, &probe(&environment).await, "/tmp".as_ref())?;
+/// let spec = ShellCommand::new("touch file", "/work").env(environment).into_spec()?;
+/// let outcome = Supervisor::new().run(fence.apply(spec)?, &Default::default()).await?;
+/// assert!(!outcome.exit.is_success());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ReadOnlyFence {
+    confinement: Arc<Confinement>,
+    scratch: TempDir,
+}
+
+/// The folder for the temporary files of one command. Dropping the last clone deletes it.
+#[derive(Debug, Clone)]
+pub struct Scratch {
+    _dir: Arc<TempDir>,
+}
+
+impl ReadOnlyFence {
+    /// Prepares the fence. Paths that `user`, the fence of other commands, hides are hidden here too.
+    /// The folders for temporary files are created in `temporary`.
+    ///
+    /// # Errors
+    /// If the system cannot enforce it.
+    pub fn new(
+        user: Option<&Fence>,
+        support: &Support,
+        temporary: &Path,
+    ) -> Result<Self, SandboxError> {
+        let scratch = tempfile::Builder::new().prefix("robota-scratch-").tempdir_in(temporary);
+        let scratch = scratch.map_err(|error| SandboxError::Failed {
+            action: "create a folder in",
+            path: temporary.to_owned(),
+            message: error.to_string(),
+        })?;
+        let list = |paths: fn(&Fence) -> &Vec<_>| user.map(paths).cloned().unwrap_or_default();
+        let fence = Fence {
+            level: SandboxLevel::WorkspaceWrite,
+            writable: vec![scratch.path().to_owned()],
+            protected: Vec::new(),
+            hidden: list(|fence| &fence.hidden),
+            shown: list(|fence| &fence.shown),
+            network: false,
+        };
+        let confinement = Arc::new(Confinement::prepare(fence, support, false)?);
+        Ok(Self { confinement, scratch })
+    }
+
+    /// Returns the restrictions, and what is not enforced.
+    #[must_use]
+    pub fn confinement(&self) -> &Arc<Confinement> {
+        &self.confinement
+    }
+
+    /// Puts a command into the fence. Replaces its confinement and some of its environment.
+    ///
+    /// # Errors
+    /// If its folder for temporary files cannot be created.
+    pub fn apply(&self, mut spec: CommandSpec) -> std::io::Result<CommandSpec> {
+        let dir = tempfile::tempdir_in(self.scratch.path())?;
+        spec.confinement = Some(self.confinement.clone());
+        for name in ["TMPDIR", "TMP", "TEMP"] {
+            spec.env.set(name, dir.path());
+        }
+        for (name, value) in VARIABLES {
+            spec.env.set(name, value);
+        }
+        for name in REMOVED {
+            spec.env.remove(name);
+        }
+        let mut settings = spec.env.get(GIT_CONFIG).map(OsString::from).unwrap_or_default();
+        for setting in GIT_SETTINGS {
+            let space = if settings.is_empty() { "" } else { " " };
+            settings.push(format!("{space}'{setting}'"));
+        }
+        spec.env.set(GIT_CONFIG, settings);
+        spec.scratch = Some(Scratch { _dir: Arc::new(dir) });
+        Ok(spec)
+    }
+}
