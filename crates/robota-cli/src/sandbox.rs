@@ -58,7 +58,10 @@ fn fence(
     writable.retain(|path| path.exists());
     let resolve = |paths: &[String]| paths.iter().map(|path| workspace.resolve(path)).collect();
     let mut hidden: Vec<_> = resolve(&files.deny_read);
-    let (protected, shown) = (resolve(&files.deny_write), resolve(&files.allow_read));
+    let (mut protected, shown): (Vec<_>, _) =
+        (resolve(&files.deny_write), resolve(&files.allow_read));
+    // Hooks run these outside of the sandbox.
+    protected.extend(setup.settings.named_files.paths().map(Path::to_owned));
     let secret_files = texts(&settings.credentials, "files");
     hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();

@@ -110,7 +110,7 @@ fn sessions(setup: &Setup) -> Check {
 
 /// Checks that there is a shell for commands.
 fn shell(setup: &Setup) -> Check {
-    let environment = compose::environment(&setup.settings.values.env);
+    let environment = compose::environment(&setup.settings, &[]);
     match ShellCommand::new("true", &setup.places.cwd).env(environment).into_spec() {
         Ok(spec) => Check::new("shell", Health::Ok, spec.program.display().to_string()),
         Err(error) => {
@@ -129,7 +129,7 @@ async fn sandbox(setup: &Setup) -> Check {
     let off = request.fence.level == SandboxLevel::Off;
     let (required, mut gaps) = (request.required, request.unsupported);
     let fence = if off { sandbox::example(&setup.places.cwd) } else { request.fence };
-    let support = probe(&compose::environment(&setup.settings.values.env)).await;
+    let support = probe(&compose::environment(&setup.settings, &[])).await;
     match Confinement::new(fence, &support) {
         Ok(confinement) => {
             let boundaries = confinement.boundaries();
