@@ -22,6 +22,7 @@ pub const CHECKS: &[Check] = &[
     ("forgotten files", orphans),
     ("machine paths", machine_paths),
     ("links", links),
+    ("tests of the threat model", threat_model),
     ("vendor names in core", vendors),
     ("generated files", generate::findings),
 ];
@@ -187,6 +188,25 @@ pub fn links(tree: &Tree) -> Vec<String> {
         let mut dead =
             targets(&text).into_iter().filter(|target| !leads_to_a_file(tree, &page.path, target));
         dead.next().filter(|_| !fenced).map(|target| format!("`{target}` does not exist"))
+    })
+}
+
+/// Every test that the threat model names exists.
+#[must_use]
+pub fn threat_model(tree: &Tree) -> Vec<String> {
+    let functions: std::collections::BTreeSet<&str> = tree
+        .rust()
+        .flat_map(|file| file.text.lines())
+        .filter_map(|line| line.trim_start().strip_prefix("async ").or(Some(line.trim_start())))
+        .filter_map(|line| line.strip_prefix("fn ")?.split(['(', '<']).next())
+        .collect();
+    let page = tree.files.iter().filter(|file| file.path == "docs/threat-model.md");
+    each_line(page, |_, line| {
+        // The last column of a table has the names.
+        let column = line.strip_suffix('|').and_then(|row| row.rsplit('|').next());
+        let mut names = column.unwrap_or_default().split('`').skip(1).step_by(2);
+        let missing = names.find(|name| !functions.contains(name));
+        missing.map(|name| format!("there is no test `{name}`"))
     })
 }
 

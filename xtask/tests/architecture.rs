@@ -19,7 +19,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
     ("robota-session", &["robota-core", "robota-policy"], &[]),
     ("robota-providers", &["robota-core"], &["reqwest", "rustls"]),
     ("robota-telemetry", &["robota-core"], &["opentelemetry", "opentelemetry-proto", "opentelemetry_sdk", "prost", "reqwest", "rustls", "tracing-opentelemetry", "tracing-subscriber"]),
-    ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "htmd", "ignore", "reqwest", "rustix", "rustls", "similar", "tempfile"]),
+    ("robota-tools", &["robota-core", "robota-policy", "robota-exec"], &["encoding_rs", "globset", "grep-matcher", "grep-regex", "grep-searcher", "ignore", "reqwest", "rustix", "rustls", "similar"]),
     ("robota-mcp", &["robota-core"], &[]),
     ("robota-config", &["robota-core", "robota-policy"], &["tempfile"]),
     ("robota-runtime", &["robota-core"], &[]),
@@ -35,7 +35,7 @@ const CRATES: &[(&str, &[&str], &[&str])] = &[
 /// Plain data and plumbing without I/O: any crate may use them, the core included.
 #[rustfmt::skip]
 const PLAIN: &[&str] = &[
-    "async-trait", "base64", "bytes", "crc32fast", "futures", "indexmap", "jiff", "regex",
+    "aho-corasick", "async-trait", "base64", "bytes", "crc32fast", "futures", "indexmap", "jiff", "regex",
     "schemars", "serde", "serde_json", "serde_path_to_error", "sha2", "thiserror", "tokio",
     "tokio-util", "tracing", "url", "uuid",
 ];

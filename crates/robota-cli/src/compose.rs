@@ -1,12 +1,13 @@
 //! Builds sessions from providers, tools, policy and sandbox. This is the only place that does.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use indexmap::IndexMap;
+use robota_config::Settings;
 use robota_core::checkpoint::CrashCleanup;
+use robota_core::env_ref::Secret;
 use robota_core::hook::Hooks;
 use robota_core::ids::CallId;
 use robota_core::permission::{Class, Mode};
@@ -166,15 +167,32 @@ pub(crate) fn working_directory(given: Option<&Path>) -> anyhow::Result<PathBuf>
     Ok(dir)
 }
 
-/// Returns the environment of commands: that of this program, overridden by the `env` settings. An
-/// empty value removes a variable.
+/// Returns the environment of commands and hooks: that of this program, overridden by the `env`
+/// settings (an empty value removes a variable). Secrets are left out unless a setting names them:
+/// `passEnv`, or `env` for one that is not the key of a provider.
+pub(crate) fn environment(settings: &Settings, keys: &[Secret]) -> Environment {
+    let set = &settings.values.env;
+    let mut all = own_environment();
+    for (name, value) in set {
+        all.set(name, value);
+    }
+    let removed =
+        |name: &OsStr| set.iter().any(|(set, value)| value.is_empty() && name == set.as_str());
+    let all = all.iter().filter(|(name, _)| !removed(name));
+    let all: Environment = all.collect();
+    let is_key = |value: &OsStr| keys.iter().any(|key| value == key.expose());
+    let used = all.iter().filter(|(_, value)| is_key(value)).map(|(name, _)| name);
+    let mut secrets: Vec<_> = used.map(|name| name.to_string_lossy().into_owned()).collect();
+    secrets.extend(settings.key_variables());
+    let mut pass = settings.values.pass_env.clone().unwrap_or_default();
+    pass.extend(set.keys().filter(|name| !secrets.contains(name)).cloned());
+    all.without_secrets(&secrets, &pass)
+}
+
+/// Returns the environment of this program.
 #[expect(clippy::disallowed_methods, reason = "the program passes on its own environment")]
-pub(crate) fn environment(settings: &IndexMap<String, String>) -> Environment {
-    let inherited = std::env::vars_os()
-        .filter(|(name, _)| !settings.iter().any(|(set, _)| name.as_os_str() == set.as_str()));
-    let set = settings.iter().filter(|(_, value)| !value.is_empty());
-    let set = set.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    inherited.chain(set).fold(Environment::new(), |env, (name, value)| env.with(name, value))
+pub(crate) fn own_environment() -> Environment {
+    std::env::vars_os().collect()
 }
 
 /// Returns the system prompt. It has facts only: the descriptions of the tools say when to use

@@ -103,7 +103,7 @@ fn builder(cwd: &Path, script: &str, supervisor: Supervisor) -> anyhow::Result<S
         searcher: None,
         hooks: None,
         supervisor,
-        environment: compose::environment(&indexmap::IndexMap::new()),
+        environment: compose::own_environment(),
         approvals: Approvals::Handler(approver_fn(|question| async move { approve(&question) })),
         crash_cleanup: compose::crash_cleanup(cwd),
         max_rounds: 0,
@@ -120,7 +120,7 @@ async fn run_first_act(cwd: &Path, show: Show, cancel: CancellationToken) -> any
     }
     let spec = CommandSpec::new(own, cwd)
         .args::<std::ffi::OsString>(arguments)
-        .env(compose::environment(&indexmap::IndexMap::new()))
+        .env(compose::own_environment())
         .timeout(Duration::from_secs(120))
         .sink(OutputSink::new(output::bytes));
     let outcome = Supervisor::new().run(spec, &cancel).await?;

@@ -1,11 +1,17 @@
 //! Builds the hook runner of a session from the settings.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use robota_core::hook::{HookContext, HookEvent, HookKind, HookNotice, HookRunner};
+use robota_config::NamedFiles;
+use robota_core::hook::{
+    HookContext, HookDefinition, HookEvent, HookExecutor, HookExit, HookKind, HookNotice,
+    HookRunner,
+};
 use robota_core::ids::SessionId;
 use robota_exec::{CommandHooks, Environment, Supervisor};
 use robota_session::RuleCondition;
+use serde_json::json;
 
 use crate::output;
 use crate::setup::{self, Setup};
@@ -23,6 +29,7 @@ pub(crate) fn runner(
     context.permission_mode = Some(setup.settings.permissions.mode);
     let commands =
         CommandHooks::new(supervisor.clone(), cwd, session.as_str(), environment.clone());
+    let commands = UnchangedHooks { commands, files: setup.settings.named_files.clone() };
     let mut runner = HookRunner::new(context)
         .executor(HookKind::Command, Arc::new(commands))
         .condition(Arc::new(RuleCondition::new(setup.workspace(), setup::paths())))
@@ -38,6 +45,35 @@ pub(crate) fn runner(
         output::error(&problem.to_string());
     }
     runner
+}
+
+/// Runs command hooks whose scripts still are what they were when the settings were read and trusted.
+/// An agent that could change a script would decide what runs outside its sandbox.
+struct UnchangedHooks {
+    commands: CommandHooks,
+    files: NamedFiles,
+}
+
+#[async_trait::async_trait]
+impl HookExecutor for UnchangedHooks {
+    async fn execute(
+        &self,
+        definition: &HookDefinition,
+        payload: &str,
+        timeout: Duration,
+    ) -> HookExit {
+        if let HookDefinition::Command(hook) = definition {
+            let command = json!([hook.command, hook.args]);
+            if let Err(changed) = self.files.check_unchanged(&command) {
+                return HookExit::failed(format!(
+                    "{} was changed since this session started; review it with `robota trust` and \
+                     start again",
+                    changed.display()
+                ));
+            }
+        }
+        self.commands.execute(definition, payload, timeout).await
+    }
 }
 
 fn print_notice(notice: &HookNotice) {

@@ -28,6 +28,7 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load_for(&args.settings, args.permission_mode, level)?;
     setup.report_problems();
     let cwd = setup.places.cwd.clone();
+    store::check_project_folder(&cwd)?;
     let telemetry = Telemetry::start(&setup.environment);
     debug::start(args.debug.as_ref().map(Option::as_deref), &cwd, &telemetry)?;
     let request = ProviderRequest {
@@ -40,14 +41,14 @@ pub(crate) async fn run(args: PrintArgs) -> anyhow::Result<Exit> {
     let selected = select_session(sessions, &*store, &cwd.display().to_string()).await?;
     let cancel = signals::cancel_on_interrupt()?;
     let supervisor = compose::supervisor(&cwd);
-    let environment = compose::environment(&setup.settings.values.env);
+    let environment = compose::environment(&setup.settings, &chosen.secrets);
     let request = sandbox::request(level, &setup);
     let fences = sandbox::prepare(request, &environment).await?;
     let confined = fences.confinement.is_some();
     let hooks = Arc::new(hooks::runner(&setup, selected.id(), &supervisor, &environment));
     let crash_cleanup = compose::crash_cleanup(&cwd);
     let builder = compose::session(Parts {
-        redactor: setup.redactor(&chosen.secrets),
+        redactor: setup.redactor(&chosen.secrets)?,
         chosen,
         cwd: cwd.clone(),
         name: sessions.name.clone(),

@@ -71,6 +71,8 @@ fn fence(
             !writable.iter().chain(&allowed).any(|named| named != &root && named.starts_with(path))
         }));
     }
+    // Hooks run these outside of the sandbox.
+    protected.extend(setup.settings.named_files.paths().map(Path::to_owned));
     let secret_files = texts(&settings.credentials, "files");
     hidden.extend(secret_files.iter().map(|path| workspace.resolve(path)));
     let network = settings.network.clone().unwrap_or_default();

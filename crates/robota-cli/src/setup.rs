@@ -88,13 +88,13 @@ impl Setup {
 
     /// Returns a redactor for the given secrets and for the value of every variable whose name
     /// looks like that of a secret.
-    pub(crate) fn redactor(&self, secrets: &[Secret]) -> Redactor {
+    pub(crate) fn redactor(&self, secrets: &[Secret]) -> anyhow::Result<Redactor> {
         let settings = self.settings.values.env.iter().map(|(name, value)| (&**name, &**value));
         let variables = self.environment.iter().chain(settings);
         let named = variables
             .filter(|(name, _)| robota_core::redact::is_secret_variable(name))
             .map(|(_, value)| Secret::new(value));
-        Redactor::new(secrets.iter().cloned().chain(named))
+        Ok(Redactor::new(secrets.iter().cloned().chain(named))?)
     }
 
     /// Prints the problems of the settings and a short summary of what is ignored.

@@ -16,6 +16,34 @@ pub(crate) fn project_folder(cwd: &Path) -> PathBuf {
     cwd.join(".robota").join("sessions")
 }
 
+/// Fails if a link in the project's `.robota` would redirect what this program writes there: sessions,
+/// records of the reaper and logs. A checkout can contain such a link.
+pub(crate) fn check_project_folder(cwd: &Path) -> anyhow::Result<()> {
+    let robota = cwd.join(".robota");
+    let folders = ["sessions", "sessions/blobs", "reaper", "logs"].map(|name| robota.join(name));
+    let mut written = vec![robota.clone(), robota.join(".gitignore")];
+    for folder in folders {
+        if !folder.is_symlink() && !robota.is_symlink() {
+            let entries = folder.read_dir().into_iter().flatten().flatten();
+            let links = entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_symlink()));
+            written.extend(links.map(|entry| entry.path()));
+        }
+        written.push(folder);
+    }
+    match written.into_iter().find(|path| path.is_symlink()) {
+        None => Ok(()),
+        Some(link) => {
+            let target = link.read_link().unwrap_or_default();
+            anyhow::bail!(
+                "{} is a link to {}; this program does not write through it. Remove the link. To \
+                 store sessions elsewhere, use --store file:DIR",
+                link.display(),
+                target.display()
+            )
+        }
+    }
+}
+
 /// Opens the store that `--store` names; without it, the files of the project.
 pub(crate) async fn open(
     name: Option<&str>,
@@ -30,6 +58,7 @@ pub(crate) async fn open(
     };
     match name {
         None | Some("file") => {
+            check_project_folder(&setup.places.cwd)?;
             Ok(Arc::new(files(project_folder(&setup.places.cwd), level, setup)?))
         }
         Some(name) => match name.split_once(':') {

@@ -240,6 +240,7 @@ keys! {
     "allowedHttpHookUrls" Union, Grants, NoEffect, texts;
     "httpHookAllowedEnvVars" Union, Grants, NoEffect, texts;
     "env.*" Highest, Grants, Supported, (VariableValue);
+    "passEnv" Union, Grants, Supported, texts;
 
     "currentProvider" Highest, Grants, Supported, (String);
     "providers.*.type" Highest, Grants, Supported, (String);

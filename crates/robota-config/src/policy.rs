@@ -43,7 +43,7 @@ impl Settings {
                 spec = spec.rules(list, source, [rule.text.as_str()]);
             }
         }
-        spec
+        spec.protect(self.named_files.paths())
     }
 }
 

@@ -53,6 +53,21 @@ impl Settings {
         profile.map(|profile| self.active(name, profile.kind.clone(), profile)).transpose()
     }
 
+    /// Returns the environment variables that provider profiles use as their keys.
+    #[must_use]
+    pub fn key_variables(&self) -> Vec<String> {
+        let legacy = self.values.provider.iter().map(|legacy| &legacy.profile);
+        let profiles = self.values.providers.values().chain(legacy);
+        let source =
+            |profile: &ProviderProfile| match SecretSource::parse(profile.api_key.as_deref()?)
+                .ok()?
+            {
+                SecretSource::Env(variable) => Some(variable.name().to_owned()),
+                SecretSource::Literal(_) => None,
+            };
+        profiles.filter_map(source).collect()
+    }
+
     fn active(
         &self,
         name: &str,

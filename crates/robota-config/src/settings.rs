@@ -18,7 +18,7 @@ use crate::model::{HookDefinition, HookGroup, SettingsFile};
 use crate::path::KeyPath;
 use crate::places::Places;
 use crate::report::{Dropped, Problem, Reason, Report, Severity, redact};
-use crate::trust::{Trust, TrustStore};
+use crate::trust::{NamedFiles, Trust, TrustStore};
 use crate::validate::{Content, Entry};
 
 /// The text of a permission rule and its origin. `robota-policy` parses it.
@@ -103,6 +103,8 @@ pub struct Settings {
     pub hooks: IndexMap<String, Vec<SourcedHooks>>,
     /// Whether the folder is trusted, so that all settings of its files apply.
     pub trust: Trust,
+    /// The files of the project that these settings run. Agents may not change them without approval.
+    pub named_files: NamedFiles,
     /// Problems and ignored values.
     pub report: Report,
     table: Table,
@@ -161,7 +163,10 @@ impl Settings {
         };
         let hooks = hooks(&table);
         let values = values(&table, &mut report);
-        Self { values, permissions, hooks, trust, report, table }
+        let scopes: &[Scope] =
+            if trust.is_given() { &[Scope::User, Scope::Project] } else { &[Scope::User] };
+        let named_files = files.named_files(scopes);
+        Self { values, permissions, hooks, trust, named_files, report, table }
     }
 
     /// Returns the effective value of a key, or of all keys below it. Secrets are not redacted.

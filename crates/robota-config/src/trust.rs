@@ -1,9 +1,12 @@
 //! Trust in a folder. Until the user grants it, the settings of a checkout can only forbid.
 //!
 //! Trust is granted to the content, not only to the path of a folder: all settings of the project
-//! that can run commands, redirect requests or allow calls are hashed, and a different hash needs
-//! a new decision of the user. Settings that only forbid are not part of the hash.
+//! that can run commands, redirect requests or allow calls are hashed, with the files of the project
+//! that they run, and a different hash needs a new decision of the user. Settings that only forbid
+//! are not part of the hash.
 
+mod named_files;
+mod repository;
 mod store;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+pub use named_files::NamedFiles;
+pub use repository::RepositoryProgram;
 pub use store::TrustStore;
 
 use crate::files::Files;
@@ -58,6 +63,9 @@ pub struct TrustSubject {
     pub items: Vec<TrustItem>,
     /// The hash of all items.
     pub hash: String,
+    /// The programs that the configuration of the folder's git repository names. They are not settings
+    /// of this program, so trust does not change what git does with them.
+    pub repository: Vec<RepositoryProgram>,
 }
 
 /// A setting that applies only in a trusted folder.
@@ -97,13 +105,48 @@ impl Files {
                 });
             }
         }
+        for (path, fingerprint) in self.named_files(&[Scope::Project]).fingerprints() {
+            hash.add(path.as_os_str().as_encoded_bytes());
+            hash.add(fingerprint.as_bytes());
+            items.push(file_item(self.folder.as_deref(), path, fingerprint));
+        }
         if let Some(servers) = &self.servers {
             hash.add(b".mcp.json");
             hash.add(servers);
             items.push(servers_item(self.folder.as_deref(), servers));
         }
         let folder = self.folder.clone();
-        TrustSubject { folder, items, hash: hash.finish() }
+        let repository = folder.as_deref().map(repository::programs).unwrap_or_default();
+        TrustSubject { folder, items, hash: hash.finish(), repository }
+    }
+
+    /// Returns the files of the project that the settings of these scopes run.
+    pub(crate) fn named_files(&self, scopes: &[Scope]) -> NamedFiles {
+        let Some(folder) = &self.folder else { return NamedFiles::default() };
+        let sources = self.sources.iter().filter(|source| scopes.contains(&source.layer.scope()));
+        let entries =
+            sources.flat_map(|source| &source.checked.entries).filter(|entry| may_run(entry));
+        let mut values: Vec<_> = entries.map(|entry| entry.content.to_value()).collect();
+        if scopes.contains(&Scope::Project) {
+            let servers = self.servers.as_deref().map(serde_json::from_slice::<Value>);
+            values.extend(servers.and_then(Result::ok));
+        }
+        NamedFiles::find(folder, &values)
+    }
+}
+
+/// Returns whether an entry can name a program: all keys can, except those with rules and folders.
+fn may_run(entry: &Entry) -> bool {
+    let first = entry.path.names().first().map(String::as_str);
+    !only_forbids(entry) && !matches!(first, Some("permissions" | "sandbox"))
+}
+
+fn file_item(folder: Option<&Path>, path: &Path, fingerprint: &str) -> TrustItem {
+    let name = folder.and_then(|folder| path.strip_prefix(folder).ok()).unwrap_or(path);
+    TrustItem {
+        key: KeyPath(vec![name.display().to_string()]),
+        origin: Origin { layer: Layer::ProjectClaude, file: Some(path.to_owned()), line: None },
+        value: Value::from(fingerprint),
     }
 }
 
@@ -150,13 +193,18 @@ impl Hash {
     }
 
     fn finish(self) -> String {
-        use std::fmt::Write as _;
-        let mut text = "sha256:".to_owned();
-        for byte in self.0.finalize() {
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        hex(&self.0.finalize())
     }
+}
+
+/// Returns a SHA-256 as it is recorded.
+fn hex(digest: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = "sha256:".to_owned();
+    for byte in digest {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Returns the canonical text of a value: sorted keys, no spaces.

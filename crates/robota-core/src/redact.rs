@@ -9,15 +9,16 @@
 //! use robota_core::env_ref::Secret;
 //! use robota_core::redact::Redactor;
 //!
-//! let redactor = Redactor::new([Secret::new("sk-12345678")]);
+//! let redactor = Redactor::new([Secret::new("sk-12345678")])?;
 //! assert_eq!(redactor.text("key=sk-12345678;"), "key=[REDACTED];");
+//! # Ok::<(), robota_core::redact::RedactorError>(())
 //! ```
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use regex::Regex;
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::{Map, Value};
 
 use crate::env_ref::Secret;
@@ -36,13 +37,29 @@ const MIN_SECRET_CHARS: usize = 8;
 pub struct Redactor(Option<Arc<SecretFinder>>);
 
 struct SecretFinder {
-    regex: Regex,
-    secrets: Vec<String>,
+    /// Finds the longest secret at each position.
+    automaton: AhoCorasick,
+    secrets: Vec<SecretText>,
 }
+
+/// A secret, prepared to find its start at the end of a text.
+struct SecretText {
+    text: String,
+    /// For each prefix of the text: the length of its longest proper suffix that is a prefix, too.
+    borders: Vec<u32>,
+}
+
+/// Why no redactor could be created. A program must not start without one.
+#[derive(Debug, thiserror::Error)]
+#[error("the secrets cannot be redacted, because they are too large: {0}")]
+pub struct RedactorError(String);
 
 impl Redactor {
     /// Removes these values wherever they occur, except those shorter than eight characters.
-    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Self {
+    ///
+    /// # Errors
+    /// If all secrets together are so large (gigabytes) that they cannot be searched for.
+    pub fn new(secrets: impl IntoIterator<Item = Secret>) -> Result<Self, RedactorError> {
         let mut values: Vec<String> = Vec::new();
         for secret in secrets {
             let value = secret.expose().trim();
@@ -56,20 +73,34 @@ impl Redactor {
                 values.push(value.to_owned());
             }
         }
-        // The regex takes the first alternative that matches, so longer values come first.
-        values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        values.sort();
         values.dedup();
-        let pattern = values.iter().map(|secret| regex::escape(secret)).collect::<Vec<_>>();
-        let regex = Regex::new(&pattern.join("|")).ok().filter(|_| !values.is_empty());
-        Self(regex.map(|regex| Arc::new(SecretFinder { regex, secrets: values })))
+        if values.is_empty() {
+            return Ok(Self::default());
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            // Its size grows with that of the secrets; that of other kinds can be much larger.
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(&values)
+            .map_err(|error| RedactorError(error.to_string()))?;
+        let secrets = values.into_iter().map(SecretText::new).collect();
+        Ok(Self(Some(Arc::new(SecretFinder { automaton, secrets }))))
     }
 
     /// Returns the text without the secrets.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match &self.0 {
-            Some(finder) => finder.regex.replace_all(text, REDACTED),
-            None => Cow::Borrowed(text),
+            Some(finder) if finder.automaton.is_match(text) => {
+                let mut clean = String::with_capacity(text.len());
+                finder.automaton.replace_all_with(text, &mut clean, |_, _, into| {
+                    into.push_str(REDACTED);
+                    true
+                });
+                Cow::Owned(clean)
+            }
+            Some(_) | None => Cow::Borrowed(text),
         }
     }
 
@@ -128,13 +159,39 @@ impl Redactor {
     /// Returns the position at the end of the text where a secret may begin, or the text's length.
     fn partial_secret_start(&self, text: &str) -> usize {
         let Some(finder) = &self.0 else { return text.len() };
-        let longest = finder.secrets.first().map_or(0, String::len);
-        let from = text.len().saturating_sub(longest.saturating_sub(1));
-        (from..text.len())
-            .filter(|at| text.is_char_boundary(*at))
-            .find(|at| finder.secrets.iter().any(|secret| secret.starts_with(&text[*at..])))
-            .unwrap_or(text.len())
+        let starts = finder.secrets.iter().map(|secret| secret.started_at_the_end_of(text));
+        text.len() - starts.max().unwrap_or(0)
     }
+}
+
+impl SecretText {
+    fn new(text: String) -> Self {
+        let bytes = text.as_bytes();
+        let mut borders = vec![0_u32; bytes.len()];
+        let mut length = 0;
+        for at in 1..bytes.len() {
+            length = next_length(bytes, &borders, length, bytes[at]);
+            borders[at] = u32::try_from(length).unwrap_or(u32::MAX);
+        }
+        Self { text, borders }
+    }
+
+    /// Returns how many bytes at the end of the other text are the start of this secret, without a
+    /// complete secret. Takes time in proportion to the length of the secret, whatever the text is.
+    fn started_at_the_end_of(&self, other: &str) -> usize {
+        let bytes = self.text.as_bytes();
+        let end = &other.as_bytes()[other.len().saturating_sub(bytes.len() - 1)..];
+        end.iter().fold(0, |length, byte| next_length(bytes, &self.borders, length, *byte))
+    }
+}
+
+/// Returns the length of the longest prefix of the secret that ends with `byte`, if the text before
+/// that byte ends with the first `length` bytes of the secret.
+fn next_length(secret: &[u8], borders: &[u32], mut length: usize, byte: u8) -> usize {
+    while length > 0 && secret.get(length) != Some(&byte) {
+        length = borders[length - 1] as usize;
+    }
+    if secret.get(length) == Some(&byte) { length + 1 } else { length }
 }
 
 impl fmt::Debug for Redactor {
@@ -157,7 +214,7 @@ impl RedactedStream {
         self.pending.push_str(text);
         let Some(finder) = &self.redactor.0 else { return std::mem::take(&mut self.pending) };
         let mut hold = self.redactor.partial_secret_start(&self.pending);
-        let mut found = finder.regex.find_iter(&self.pending);
+        let mut found = finder.automaton.find_iter(&self.pending);
         if let Some(cut) = found.find(|found| found.start() < hold && hold < found.end()) {
             hold = cut.end();
         }
@@ -195,11 +252,16 @@ pub fn is_secret_name(name: &str) -> bool {
     NAMES.contains(&plain.as_str())
 }
 
-/// Returns true if an environment variable of this name contains a secret.
+/// Returns true if an environment variable of this name contains a secret. Such variables are
+/// removed from output, and are not passed to commands.
 #[must_use]
 pub fn is_secret_variable(name: &str) -> bool {
+    const ENDS: [&str; 8] =
+        ["KEY", "TOKEN", "SECRET", "PASSPHRASE", "PASSWD", "_PASS", "_PAT", "CREDENTIALS"];
     let name = name.to_ascii_uppercase();
-    ["KEY", "TOKEN", "SECRET"].iter().any(|end| name.ends_with(end)) || name.contains("PASSWORD")
+    ENDS.iter().any(|end| name.ends_with(end))
+        || name.contains("PASSWORD")
+        || name.contains("SECRET")
 }
 
 #[cfg(test)]

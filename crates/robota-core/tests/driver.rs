@@ -328,7 +328,7 @@ async fn sess_13_secrets_never_reach_an_event_or_the_model() {
     .tool(leaky)
     .configure(|config| {
         let secret = robota_core::env_ref::Secret::new(secret);
-        config.redactor = robota_core::redact::Redactor::new([secret]);
+        config.redactor = robota_core::redact::Redactor::new([secret]).unwrap();
         config.turn.retry = RetryPolicy::never();
     })
     .prompt("Hi")

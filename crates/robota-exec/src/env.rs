@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use robota_core::redact::is_secret_variable;
+
 /// All environment variables of a child. The child inherits nothing from this process.
 ///
 /// The `Debug` output has only the names, because values may be secrets.
@@ -50,6 +52,19 @@ impl Environment {
     #[must_use]
     pub fn for_bash(mut self) -> Self {
         self.0.retain(|name, _| !affects_bash(name));
+        self
+    }
+
+    /// Removes the variables that contain secrets: those whose name looks like it
+    /// ([`is_secret_variable`]), and the given ones. Variables that `pass` names are kept; `*` keeps
+    /// all.
+    #[must_use]
+    pub fn without_secrets(mut self, secrets: &[String], pass: &[String]) -> Self {
+        self.0.retain(|name, _| {
+            let name = name.to_string_lossy();
+            let secret = is_secret_variable(&name) || secrets.iter().any(|other| *other == name);
+            !secret || pass.iter().any(|pass| pass == "*" || *pass == name)
+        });
         self
     }
 

@@ -46,6 +46,8 @@ mod error;
 mod hook;
 #[cfg(unix)]
 mod launch;
+#[cfg(unix)]
+mod link_free_dir;
 #[cfg(target_os = "linux")]
 mod linux;
 mod log;
@@ -69,6 +71,8 @@ pub use crash::crash;
 pub use env::Environment;
 pub use error::ExecError;
 pub use hook::CommandHooks;
+#[cfg(unix)]
+pub use link_free_dir::LinkFreeDir;
 pub use log::{Log, LogChunk};
 pub use outcome::{Exit, Outcome};
 pub use paths::OsPaths;

@@ -23,7 +23,7 @@ async fn two_gigabytes_of_output_use_no_more_memory_than_their_limits() {
     let run = async |command: &str| {
         let spec = ShellCommand::new(command, "/").env(environment.clone()).into_spec().unwrap();
         let spec = spec.spill(Spill::new(dir.path()));
-        let spec = spec.redactor(Redactor::new([Secret::new("sk-planted-12345678")]));
+        let spec = spec.redactor(Redactor::new([Secret::new("sk-planted-12345678")]).unwrap());
         supervisor.run(spec, &CancellationToken::new()).await.unwrap()
     };
     run("echo warm").await;

@@ -1,7 +1,8 @@
 //! A policy: rules, mode and workspace, compiled once and asked often.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use robota_core::paths::Paths;
@@ -10,7 +11,7 @@ use robota_core::permission::Mode;
 use crate::defaults::DEFAULT_ALLOW;
 use crate::glob::folded;
 use crate::rule::{Anchors, List, Matcher, Rule, RuleError, RuleSource};
-use crate::workspace::{FileRef, Roots, Workspace};
+use crate::workspace::{FileRef, Roots, Workspace, within};
 
 /// What a policy is made from.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct PolicySpec {
     pub mode: Mode,
     /// Whether reads and proven read-only commands inside the workspace need no rule.
     pub free_reads: bool,
+    /// Files that decide what runs, in addition to those that are protected by name.
+    pub protected: Vec<PathBuf>,
     rules: Vec<(List, Arc<RuleSource>, String)>,
 }
 
@@ -28,7 +31,13 @@ impl PolicySpec {
     /// No rules, the default mode, reading is free.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        Self { workspace, mode: Mode::Default, free_reads: true, rules: Vec::new() }
+        Self {
+            workspace,
+            mode: Mode::Default,
+            free_reads: true,
+            protected: Vec::new(),
+            rules: Vec::new(),
+        }
     }
 
     /// Sets the mode.
@@ -42,6 +51,13 @@ impl PolicySpec {
     #[must_use]
     pub fn free_reads(mut self, free: bool) -> Self {
         self.free_reads = free;
+        self
+    }
+
+    /// Protects further files: changing one needs approval, whatever the rules say.
+    #[must_use]
+    pub fn protect<P: Into<PathBuf>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
+        self.protected.extend(files.into_iter().map(Into::into));
         self
     }
 
@@ -78,6 +94,8 @@ pub struct Policy {
     pub(crate) allow: Arc<Rules>,
     /// The home and the workspace's folders by every name, for critical removals.
     pub(crate) precious: Vec<String>,
+    /// The further protected files by every name.
+    protected: Arc<[String]>,
 }
 
 /// One list, sorted by what its rules look at.
@@ -212,7 +230,12 @@ impl Policy {
         }
         let [allow, ask, deny] = lists.map(Arc::new);
         let precious = roots.home.iter().chain(&roots.cwd).chain(&roots.inside).cloned().collect();
+        let protected = spec.protected.iter().flat_map(|path| {
+            let file = FileRef::look(&spec.workspace.cwd.join(path), paths);
+            file.names().map(str::to_owned).collect::<Vec<_>>()
+        });
         let policy = Self {
+            protected: protected.collect(),
             mode: spec.mode,
             workspace: spec.workspace.clone(),
             free_reads: spec.free_reads,
@@ -223,6 +246,20 @@ impl Policy {
             precious,
         };
         (policy, errors)
+    }
+
+    /// The name of what is protected in this file, or in the folder that it is.
+    pub(crate) fn protected_name<'a>(&'a self, file: &'a FileRef) -> Option<&'a str> {
+        let by_table = file.names().find_map(crate::protect::protected);
+        by_table.or_else(|| {
+            let inside = |name: &str| {
+                let holds = |file: &&String| within(file, name, false);
+                // The workspace as a whole is guarded by critical removals.
+                let found = self.protected.iter().find(holds);
+                found.filter(|_| !self.roots.inside.iter().any(|root| within(root, name, false)))
+            };
+            file.names().find_map(inside).map(String::as_str)
+        })
     }
 
     /// The mode it judges by.
@@ -265,13 +302,14 @@ impl Policy {
         self.read_rule(&self.deny, &file, "Read").is_none()
     }
 
-    /// Whether a rule (not the mode) allows fetching from this URL. Private and loopback
-    /// addresses are refused without one.
+    /// Whether an allow rule names this private or loopback address, or `localhost`, for this URL.
+    /// A rule for a domain does not: whoever owns a domain decides which address it leads to.
     #[must_use]
-    pub fn host_allowed_by_rule(&self, url: &str) -> bool {
+    pub fn private_address_allowed(&self, url: &str, address: IpAddr) -> bool {
         let Ok(target) = crate::web::Target::parse(url) else { return false };
-        self.allow
-            .calls()
-            .any(|rule| matches!(&rule.matcher, Matcher::Host(pattern) if pattern.matches(&target)))
+        self.allow.calls().any(|rule| match &rule.matcher {
+            Matcher::Host(pattern) => pattern.names_address(&target, address),
+            _ => false,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Hosts: what `WebFetch(domain:…)` means and which host a URL leads to.
 
+use std::net::IpAddr;
+
 use url::{Host, Url};
 
 use crate::glob::Wild;
@@ -64,6 +66,18 @@ impl HostPattern {
         Ok(Self::Url { origin: url.origin(), path: Wild::new(path) })
     }
 
+    /// Whether it names this address of the URL's host, not just a domain that leads there.
+    pub(crate) fn names_address(&self, target: &Target, address: IpAddr) -> bool {
+        match self {
+            Self::Any | Self::Below(_) | Self::Labels(_) => false,
+            Self::Exact(host) => names_address(host, target, address),
+            Self::Url { origin, .. } => {
+                let url::Origin::Tuple(_, host, _) = origin else { return false };
+                self.matches(target) && names_address(&host_text(host), target, address)
+            }
+        }
+    }
+
     pub(crate) fn matches(&self, target: &Target) -> bool {
         match self {
             Self::Any => true,
@@ -78,6 +92,18 @@ impl HostPattern {
                     && labels.iter().zip(names).all(|(wild, name)| wild.matches(name))
             }
             Self::Url { origin, path } => *origin == target.origin && path.matches(&target.path),
+        }
+    }
+}
+
+/// Whether a rule that names this host names the address: it is that address, or `localhost` for
+/// a URL of `localhost`.
+fn names_address(host: &str, target: &Target, address: IpAddr) -> bool {
+    let named = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    match named {
+        Ok(named) => named.to_canonical() == address.to_canonical(),
+        Err(_) => {
+            host == "localhost" && target.host == host && address.to_canonical().is_loopback()
         }
     }
 }

@@ -342,7 +342,9 @@ fn kode_05_hints_and_partial_output_reach_the_model_without_secrets() {
         }];
         let secret = robota_core::env_ref::Secret::new("sk-12345678");
         let resumed = second
-            .configure(|config| config.redactor = robota_core::redact::Redactor::new([secret]))
+            .configure(|config| {
+                config.redactor = robota_core::redact::Redactor::new([secret]).unwrap();
+            })
             .resume(store, &id, Resume { hints, ..Resume::default() })
             .await
             .unwrap();

@@ -1,6 +1,7 @@
 //! Checks whether a tool may return the content of a file. The check is made when the tool has found
 //! the file: the gate judges a call by its arguments, and a search pattern does not name files.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,9 +15,9 @@ pub trait AccessCheck: Send + Sync {
     /// Returns whether the content of a file may be returned.
     fn may_read(&self, path: &Path) -> bool;
 
-    /// Returns whether a URL may be fetched although its host is this machine or in a private
-    /// network.
-    fn may_fetch_private(&self, url: &str) -> bool;
+    /// Returns whether a URL may be fetched from this address, which is that of this machine or of a
+    /// private network.
+    fn may_connect_private(&self, url: &str, address: IpAddr) -> bool;
 }
 
 /// Allows all files and no private address. For tools that are used without rules.
@@ -28,7 +29,7 @@ impl AccessCheck for AllowAllFiles {
         true
     }
 
-    fn may_fetch_private(&self, _url: &str) -> bool {
+    fn may_connect_private(&self, _url: &str, _address: IpAddr) -> bool {
         false
     }
 }
@@ -51,8 +52,8 @@ impl AccessCheck for PolicyAccessCheck {
         self.policy.may_read(path, &*self.paths)
     }
 
-    fn may_fetch_private(&self, url: &str) -> bool {
-        self.policy.host_allowed_by_rule(url)
+    fn may_connect_private(&self, url: &str, address: IpAddr) -> bool {
+        self.policy.private_address_allowed(url, address)
     }
 }
 
@@ -69,7 +70,7 @@ impl AccessCheck for SandboxAccessCheck {
         self.rules.may_read(path) && real.is_some_and(|real| fence.may_read(&real))
     }
 
-    fn may_fetch_private(&self, url: &str) -> bool {
-        self.rules.may_fetch_private(url)
+    fn may_connect_private(&self, url: &str, address: IpAddr) -> bool {
+        self.rules.may_connect_private(url, address)
     }
 }

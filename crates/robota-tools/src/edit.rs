@@ -1,5 +1,6 @@
 //! Edit: replaces text in a file.
 
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -53,11 +54,12 @@ impl Edit {
     async fn edit(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let path = resolve(&self.workspace.cwd, &input.file_path)?;
-        let name = self.workspace.display_path(&path);
+        let path = self.workspace.granted(&context.call, &path)?;
+        let name = self.workspace.display_path(&path.given);
         let plan = move |log: &crate::read_log::ReadLog| {
-            let seen = log.last_seen(&path);
-            if seen.is_none() && path.exists() {
-                return Err(FileError::NotRead { path });
+            let seen = log.last_seen(&path.target);
+            if seen.is_none() && path.target.exists() {
+                return Err(FileError::NotRead { path: path.given });
             }
             let replacement = Replacement {
                 old: &input.old_string,
@@ -89,6 +91,10 @@ impl Edit {
 impl Tool for Edit {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.workspace.gate_file(call, input)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -54,6 +54,12 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// A link in the path changed after the call was judged.
+    #[error("{} leads to another file than when the call was judged", path.display())]
+    Redirected {
+        /// The path.
+        path: PathBuf,
+    },
     /// The checkpoint of the file failed, so it was not changed.
     #[error("{} was not changed, because its current content could not be saved first ({message})", path.display())]
     NoCheckpoint {
@@ -162,6 +168,7 @@ impl FileError {
             Self::ImageTooLarge { .. } => "too_large",
             Self::Unencodable { .. } => "unencodable",
             Self::Denied { .. } => "denied",
+            Self::Redirected { .. } => "redirected",
             Self::NoCheckpoint { .. } => "no_checkpoint",
             Self::PastEnd { .. } => "past_end",
             Self::TooLarge { .. } => "too_large",
@@ -200,6 +207,7 @@ impl Diagnose for FileError {
         let hint = match self {
             Self::Missing { .. } => "check the path; relative paths start at the working directory",
             Self::NotAFile { .. } => "pass the path of a file",
+            Self::Redirected { .. } => "something changes links in this path; try again",
             Self::Binary { .. } => "use a command that understands its format",
             Self::TooLarge { .. } => "change it with a command, such as sed",
             Self::ImageTooLarge { .. } => "create a smaller copy with a command",

@@ -9,6 +9,7 @@ mod line_window;
 mod nearest;
 mod open;
 mod replace;
+mod resolved_path;
 mod settle_files;
 mod stamp;
 
@@ -21,6 +22,7 @@ pub use line_window::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_SHOWN_BYTES, Range, Win
 pub use nearest::NearestMatch;
 pub(crate) use open::open_file;
 pub use replace::{ReplaceError, Replaced, Replacement, replace};
+pub use resolved_path::ResolvedPath;
 pub use settle_files::settle_files;
 pub use stamp::FileStamp;
 

@@ -6,8 +6,10 @@ use std::time::SystemTime;
 
 use globset::GlobBuilder;
 use ignore::WalkState;
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
+use robota_exec::LinkFreeDir;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
+use crate::file::ResolvedPath;
 use crate::tool_workspace::ToolWorkspace;
 use crate::walk::{Walk, modified, newest_first};
 
@@ -59,24 +62,29 @@ impl Glob {
         let input: Input = parse(input)?;
         let limit = input.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let root = self.workspace.cwd.join(input.path.as_deref().unwrap_or_default());
-        let (root, pattern) = split_root(&root, &input.pattern);
-        if !root.exists() {
-            let text = format!("{} does not exist", root.display());
+        let (root, pattern) = self.split_root(input.path.as_deref(), &input.pattern);
+        let root = self.workspace.granted(&context.call, &root)?;
+        let Ok(folder) = LinkFreeDir::open(&root.target, false) else {
+            let text = format!("{} is not a folder that exists", root.given.display());
             return Err(ToolOutcome::failed("not_found", text).into());
-        }
+        };
         let cancel = context.scope.cancel.clone();
         let workspace = self.workspace.clone();
-        let found = run_blocking(move || find(&workspace, &root, &pattern, &cancel)).await??;
-        let total = found.len();
-        // Checked lazily: only for files that are returned, not for everything that was found.
-        let readable = |path: &&PathBuf| self.workspace.access_check.may_read(path);
-        let shown: Vec<_> = found
-            .iter()
-            .filter(readable)
-            .take(limit)
-            .map(|path| self.workspace.display_path(path))
-            .collect();
+        let (total, shown) = run_blocking(move || {
+            let found = find(&workspace, &root, &pattern, &cancel)?;
+            // Checked lazily: only for files that are returned, not for everything that was found.
+            // A folder that was replaced by a link during the walk may lead elsewhere.
+            let readable =
+                |below: &&PathBuf| folder.contains(below) && workspace.may_read(&root.join(below));
+            let shown: Vec<_> = found
+                .iter()
+                .filter(readable)
+                .take(limit)
+                .map(|below| workspace.display_path(&root.given.join(below)))
+                .collect();
+            Ok::<_, InvalidInput>((found.len(), shown))
+        })
+        .await??;
         let mut text: String = shown.iter().map(|path| format!("{path}\n")).collect();
         if shown.is_empty() {
             text.push_str("[no file matches]\n");
@@ -86,6 +94,11 @@ impl Glob {
         Ok(ToolOutcome::ok(text)
             .with_metadata("files", shown.len())
             .with_metadata("truncated", total > limit))
+    }
+
+    /// Returns the folder in which to search, and the pattern below it.
+    fn split_root(&self, path: Option<&str>, pattern: &str) -> (PathBuf, String) {
+        split_root(&self.workspace.cwd.join(path.unwrap_or_default()), pattern)
     }
 }
 
@@ -104,7 +117,7 @@ fn split_root(root: &Path, pattern: &str) -> (PathBuf, String) {
 
 fn find(
     workspace: &ToolWorkspace,
-    root: &Path,
+    root: &ResolvedPath,
     pattern: &str,
     cancel: &CancellationToken,
 ) -> Result<Vec<PathBuf>, InvalidInput> {
@@ -112,13 +125,14 @@ fn find(
     let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(invalid)?;
     let glob = glob.compile_matcher();
     let hidden = root
+        .given
         .strip_prefix(&workspace.cwd)
         .unwrap_or(Path::new(""))
         .components()
         .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
         || pattern.split('/').any(|part| part.starts_with('.'));
     let found: Mutex<Vec<(Option<SystemTime>, PathBuf)>> = Mutex::default();
-    Walk { root, hidden, glob: None, file_type: None }.build()?.run(|| {
+    Walk { root: &root.target, hidden, glob: None, file_type: None }.build()?.run(|| {
         let mut batch = Batch { found: Vec::new(), all: &found };
         let glob = &glob;
         Box::new(move |entry| {
@@ -130,9 +144,11 @@ fn find(
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 return WalkState::Continue;
             }
-            let path = entry.path();
-            if glob.is_match(path.strip_prefix(root).unwrap_or(path)) {
-                batch.found.push((modified(path), entry.into_path()));
+            let Ok(below) = entry.path().strip_prefix(&root.target) else {
+                return WalkState::Continue;
+            };
+            if glob.is_match(below) {
+                batch.found.push((modified(entry.path()), below.to_owned()));
             }
             WalkState::Continue
         })
@@ -159,6 +175,14 @@ impl<T> Drop for Batch<'_, T> {
 impl Tool for Glob {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        let path = judged.get("path").and_then(Value::as_str);
+        let (root, _) = self.split_root(path, judged.get("pattern")?.as_str()?);
+        self.workspace.grants.record(call, root, &mut judged, "file_path");
+        Some(Value::Object(judged))
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -2,6 +2,7 @@
 
 mod search;
 
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -89,8 +90,9 @@ impl Grep {
     async fn grep(&self, input: Value, context: &ToolContext) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let root = self.workspace.cwd.join(input.path.as_deref().unwrap_or_default());
-        if !root.exists() {
-            let text = format!("{} does not exist", root.display());
+        let root = self.workspace.granted(&context.call, &root)?;
+        if !root.target.exists() {
+            let text = format!("{} does not exist", root.given.display());
             return Err(ToolOutcome::failed("not_found", text).into());
         }
         let limit = input.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
@@ -111,7 +113,7 @@ impl Grep {
             after: lines(input.after),
             mode,
             limit,
-            access_check: self.workspace.access_check.clone(),
+            workspace: self.workspace.clone(),
             cancel: context.scope.cancel.clone(),
         };
         let files = run_blocking(move || search(&request)).await??;
@@ -203,6 +205,14 @@ impl Page {
 impl Tool for Grep {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        let root = judged.get("path").and_then(Value::as_str).unwrap_or_default();
+        let root = self.workspace.cwd.join(root);
+        self.workspace.grants.record(call, root, &mut judged, "file_path");
+        Some(Value::Object(judged))
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -42,6 +42,7 @@ mod edit;
 mod error;
 pub mod file;
 mod glob;
+mod grants;
 mod grep;
 mod kill_shell;
 mod multi_edit;

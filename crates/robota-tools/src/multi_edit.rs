@@ -1,7 +1,6 @@
 //! MultiEdit: several edits in one or more files, all or none.
 
-use std::path::PathBuf;
-
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::arguments::{EarlyOutcome, parse, resolve, schema_of};
 use crate::diff::unified;
 use crate::error::FileError;
-use crate::file::{EditLocation, PlannedChange, Replacement, plan_edit};
+use crate::file::{EditLocation, PlannedChange, Replacement, ResolvedPath, plan_edit};
 use crate::read_log::ReadLog;
 use crate::tool_workspace::ToolWorkspace;
 
@@ -62,14 +61,14 @@ impl MultiEdit {
         if edits.is_empty() || edits.len() > MAX_EDITS {
             return Err(InvalidInput(format!("pass 1 to {MAX_EDITS} edits")).into());
         }
-        let files = by_file(&self.workspace, &edits)?;
+        let files = by_file(&self.workspace, &context.call, &edits)?;
         let total = edits.len();
         let (made, locations) =
             self.workspace.change(context, move |log| plan(log, &edits, files)).await?;
         let mut text = format!("Made {total} edits in {} files\n", made.len());
         let mut metadata = Vec::new();
         for ((change, _), locations) in made.iter().zip(locations) {
-            let name = self.workspace.display_path(&change.path);
+            let name = self.workspace.display_path(&change.path.given);
             let before = change.before.as_deref().unwrap_or_default();
             let diff = unified(before, &change.after, &name);
             text.push_str(&diff);
@@ -87,30 +86,35 @@ impl MultiEdit {
 /// Groups the edits by file. Paths that lead to the same file through links are one file.
 fn by_file(
     workspace: &ToolWorkspace,
+    call: &CallId,
     edits: &[OneEdit],
-) -> Result<Vec<(PathBuf, Vec<usize>)>, EarlyOutcome> {
-    let mut files: Vec<(PathBuf, PathBuf, Vec<usize>)> = Vec::new();
+) -> Result<Vec<(ResolvedPath, Vec<usize>)>, EarlyOutcome> {
+    let mut files: Vec<(ResolvedPath, Vec<usize>)> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
-        let path = resolve(&workspace.cwd, &edit.file_path)?;
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        match files.iter_mut().find(|(other, ..)| *other == real) {
-            Some((_, _, edits)) => edits.push(index),
-            None => files.push((real, path, vec![index])),
+        let given = resolve(&workspace.cwd, &edit.file_path)?;
+        if let Some((_, edits)) = files.iter_mut().find(|(path, _)| path.given == given) {
+            edits.push(index);
+            continue;
+        }
+        let path = workspace.granted(call, &given)?;
+        match files.iter_mut().find(|(other, _)| other.target == path.target) {
+            Some((_, edits)) => edits.push(index),
+            None => files.push((path, vec![index])),
         }
     }
-    Ok(files.into_iter().map(|(_, path, edits)| (path, edits)).collect())
+    Ok(files)
 }
 
 fn plan(
     log: &ReadLog,
     edits: &[OneEdit],
-    files: Vec<(PathBuf, Vec<usize>)>,
+    files: Vec<(ResolvedPath, Vec<usize>)>,
 ) -> Result<(Vec<PlannedChange>, Vec<Vec<EditLocation>>), FileError> {
     let (mut changes, mut locations) = (Vec::new(), Vec::new());
     for (path, indices) in files {
-        let seen = log.last_seen(&path);
-        if seen.is_none() && path.exists() {
-            return Err(FileError::NotRead { path });
+        let seen = log.last_seen(&path.target);
+        if seen.is_none() && path.target.exists() {
+            return Err(FileError::NotRead { path: path.given });
         }
         let replacements: Vec<_> = indices
             .iter()
@@ -132,6 +136,14 @@ fn plan(
 impl Tool for MultiEdit {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        for edit in judged.get_mut("edits")?.as_array_mut()? {
+            *edit = self.workspace.gate_file(call, edit)?;
+        }
+        Some(Value::Object(judged))
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

@@ -1,7 +1,6 @@
 //! Read: returns numbered lines of a text file, or an image.
 
-use std::path::{Path, PathBuf};
-
+use robota_core::ids::CallId;
 use robota_core::message::{Image, ResultBlock};
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
@@ -12,7 +11,9 @@ use serde_json::{Map, Value};
 use crate::arguments::{EarlyOutcome, parse, resolve, schema_of, whole_number};
 use crate::blocking::blocking;
 use crate::error::FileError;
-use crate::file::{DEFAULT_LINES, ImageFile, Range, Window, open_file, read_image, read_open};
+use crate::file::{
+    DEFAULT_LINES, ImageFile, Range, ResolvedPath, Window, open_file, read_image, read_open,
+};
 use crate::tool_workspace::ToolWorkspace;
 
 const DESCRIPTION: &str = "Reads a text file and returns its lines, each with its number and a \
@@ -56,9 +57,10 @@ impl Read {
         Self { spec, workspace: workspace.clone() }
     }
 
-    async fn read(&self, input: Value) -> Result<ToolOutcome, EarlyOutcome> {
+    async fn read(&self, input: Value, call: &CallId) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let path = resolve(&self.workspace.cwd, &input.file_path)?;
+        let path = self.workspace.granted(call, &path)?;
         let range = Range {
             offset: input.offset.unwrap_or(1),
             limit: input.limit.unwrap_or(DEFAULT_LINES),
@@ -99,33 +101,19 @@ impl Read {
 
 fn read_content(
     workspace: &ToolWorkspace,
-    path: &Path,
+    path: &ResolvedPath,
     range: Range,
 ) -> Result<Content, FileError> {
     let (mut file, metadata) = open_file(path)?;
-    // Checked on the opened file, because a link may have changed since the gate judged the path.
-    if !workspace.access_check.may_read(&real_path(&file, path)) {
-        return Err(FileError::Denied { path: path.to_owned() });
+    if !workspace.may_read(path) {
+        return Err(FileError::Denied { path: path.given.clone() });
     }
-    if let Some(image) = read_image(&mut file, path)? {
+    if let Some(image) = read_image(&mut file, &path.given)? {
         return Ok(Content::Image(image));
     }
-    let window = read_open(file, path, &metadata, range)?;
-    workspace.log.record(path, window.stamp);
+    let window = read_open(file, &path.given, &metadata, range)?;
+    workspace.log.record(&path.target, window.stamp);
     Ok(Content::Text(window))
-}
-
-/// Returns the canonical path of an open file.
-fn real_path(file: &std::fs::File, path: &Path) -> PathBuf {
-    #[cfg(target_os = "linux")]
-    {
-        use std::os::fd::AsRawFd as _;
-        if let Ok(real) = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) {
-            return real;
-        }
-    }
-    let _ = file;
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 #[async_trait::async_trait]
@@ -134,8 +122,12 @@ impl Tool for Read {
         &self.spec
     }
 
-    async fn run(&self, input: Value, _context: ToolContext) -> ToolOutcome {
-        self.read(input).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.workspace.gate_file(call, input)
+    }
+
+    async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {
+        self.read(input, &context.call).await.unwrap_or_else(|EarlyOutcome(outcome)| *outcome)
     }
 }
 

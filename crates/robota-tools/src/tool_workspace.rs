@@ -7,18 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{Before, Changing};
 use robota_core::ids::CallId;
-use robota_core::paths::Paths as _;
 use robota_core::sandbox::SandboxError;
 use robota_core::tool::{ToolContext, ToolOutcome};
 use robota_exec::sandbox::{Confinement, ReadOnlyFence};
-use robota_exec::{Environment, OsPaths, Supervisor};
+use robota_exec::{Environment, Supervisor};
+use serde_json::Value;
 
 use crate::access_check::{AccessCheck, AllowAllFiles, SandboxAccessCheck};
 use crate::arguments::EarlyOutcome;
 use crate::ask_user::QuestionHandler;
 use crate::background_commands::BackgroundCommands;
 use crate::error::FileError;
-use crate::file::{FileStamp, PlannedChange, commit};
+use crate::file::{FileStamp, PlannedChange, ResolvedPath, commit};
+use crate::grants::Grants;
 use crate::read_log::ReadLog;
 use crate::todo::Todos;
 use crate::web_search::Searcher;
@@ -46,6 +47,8 @@ pub struct ToolWorkspace {
     shell_cwd: Arc<Mutex<PathBuf>>,
     /// The directories for which the gate has judged Bash calls that have not started yet.
     judged_cwds: Arc<Mutex<HashMap<CallId, PathBuf>>>,
+    /// The files of calls that the gate has judged and that have not run yet.
+    pub(crate) grants: Arc<Grants>,
     /// Held while files are changed.
     edit_lock: Arc<tokio::sync::Mutex<()>>,
 }
@@ -70,6 +73,7 @@ impl ToolWorkspace {
             follow_cd: false,
             shell_cwd: Arc::new(Mutex::new(cwd.clone())),
             judged_cwds: Arc::default(),
+            grants: Arc::default(),
             edit_lock: Arc::default(),
             cwd,
         }
@@ -86,6 +90,7 @@ impl ToolWorkspace {
             todos: Todos::default(),
             shell_cwd: Arc::new(Mutex::new(self.cwd.clone())),
             judged_cwds: Arc::default(),
+            grants: Arc::default(),
             edit_lock: Arc::default(),
             ..self.clone()
         }
@@ -135,13 +140,9 @@ impl ToolWorkspace {
     fn check_sandbox(&self, planned: &[PlannedChange]) -> Result<(), EarlyOutcome> {
         let Some(confinement) = &self.confinement else { return Ok(()) };
         let fence = &confinement.boundaries().fence;
-        let denied = planned.iter().find(|change| {
-            // The target may have missing folders or links in its path.
-            let real = OsPaths.canonical(&change.target);
-            !real.is_some_and(|real| fence.may_write(&real))
-        });
+        let denied = planned.iter().find(|change| !fence.may_write(&change.path.target));
         let Some(denied) = denied else { return Ok(()) };
-        let path = denied.path.clone();
+        let path = denied.path.given.clone();
         let what = format!("write ({})", path.display());
         let error = SandboxError::Denied { action: "write", path, level: fence.level };
         let text = format!("{error}; nothing was changed.\n[denied by the sandbox: {what}]\n");
@@ -197,6 +198,31 @@ impl ToolWorkspace {
         judged.unwrap_or_else(|| self.shell_cwd())
     }
 
+    /// Returns the file that a path of the call led to when the gate judged it.
+    pub(crate) fn granted(
+        &self,
+        call: &CallId,
+        given: &Path,
+    ) -> Result<ResolvedPath, EarlyOutcome> {
+        let granted = self.grants.take(call, given);
+        granted.map_err(|error| crate::blocking::failed(&error).into())
+    }
+
+    /// Returns whether the content of a file may be returned. Both of its names must be allowed.
+    pub(crate) fn may_read(&self, path: &ResolvedPath) -> bool {
+        let allowed = |path: &Path| self.access_check.may_read(path);
+        allowed(&path.target) && (path.given == path.target || allowed(&path.given))
+    }
+
+    /// Returns the arguments of a call of a file tool for the gate: with the file that `file_path`
+    /// leads to, if that is another name. The call will use that file.
+    pub(crate) fn gate_file(&self, call: &CallId, input: &Value) -> Option<Value> {
+        let mut judged = input.as_object()?.clone();
+        let given = judged.get("file_path")?.as_str()?.to_owned();
+        self.grants.record(call, self.cwd.join(given), &mut judged, "path");
+        Some(Value::Object(judged))
+    }
+
     /// Returns the to-do list.
     #[must_use]
     pub fn todos(&self) -> &Todos {
@@ -242,12 +268,12 @@ impl ToolWorkspace {
                     None => Before::Missing,
                     Some(content) => Before::File { content, mode: change.mode() },
                 };
-                Changing { path: &change.target, before, after: &change.after }
+                Changing { path: &change.path.target, before, after: &change.after }
             })
             .collect();
         let saved = context.checkpoints.before_change(&context.call, &files).await;
         saved.map_err(|error| {
-            let path = planned.first().map(|change| change.path.clone()).unwrap_or_default();
+            let path = planned.first().map(|change| change.path.given.clone()).unwrap_or_default();
             let error = FileError::NoCheckpoint { path, message: error.message };
             crate::blocking::failed(&error).into()
         })
@@ -270,7 +296,7 @@ impl ToolWorkspace {
             let stamps = commit(&planned)?;
             // A file that the session has written counts as read.
             for (change, stamp) in planned.iter().zip(&stamps) {
-                log.record(&change.target, *stamp);
+                log.record(&change.path.target, *stamp);
             }
             Ok(planned.into_iter().zip(stamps).collect())
         })

@@ -2,10 +2,12 @@
 
 mod address;
 mod client;
+mod html;
+mod markdown;
 mod page;
 mod proxy;
 
 pub use address::is_private;
-pub use client::{Fetched, WebClient, WebError};
+pub use client::{AllowPrivate, Fetched, WebClient, WebError};
 pub(crate) use page::{Readable, readable};
 pub use proxy::Proxies;

@@ -10,6 +10,7 @@ use robota_core::tool::{InvalidInput, Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 use crate::arguments::{EarlyOutcome, parse, schema_of, whole_number};
 use crate::blocking::run_blocking;
@@ -64,12 +65,13 @@ impl WebFetch {
     ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let headers = headers(input.headers.unwrap_or_default())?;
-        let private = self.workspace.access_check.may_fetch_private(&input.url);
-        let fetching = self.client.get(&input.url, &headers, MAX_BODY_BYTES, private);
+        let access_check = &*self.workspace.access_check;
+        let private = |url: &Url, address| access_check.may_connect_private(url.as_str(), address);
+        let fetching = self.client.get(&input.url, &headers, MAX_BODY_BYTES, &private);
         let fetched = tokio::select! {
             fetched = fetching => fetched.map_err(|error| failure(&error))?,
             () = context.scope.cancel.cancelled() => {
-                return Err(ToolOutcome::failed("interrupted", "interrupted while fetching").into());
+                return Err(interrupted());
             }
         };
         let skip = usize::try_from(input.offset.unwrap_or(0)).unwrap_or(usize::MAX);
@@ -83,11 +85,14 @@ impl WebFetch {
         } else {
             let bytes = body.len();
             let shown_kind = kind.clone();
-            let text = run_blocking(move || match readable(&kind, &body) {
-                Readable::Text(text) => Some(page(&text, skip, cut)),
-                Readable::Binary => None,
-            })
-            .await?;
+            let cancel = context.scope.cancel.clone();
+            let text =
+                run_blocking(move || match readable(&kind, &body, &|| cancel.is_cancelled()) {
+                    Readable::Text(text) => Ok(Some(page(&text, skip, cut))),
+                    Readable::Binary => Ok(None),
+                    Readable::Cancelled => Err(interrupted()),
+                })
+                .await??;
             match text {
                 Some(text) if (200..300).contains(&status) => {
                     ToolOutcome::ok(format!("{head}{text}"))
@@ -114,9 +119,49 @@ fn headers(given: BTreeMap<String, String>) -> Result<HeaderMap, InvalidInput> {
         let invalid =
             || InvalidInput(format!("`headers` contains `{name}`, which is not a valid header"));
         let key = HeaderName::try_from(&name).map_err(|_| invalid())?;
+        if is_forbidden(key.as_str()) {
+            return Err(InvalidInput(format!(
+                "`headers` contains `{name}`: only the client sets that header, because it decides \
+                 which host or request the server sees"
+            )));
+        }
         headers.insert(key, HeaderValue::try_from(&value).map_err(|_| invalid())?);
     }
     Ok(headers)
+}
+
+/// Returns whether a header (in lower case) changes to which host, over which connection or as which
+/// request a server understands the request. The gate has judged the URL, so these are not sent.
+fn is_forbidden(name: &str) -> bool {
+    const NAMES: [&str; 22] = [
+        "host",
+        "connection",
+        "content-length",
+        "transfer-encoding",
+        "te",
+        "trailer",
+        "upgrade",
+        "keep-alive",
+        "expect",
+        "http2-settings",
+        "forwarded",
+        "via",
+        "x-real-ip",
+        "x-host",
+        "x-original-host",
+        "x-original-url",
+        "x-rewrite-url",
+        "x-http-host-override",
+        "x-http-method",
+        "x-http-method-override",
+        "x-method-override",
+        "alt-used",
+    ];
+    NAMES.contains(&name) || name.starts_with("proxy-") || name.starts_with("x-forwarded-")
+}
+
+fn interrupted() -> EarlyOutcome {
+    ToolOutcome::failed("interrupted", "interrupted while fetching").into()
 }
 
 fn heading(fetched: &Fetched) -> String {

@@ -1,5 +1,6 @@
 //! Write: writes a whole file.
 
+use robota_core::ids::CallId;
 use robota_core::permission::Class;
 use robota_core::tool::{Tool, ToolContext, ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
@@ -49,9 +50,10 @@ impl Write {
     ) -> Result<ToolOutcome, EarlyOutcome> {
         let input: Input = parse(input)?;
         let path = resolve(&self.workspace.cwd, &input.file_path)?;
-        let name = self.workspace.display_path(&path);
+        let path = self.workspace.granted(&context.call, &path)?;
+        let name = self.workspace.display_path(&path.given);
         let plan = move |log: &crate::read_log::ReadLog| {
-            let seen = log.last_seen(&path);
+            let seen = log.last_seen(&path.target);
             Ok((vec![plan_write(&path, &input.content, seen.as_ref())?], ()))
         };
         let (made, ()) = self.workspace.change(context, plan).await?;
@@ -78,6 +80,10 @@ impl Write {
 impl Tool for Write {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gate_input(&self, call: &CallId, input: &Value) -> Option<Value> {
+        self.workspace.gate_file(call, input)
     }
 
     async fn run(&self, input: Value, context: ToolContext) -> ToolOutcome {

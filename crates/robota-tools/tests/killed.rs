@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 
 use robota_exec::{CommandSpec, Environment, Exit, ShellCommand, Supervisor};
-use robota_tools::file::{Replacement, commit, plan_edit, plan_write};
+use robota_tools::file::{Replacement, ResolvedPath, commit, plan_edit, plan_write};
 use tokio_util::sync::CancellationToken;
 
 const SIZE: usize = 300_000;
@@ -58,18 +58,19 @@ async fn tool_02_killed_at_any_point_a_file_is_old_or_new() {
 fn helper_that_is_killed() {
     let Ok(mut pipe) = std::fs::OpenOptions::new().write(true).open("pipe") else { return };
     let path = std::path::Path::new("f");
+    let at = ResolvedPath::new(path.canonicalize().unwrap()).unwrap();
     loop {
         writeln!(pipe, "{}", std::process::id()).unwrap();
         let old = std::fs::read(path).unwrap();
         let metadata = path.metadata().unwrap();
         let (now, next) = if old[0] == b'a' { ("a", "b") } else { ("b", "a") };
         let seen = robota_tools::file::FileStamp::of(&old, &metadata);
-        let planned = plan_write(path, &content(next), Some(&seen)).unwrap();
+        let planned = plan_write(&at, &content(next), Some(&seen)).unwrap();
         commit(&[planned]).unwrap();
         writeln!(pipe, "{}", std::process::id()).unwrap();
         let (old, new) = (content(next), content(now));
         let replacement = Replacement { old: &old, new: &new, all: false };
-        let (planned, _) = plan_edit(path, &[replacement], None).unwrap();
+        let (planned, _) = plan_edit(&at, &[replacement], None).unwrap();
         commit(&[planned]).unwrap();
     }
 }

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use robota_core::tool::{Tool, ToolContext, ToolOutcome};
-use robota_exec::{Environment, Supervisor};
-use robota_tools::{AccessCheck, Brave, Searcher, Searxng, ToolWorkspace, WebFetch};
+use robota_exec::{Environment, OsPaths, Supervisor};
+use robota_policy::{List, Policy, PolicySpec, RuleSource, Workspace};
+use robota_tools::{
+    AccessCheck, Brave, PolicyAccessCheck, Searcher, Searxng, ToolWorkspace, WebFetch,
+};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -20,8 +23,8 @@ impl AccessCheck for AllowLoopback {
         true
     }
 
-    fn may_fetch_private(&self, url: &str) -> bool {
-        url.starts_with("http://127.0.0.1:")
+    fn may_connect_private(&self, url: &str, address: std::net::IpAddr) -> bool {
+        url.starts_with("http://127.0.0.1:") && address.is_loopback()
     }
 }
 
@@ -89,9 +92,19 @@ async fn a_page_becomes_markdown() {
 #[tokio::test]
 async fn private_addresses_are_rejected_before_anything_is_sent() {
     let (port, mut heads) = serve(|_, _| page("text/plain", "secret")).await;
-    for host in
-        ["localhost", "127.0.0.2", "[::1]", "0.0.0.0", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"]
-    {
+    let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+    let tool = WebFetch::new(&workspace);
+    let fetch = async |url: &str| tool.run(json!({"url": url}), ToolContext::detached()).await;
+    for host in [
+        "localhost",
+        "127.0.0.1",
+        "127.0.0.2",
+        "[::1]",
+        "0.0.0.0",
+        "2130706433",
+        "0x7f.1",
+        "[::ffff:127.0.0.1]",
+    ] {
         let outcome = fetch(&format!("http://{host}:{port}/")).await;
         assert_eq!(
             outcome.error_code.as_deref(),
@@ -106,6 +119,80 @@ async fn private_addresses_are_rejected_before_anything_is_sent() {
         assert_eq!(fetch(url).await.error_code.as_deref(), Some("bad_url"), "{url}");
     }
     assert!(heads.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn private_addresses_need_a_rule_that_names_them() {
+    let (port, mut heads) = serve(|_, _| page("text/plain", "local")).await;
+    let fetch = async |rule: &str, host: &str| {
+        let spec = PolicySpec::new(Workspace::new("/", "/nonexistent"));
+        let spec = spec.rules(List::Allow, RuleSource::session(), [rule]);
+        let (policy, errors) = Policy::new(&spec, &OsPaths);
+        assert!(errors.is_empty());
+        let check = PolicyAccessCheck::new(Arc::new(policy), Arc::new(OsPaths));
+        let workspace = ToolWorkspace::new("/", Supervisor::new(), Environment::new());
+        let tool = WebFetch::new(&workspace.access_check(Arc::new(check)));
+        let input = json!({"url": format!("http://{host}:{port}/")});
+        tool.run(input, ToolContext::detached()).await
+    };
+    for (rule, host) in [
+        ("WebFetch(domain:localhost)", "localhost"),
+        ("WebFetch(domain:127.0.0.1)", "127.0.0.1"),
+        ("WebFetch(domain:127.0.0.1)", "2130706433"),
+    ] {
+        let outcome = fetch(rule, host).await;
+        assert!(outcome.ok, "{rule}: {}", outcome.text());
+        heads.recv().await.unwrap();
+    }
+    for (rule, host) in [
+        ("WebFetch", "localhost"),
+        ("WebFetch(domain:*)", "localhost"),
+        ("WebFetch(domain:*)", "127.0.0.1"),
+        ("WebFetch(domain:local*)", "localhost"),
+        ("WebFetch(domain:localhost)", "127.0.0.1"),
+        ("WebFetch(domain:127.0.0.2)", "127.0.0.1"),
+        ("WebFetch(http://localhost:1/*)", "localhost"),
+    ] {
+        let outcome = fetch(rule, host).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("private_address"), "{rule} {host}");
+    }
+    assert!(heads.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn headers_that_redirect_or_reframe_a_request_are_rejected() {
+    let (port, mut heads) = serve(|_, _| page("text/plain", "text")).await;
+    let fetch = async |name: &str| {
+        let url = format!("http://127.0.0.1:{port}/");
+        let input = json!({"url": url, "headers": {name: "value"}});
+        fetcher().run(input, ToolContext::detached()).await
+    };
+    for name in [
+        "Host",
+        "hOST",
+        "Connection",
+        "Content-Length",
+        "Transfer-Encoding",
+        "TE",
+        "Trailer",
+        "Upgrade",
+        "Keep-Alive",
+        "Expect",
+        "Proxy-Authorization",
+        "Proxy-Connection",
+        "X-Forwarded-Host",
+        "Forwarded",
+        "X-HTTP-Method-Override",
+        ":authority",
+        "Host ",
+        "A\r\nHost",
+    ] {
+        let outcome = fetch(name).await;
+        assert_eq!(outcome.error_code.as_deref(), Some("invalid_input"), "{name}");
+    }
+    assert!(heads.try_recv().is_err(), "nothing was sent");
+    assert!(fetch("Accept-Language").await.ok);
+    assert!(heads.recv().await.unwrap().contains(&format!("host: 127.0.0.1:{port}")));
 }
 
 #[tokio::test]

@@ -53,6 +53,14 @@ fn absolute_paths_of_a_machine_are_found() {
 }
 
 #[test]
+fn tests_of_the_threat_model_that_do_not_exist_are_found() {
+    let page = "| can `x` | `a_test`, `b_test` |\n| no | `gone` |\n";
+    let code = "#[test]\nfn a_test() {}\n    async fn b_test() {}\n";
+    let files = [("docs/threat-model.md", page), ("crates/a/src/lib.rs", code)];
+    assert_eq!(found(threat_model, &files), 1);
+}
+
+#[test]
 fn links_to_missing_files_are_found() {
     let count = |text: &str| {
         found(links, &[("docs/guide.md", text), ("docs/events.md", ""), ("README.md", "")])

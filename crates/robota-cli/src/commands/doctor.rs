@@ -114,7 +114,7 @@ fn sessions(setup: &Setup) -> Check {
 
 /// Checks that there is a shell for commands.
 fn shell(setup: &Setup) -> Check {
-    let environment = compose::environment(&setup.settings.values.env);
+    let environment = compose::environment(&setup.settings, &[]);
     match ShellCommand::new("true", &setup.places.cwd).env(environment).into_spec() {
         Ok(spec) => Check::new("shell", Health::Ok, spec.program.display().to_string()),
         Err(error) => {
@@ -129,7 +129,7 @@ fn shell(setup: &Setup) -> Check {
 
 /// Checks which restrictions this system can enforce for commands.
 async fn sandbox(setup: &Setup) -> [Check; 2] {
-    let environment = compose::environment(&setup.settings.values.env);
+    let environment = compose::environment(&setup.settings, &[]);
     let support = probe(&environment).await;
     let request = sandbox::request(None, setup);
     let fence = sandbox::read_only(&request.fence, &support, &environment);

@@ -1,6 +1,6 @@
 //! `robota trust`: shows the settings of a folder that need trust, and grants or revokes it.
 
-use robota_config::{Files, Trust, TrustStore};
+use robota_config::{Files, RepositoryProgram, Trust, TrustStore};
 use robota_core::clock::SystemClock;
 
 use crate::args::TrustArgs;
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
     }
     let subject = Files::read(&setup.places).trust_subject();
     let status = store.status_of(&subject);
+    report_repository(&subject.repository);
     if subject.items.is_empty() {
         output::line(&format!("{folder} has no settings that need trust."));
         return Ok(Exit::Ok);
@@ -52,4 +53,18 @@ pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<Exit> {
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Prints what the configuration of the git repository makes git run.
+fn report_repository(programs: &[RepositoryProgram]) {
+    if programs.is_empty() {
+        return;
+    }
+    output::line(
+        "The configuration of this git repository names programs, which git runs in this folder. It is \
+         not part of what you trust here; read-only git commands of the agent ignore it:",
+    );
+    for RepositoryProgram { file, key, value } in programs {
+        output::line(&format!("  {}: `{key}` = {value:?}", file.display()));
+    }
 }

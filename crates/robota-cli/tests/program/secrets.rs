@@ -105,3 +105,88 @@ async fn sess_13_planted_secrets_never_reach_the_store_or_the_model() {
         }
     }
 }
+
+/// Commands and hooks get no secrets, unless a setting names them.
+#[tokio::test]
+async fn sess_13_secrets_are_not_passed_to_commands() {
+    let home = Home::new();
+    let show =
+        "echo \"$OPENAI_API_KEY,$GITHUB_TOKEN,$MODEL_ACCESS,$DB_PASSWORD,$PLAIN\" | tee -a shown";
+    let hook = json!([{"hooks": [{"type": "command", "command": show}]}]);
+    let variables = [
+        ("OPENAI_API_KEY", "sk-one-1234567"),
+        ("GITHUB_TOKEN", "ghp-two-1234567"),
+        ("MODEL_ACCESS", "three-1234567"),
+        ("DB_PASSWORD", "four-1234567"),
+        ("PLAIN", "plain"),
+    ];
+    let run = async |more: serde_json::Value| {
+        let mock = MockServer::start(
+            Scenario::reply(Reply::new().tool("Bash", json!({"command": show})))
+                .then(Reply::new().text("Done.")),
+        )
+        .await
+        .unwrap();
+        let mut settings = json!({
+            "permissions": {"defaultMode": "bypassPermissions"},
+            "hooks": {"Stop": hook},
+            "currentProvider": "p",
+            "providers": {
+                "p": {"type": "anthropic", "apiKey": "$ENV:MODEL_ACCESS", "baseURL": mock.origin()},
+            },
+        });
+        for (key, value) in more.as_object().unwrap() {
+            settings[key] = value.clone();
+        }
+        home.write("home/.robota/settings.json", settings);
+        let output = home.robota(&["-p", "go"], &variables).await;
+        assert!(output.status.success(), "{}", stderr(&output));
+        let shown = std::fs::read_to_string(home.path("project/shown")).unwrap();
+        std::fs::remove_file(home.path("project/shown")).unwrap();
+        shown
+    };
+    assert_eq!(run(json!({})).await, ",,,,plain\n,,,,plain\n");
+    let pass = run(json!({"passEnv": ["GITHUB_TOKEN", "MODEL_ACCESS"]})).await;
+    assert_eq!(pass, ",ghp-two-1234567,three-1234567,,plain\n".repeat(2));
+    let set = json!({"env": {"DB_PASSWORD": "five-1234567", "MODEL_ACCESS": "six-1234567"}});
+    assert_eq!(
+        run(set).await,
+        ",,,five-1234567,plain\n".repeat(2),
+        "a provider's key is not passed"
+    );
+}
+
+/// Four variables of 100 KB each: all are redacted.
+#[tokio::test]
+async fn sess_13_very_large_secrets_are_redacted() {
+    let home = Home::new();
+    let large = ["a", "b", "c", "d"].map(|letter| letter.repeat(100_000));
+    let command = "printf %s \"$MY_A_KEY\" | cut -c 1-100; printf '<%s>' \"$SMALL_TOKEN\"";
+    let mock = MockServer::start(
+        Scenario::reply(Reply::new().tool("Bash", json!({"command": command})))
+            .then(Reply::new().text("Done.")),
+    )
+    .await
+    .unwrap();
+    home.write(
+        "home/.robota/settings.json",
+        json!({
+            "permissions": {"defaultMode": "bypassPermissions"},
+            "passEnv": ["*"],
+            "currentProvider": "p",
+            "providers": {"p": {"type": "anthropic", "apiKey": KEY, "baseURL": mock.origin()}},
+        }),
+    );
+    let variables = [
+        ("MY_A_KEY", &*large[0]),
+        ("MY_B_KEY", &large[1]),
+        ("MY_C_KEY", &large[2]),
+        ("MY_D_KEY", &large[3]),
+        ("SMALL_TOKEN", TOKEN),
+    ];
+    let output = home.robota(&["-p", "go", "--output-format", "events"], &variables).await;
+    assert!(output.status.success(), "{}", stderr(&output));
+    let body = String::from_utf8_lossy(&mock.received()[1].body).into_owned();
+    assert!(body.contains("<[REDACTED]>"), "{body}");
+    assert!(!stdout(&output).contains(TOKEN) && !body.contains(TOKEN));
+}

@@ -329,3 +329,80 @@ fn core_21_a_deny_is_not_escaped_through_proc() {
         assert!(!home.runs(&format!("cat {path}"), args), "{path}");
     }
 }
+
+/// A hook of a trusted checkout runs a script. A changed script asks for trust again, and a script
+/// that changes while the session runs is not run.
+#[test]
+fn sdk_11_trust_includes_the_scripts_that_hooks_run() {
+    let home = Home::new();
+    let hook = |event: &str, command: &str| json!({event: [{"hooks": [{"type": "command", "command": command}]}]});
+    let allow = json!({"allow": ["Bash(cp *)", "Edit"]});
+    let settings = |hooks| json!({"permissions": allow.clone(), "hooks": hooks});
+    home.write(
+        "project/.claude/settings.json",
+        settings(hook("Stop", "sh \"$CLAUDE_PROJECT_DIR/tools/check.sh\" >> log")),
+    );
+    home.write("project/tools/check.sh", "echo ran\n");
+    home.write("project/evil.sh", "touch pwned\n");
+    let log = || std::fs::read_to_string(home.path("project/log")).unwrap_or_default();
+
+    let shown = stdout(&home.run_with_input(&["trust", "--yes"], ""));
+    assert!(shown.contains("tools/check.sh") && shown.contains("Trusted."), "{shown}");
+    home.runs("true", &[]);
+    home.runs("true", &[]);
+    assert_eq!(log(), "ran\nran\n");
+
+    // Neither a rule nor a mode lets the agent change the script.
+    for args in [&[][..], &["--permission-mode", "acceptEdits"]] {
+        assert!(!home.runs("cp evil.sh tools/check.sh", args));
+        assert_eq!(home.verdict("cp evil.sh tools/check.sh", &[]), "ask");
+    }
+    let input = json!({"file_path": "tools/check.sh", "content": "x"}).to_string();
+    let check = ["permissions", "check", "--json", "--tool", "Write", "--input", &input];
+    let mut accept = check.to_vec();
+    accept.extend(["--mode", "acceptEdits"]);
+    assert!(stdout(&home.run_with_input(&accept, "")).contains("\"ask\""));
+    assert!(home.runs("cp evil.sh tools/other.sh", &[]), "other files are not protected");
+    std::fs::write(home.path("project/log"), "").unwrap();
+
+    // Changed between two sessions.
+    home.write("project/tools/check.sh", "touch pwned\n");
+    home.runs("true", &[]);
+    assert_eq!(log(), "");
+    assert!(stdout(&home.run_with_input(&["trust"], "")).contains("changed since"));
+
+    // Changed while the session runs.
+    home.write("project/tools/check.sh", "echo ran\n");
+    assert!(home.runs("cp evil.sh tools/check.sh", &["--permission-mode", "bypassPermissions"]));
+    assert_eq!(log(), "");
+    assert!(!home.path("project/pwned").exists());
+}
+
+#[test]
+fn sdk_11_trust_reports_programs_of_the_repository() {
+    let home = Home::new();
+    home.write("project/.git/config", "[core]\n\tfsmonitor = \"touch pwned\"\n");
+    let shown = stdout(&home.run_with_input(&["trust"], ""));
+    assert!(shown.contains("`core.fsmonitor` = \"touch pwned\""), "{shown}");
+    assert!(shown.contains("no settings that need trust"), "{shown}");
+}
+
+/// A link that came with a checkout does not redirect what the program writes.
+#[test]
+fn sess_11_a_link_in_the_project_does_not_redirect_the_journal() {
+    for link in [".robota", ".robota/sessions", ".robota/logs", ".robota/logs/.gitignore"] {
+        let home = Home::new();
+        home.write("outside/file", "kept");
+        let target = if link.ends_with(".gitignore") { "outside/file" } else { "outside" };
+        let path = home.path("project").join(link);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(home.path(target), &path).unwrap();
+        home.write("script.yaml", json!(["Done."]));
+        let provider = format!("scripted:{}", home.path("script.yaml").display());
+        let run = home.run_with_input(&["-p", "go", "--debug", "--provider", &provider], "");
+        assert_eq!(run.status.code(), Some(1), "{link}: {}", stderr(&run));
+        assert!(stderr(&run).contains("is a link to"), "{link}: {}", stderr(&run));
+        assert_eq!(std::fs::read_dir(home.path("outside")).unwrap().count(), 1, "{link}");
+        assert_eq!(std::fs::read_to_string(home.path("outside/file")).unwrap(), "kept", "{link}");
+    }
+}

@@ -44,3 +44,27 @@ fn a_program_is_found_only_through_absolute_path_entries() {
     assert_eq!(Environment::new().find_program("tool".as_ref()), None);
     assert_eq!(Environment::new().with("PATH", ".:").find_program("src".as_ref()), None);
 }
+
+#[test]
+fn secrets_are_removed_unless_they_are_named() {
+    let given: Environment = [
+        ("ANTHROPIC_API_KEY", "1"),
+        ("GITHUB_TOKEN", "2"),
+        ("aws_secret_access_key", "3"),
+        ("PGPASSWORD", "4"),
+        ("MODEL_ACCESS", "5"),
+        ("PATH", "/bin"),
+        ("SSH_AUTH_SOCK", "/run/agent"),
+    ]
+    .into_iter()
+    .collect();
+    let names = |pass: &[&str]| -> Vec<String> {
+        let pass: Vec<_> = pass.iter().map(|name| (*name).to_owned()).collect();
+        let kept = given.clone().without_secrets(&["MODEL_ACCESS".to_owned()], &pass);
+        kept.iter().map(|(name, _)| name.to_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&[]), ["PATH", "SSH_AUTH_SOCK"]);
+    assert_eq!(names(&["GITHUB_TOKEN", "github"]), ["GITHUB_TOKEN", "PATH", "SSH_AUTH_SOCK"]);
+    assert_eq!(names(&["MODEL_ACCESS"]), ["MODEL_ACCESS", "PATH", "SSH_AUTH_SOCK"]);
+    assert_eq!(names(&["*"]).len(), 7);
+}

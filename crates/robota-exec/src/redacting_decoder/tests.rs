@@ -7,7 +7,7 @@ const SECRETS: [&str; 3] =
     ["sk-geheim-äöü-123", "sk-geheim-äöü-123-and-longer", "token-planted-42"];
 
 fn decode(pieces: &[&[u8]]) -> String {
-    let mut decoder = RedactingDecoder::new(&Redactor::new(SECRETS.map(Secret::new)));
+    let mut decoder = RedactingDecoder::new(&Redactor::new(SECRETS.map(Secret::new)).unwrap());
     let mut text: String = pieces.iter().map(|piece| decoder.push(piece)).collect();
     text.push_str(&decoder.finish());
     text

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::Base;
 use crate::call::{Family, PATH_FIELDS, ToolCall};
 use crate::policy::{Policy, Rules};
-use crate::protect::protected;
 use crate::rule::{List, Matcher, Rule};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
@@ -88,7 +87,7 @@ impl Policy {
         }
         self.unknown_target(file, found);
         if self.mode != Mode::BypassPermissions
-            && let Some(name) = file.names().find_map(protected)
+            && let Some(name) = self.protected_name(file)
         {
             found.add(
                 Verdict::Ask,

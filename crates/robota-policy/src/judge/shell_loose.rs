@@ -9,7 +9,6 @@ use robota_core::permission::Verdict;
 
 use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
-use crate::protect::protected;
 use crate::rule::Matcher;
 use crate::shell::mention::{self, Mentions};
 use crate::shell::removal::{self, Critical};
@@ -114,7 +113,7 @@ impl Shell<'_, '_> {
             }
         }
         if !policy.lax()
-            && let Some(name) = file.names().find_map(protected)
+            && let Some(name) = policy.protected_name(file)
         {
             let why = format!("it may change `{name}`, which decides what other programs run");
             found.add(Verdict::Ask, VerdictSource::Protected, why, Some(file.shown()));

@@ -44,3 +44,34 @@ fn what_is_no_domain_is_refused() {
         assert!(Target::parse(url).is_err(), "{url}");
     }
 }
+
+#[test]
+fn only_a_rule_that_names_an_address_or_localhost_reaches_private_addresses() {
+    let named = |rule: &str, url: &str, address: &str| {
+        let target = Target::parse(url).unwrap();
+        HostPattern::new(rule).unwrap().names_address(&target, address.parse().unwrap())
+    };
+    let (wiki, local) = ("https://wiki.example/", "http://localhost:3000/a");
+    assert!(named("domain:127.0.0.1", "http://127.0.0.1:80/", "127.0.0.1"));
+    assert!(named("domain:2130706433", "http://127.0.0.1/", "127.0.0.1"));
+    assert!(named("domain:[::1]", "http://[::1]/", "::1"));
+    assert!(named("domain:127.0.0.1", "http://[::ffff:127.0.0.1]/", "::ffff:127.0.0.1"));
+    assert!(
+        named("domain:localhost", local, "127.0.0.1") && named("domain:localhost", local, "::1")
+    );
+    assert!(named("http://localhost:3000/*", local, "127.0.0.1"));
+    assert!(named("http://10.0.0.5/*", "http://10.0.0.5/x", "10.0.0.5"));
+    assert!(named("domain:10.0.0.5", wiki, "10.0.0.5"), "the address is named");
+
+    assert!(!named("domain:wiki.example", wiki, "10.0.0.5"));
+    assert!(!named("https://wiki.example/*", wiki, "10.0.0.5"));
+    for broad in ["domain:*", "domain:*.example", "domain:w*.example"] {
+        assert!(!named(broad, wiki, "10.0.0.5"), "{broad}");
+    }
+    assert!(!named("domain:*", "http://127.0.0.1/", "127.0.0.1"));
+    assert!(!named("domain:10.0.0.5", wiki, "10.0.0.6"));
+    assert!(!named("domain:localhost", wiki, "127.0.0.1"), "the domain leads to this machine");
+    assert!(!named("domain:localhost", local, "10.0.0.5"), "localhost leads elsewhere");
+    assert!(!named("http://localhost:3000/*", "http://localhost:4000/", "127.0.0.1"));
+    assert!(!named("http://10.0.0.5/*", wiki, "10.0.0.5"));
+}

@@ -16,7 +16,7 @@ async fn run(text: String, limit: usize, blobs: &Arc<dyn Blobs>) -> ToolOutcome 
         let text = text.clone();
         async move { ToolOutcome::failed("exit", text).with_metadata("exit_code", 3) }
     });
-    let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]);
+    let redactor = Redactor::new([robota_core::env_ref::Secret::new("sk-12345678")]).unwrap();
     let (inner, blobs) = (Arc::new(inner), blobs.clone());
     let hosted = SessionTool { inner, blobs, limit: Some(limit), redactor };
     hosted.run(json!({}), ToolContext::detached()).await

@@ -169,7 +169,7 @@ async fn output_that_is_not_shown_is_stored() {
     let store = TestStore::default();
     let context = || ToolContext {
         scope: CallContext {
-            redactor: Redactor::new([Secret::new("geheimnis-1234")]),
+            redactor: Redactor::new([Secret::new("geheimnis-1234")]).unwrap(),
             ..CallContext::detached()
         },
         output: Some(Arc::new(store.clone())),

@@ -1,15 +1,16 @@
 //! Changes of files: they are planned first, without touching a file, and then made together, all or
 //! none.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::atomic_swap::{PreparedFile, SwapError, lock_folders};
+use super::atomic_swap::{Place, PreparedFile, SwapError, SwappedFile, lock_folders};
 use super::encoding::Encoding;
 use super::nearest::nearest;
-use super::open::open_file;
+use super::open::{open_error, open_file};
 use super::replace::{ReplaceError, Replacement, replace};
+use super::resolved_path::ResolvedPath;
 use super::stamp::FileStamp;
 use super::{BOM, MAX_EDIT_BYTES};
 use crate::error::FileError;
@@ -17,10 +18,8 @@ use crate::error::FileError;
 /// A change that was not made yet.
 #[derive(Debug)]
 pub struct PlannedChange {
-    /// The path as it was given.
-    pub path: PathBuf,
-    /// The file that is written: the path with all links followed.
-    pub target: PathBuf,
+    /// The file that is written.
+    pub path: ResolvedPath,
     /// The current content; `None` if the file does not exist.
     pub before: Option<Vec<u8>>,
     /// The new content.
@@ -59,18 +58,16 @@ impl PlannedChange {
 /// # Errors
 /// If it is not a text file, was changed, or a text does not occur exactly once.
 pub fn plan_edit(
-    path: &Path,
+    path: &ResolvedPath,
     replacements: &[Replacement<'_>],
     seen: Option<&FileStamp>,
 ) -> Result<(PlannedChange, Vec<EditLocation>), FileError> {
-    // Links are followed: the target of a link is changed, not the link.
-    let target = path.canonicalize().map_err(FileError::io("find", path))?;
-    let (file, metadata) = open_file(&target)?;
-    let before = content(file, &target, &metadata)?;
+    let (file, metadata) = open_file(path)?;
+    let before = content(file, &path.given, &metadata)?;
     if seen.is_some_and(|seen| !seen.same_content(&FileStamp::of(&before, &metadata))) {
-        return Err(FileError::Changed { path: path.to_owned() });
+        return Err(FileError::Changed { path: path.given.clone() });
     }
-    let binary = || FileError::Binary { path: path.to_owned() };
+    let binary = || FileError::Binary { path: path.given.clone() };
     let encoding = Encoding::of(&before).ok_or_else(binary)?;
     let mut text = encoding.decode(&before).ok_or_else(binary)?;
     let mut locations = Vec::with_capacity(replacements.len());
@@ -80,23 +77,18 @@ pub fn plan_edit(
             ReplaceError::NoChange => FileError::NoChange,
             ReplaceError::Absent => {
                 let nearest = nearest(&text, replacement.old);
-                FileError::Absent { path: path.to_owned(), nearest }
+                FileError::Absent { path: path.given.clone(), nearest }
             }
             ReplaceError::Ambiguous { count, lines } => {
-                FileError::Ambiguous { path: path.to_owned(), count, lines }
+                FileError::Ambiguous { path: path.given.clone(), count, lines }
             }
         })?;
         text = replaced.content;
         locations.push(EditLocation { start_line: replaced.start_line, count: replaced.count });
     }
-    let after = encoded(path, encoding, &text)?;
-    let planned = PlannedChange {
-        path: path.to_owned(),
-        target,
-        before: Some(before),
-        after,
-        metadata: Some(metadata),
-    };
+    let after = encoded(&path.given, encoding, &text)?;
+    let planned =
+        PlannedChange { path: path.clone(), before: Some(before), after, metadata: Some(metadata) };
     Ok((planned, locations))
 }
 
@@ -107,41 +99,30 @@ pub fn plan_edit(
 /// If the path is not a file, the file was not read or was changed, or its encoding cannot represent
 /// the text.
 pub fn plan_write(
-    path: &Path,
+    path: &ResolvedPath,
     text: &str,
     seen: Option<&FileStamp>,
 ) -> Result<PlannedChange, FileError> {
-    let Ok(target) = path.canonicalize() else {
-        let target = new_target(path)?;
-        let after = text.as_bytes().to_vec();
-        return Ok(PlannedChange {
-            path: path.to_owned(),
-            target,
-            before: None,
-            after,
-            metadata: None,
-        });
+    let (file, metadata) = match open_file(path) {
+        Err(FileError::Missing { .. }) => {
+            let after = text.as_bytes().to_vec();
+            return Ok(PlannedChange { path: path.clone(), before: None, after, metadata: None });
+        }
+        opened => opened?,
     };
-    let (file, metadata) = open_file(&target)?;
-    let before = content(file, &target, &metadata)?;
-    let seen = seen.ok_or_else(|| FileError::NotRead { path: path.to_owned() })?;
+    let before = content(file, &path.given, &metadata)?;
+    let seen = seen.ok_or_else(|| FileError::NotRead { path: path.given.clone() })?;
     if !seen.same_content(&FileStamp::of(&before, &metadata)) {
-        return Err(FileError::Changed { path: path.to_owned() });
+        return Err(FileError::Changed { path: path.given.clone() });
     }
     let after = match Encoding::of(&before).and_then(|e| Some((e, e.decode(&before)?))) {
         Some((encoding, old)) if !before.is_empty() => {
-            encoded(path, encoding, with_format_of(text, &old).as_bytes())?
+            encoded(&path.given, encoding, with_format_of(text, &old).as_bytes())?
         }
         // A file that was empty or not text has no format to keep.
         _ => text.as_bytes().to_vec(),
     };
-    Ok(PlannedChange {
-        path: path.to_owned(),
-        target,
-        before: Some(before),
-        after,
-        metadata: Some(metadata),
-    })
+    Ok(PlannedChange { path: path.clone(), before: Some(before), after, metadata: Some(metadata) })
 }
 
 /// Makes changes, all of them or none. At any time each file has its old or its new content, also
@@ -150,68 +131,44 @@ pub fn plan_write(
 /// # Errors
 /// If one of the files was changed since it was planned, or one cannot be written.
 pub fn commit(planned: &[PlannedChange]) -> Result<Vec<FileStamp>, FileError> {
+    let mut places = Vec::with_capacity(planned.len());
     for change in planned {
+        let place = Place::open(&change.path.target, change.before.is_none());
+        let place = place.map_err(|error| open_error(&change.path, error))?;
         if change.before.is_some() {
             // A rename would also replace a read-only file, so the permission is checked by opening.
-            let write = FileError::io("write", &change.path);
-            OpenOptions::new().write(true).open(&change.target).map_err(write)?;
-        } else if let Some(dir) = change.target.parent() {
-            std::fs::create_dir_all(dir)
-                .map_err(FileError::io("create the folder of", &change.path))?;
+            place.check_writable().map_err(FileError::io("write", &change.path.given))?;
         }
+        places.push(place);
     }
     // Held until all temporary files are gone.
-    let _locks = lock_folders(planned.iter().map(|change| change.target.as_path()));
+    let _locks =
+        lock_folders(planned.iter().map(|change| change.path.target.as_path()).zip(&places));
     let mut prepared = Vec::with_capacity(planned.len());
-    for change in planned {
-        let write = || FileError::io("write", &change.path);
-        let ready = PreparedFile::new(&change.target, &change.after, change.metadata.as_ref());
-        prepared.push(ready.map_err(write())?);
+    for (change, place) in planned.iter().zip(&places) {
+        let ready = PreparedFile::new(place, &change.after, change.metadata.as_ref());
+        prepared.push(ready.map_err(FileError::io("write", &change.path.given))?);
     }
     let mut swapped = Vec::with_capacity(planned.len());
-    let mut failed = None;
     for (change, ready) in planned.iter().zip(prepared) {
-        match ready.swap(change.before.as_deref(), &change.after) {
-            Ok(done) => swapped.push(done),
-            Err(SwapError::Changed) => {
-                failed = Some(FileError::Changed { path: change.path.clone() });
+        let path = || change.path.given.clone();
+        let failed = match ready.swap(change.before.as_deref(), &change.after) {
+            Ok(done) => {
+                swapped.push(done);
+                continue;
             }
-            Err(SwapError::Io(source)) => {
-                failed = Some(FileError::io("write", &change.path)(source));
-            }
-        }
-        if failed.is_some() {
-            break;
-        }
-    }
-    if let Some(failed) = failed {
-        swapped.into_iter().rev().for_each(super::atomic_swap::SwappedFile::undo);
+            Err(SwapError::Changed) => FileError::Changed { path: path() },
+            Err(SwapError::Io(source)) => FileError::io("write", path())(source),
+        };
+        swapped.into_iter().rev().for_each(SwappedFile::undo);
         return Err(failed);
     }
-    let stamp = |(change, done): (&PlannedChange, super::atomic_swap::SwappedFile)| {
-        let metadata = done.sync().map_err(FileError::io("inspect", &change.path))?;
+    let stamp = |(change, done): (&PlannedChange, SwappedFile<'_>)| {
+        let metadata = done.sync().map_err(FileError::io("inspect", &change.path.given))?;
         Ok(FileStamp::of(&change.after, &metadata))
     };
     planned.iter().zip(swapped).map(stamp).collect()
 }
-
-/// Returns the path of a new file with links followed. Its folder may not exist yet.
-fn new_target(path: &Path) -> Result<PathBuf, FileError> {
-    if path.symlink_metadata().is_ok() {
-        // A dangling link: writing through it creates the target.
-        let target = path.read_link().map_err(FileError::io("follow", path))?;
-        let target = path.parent().unwrap_or(path).join(target);
-        return match target.symlink_metadata() {
-            Err(_) => Ok(target),
-            Ok(_) => Err(FileError::NotAFile { path: path.to_owned(), what: "a broken link" }),
-        };
-    }
-    let missing = |path: &Path| FileError::Missing { path: path.to_owned() };
-    let name = path.file_name().ok_or_else(|| missing(path))?;
-    let dir = path.parent().ok_or_else(|| missing(path))?;
-    Ok(dir.canonicalize().unwrap_or_else(|_| dir.to_owned()).join(name))
-}
-
 /// Returns the text with the byte order mark and the line endings of the old content.
 fn with_format_of(text: &str, old: &[u8]) -> String {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::change::{commit, plan_edit};
 use super::replace::Replacement;
+use super::resolved_path::ResolvedPath;
 use super::stamp::FileStamp;
 use crate::diff::unified;
 use crate::error::FileError;
@@ -38,7 +39,7 @@ pub fn edit_file(
     replacement: Replacement<'_>,
     seen: Option<&FileStamp>,
 ) -> Result<Edited, FileError> {
-    let (planned, locations) = plan_edit(path, &[replacement], seen)?;
+    let (planned, locations) = plan_edit(&ResolvedPath::new(path)?, &[replacement], seen)?;
     let stamps = commit(std::slice::from_ref(&planned))?;
     let (Some(location), Some(stamp)) = (locations.first(), stamps.first()) else {
         return Err(FileError::NoChange);
@@ -49,7 +50,7 @@ pub fn edit_file(
         start_line: location.start_line,
         count: location.count,
         stamp: *stamp,
-        path: planned.target,
+        path: planned.path.target,
     })
 }
 

@@ -10,6 +10,7 @@ use super::BOM;
 use super::edit::MAX_EDIT_BYTES;
 use super::encoding::Encoding;
 use super::open::open_file;
+use super::resolved_path::ResolvedPath;
 use super::stamp::FileStamp;
 use crate::error::FileError;
 
@@ -57,7 +58,7 @@ pub struct Window {
 /// # Errors
 /// If it is not a text file, cannot be read, or does not have these lines.
 pub fn read_window(path: &Path, range: Range) -> Result<Window, FileError> {
-    let (file, metadata) = open_file(path)?;
+    let (file, metadata) = open_file(&ResolvedPath::new(path)?)?;
     read_from(file, path, &metadata, range, MAX_EDIT_BYTES)
 }
 

@@ -1,15 +1,14 @@
 //! Completes the changes of a crashed process: afterwards all files of a call are changed, or none.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use robota_core::blob::Blobs;
 use robota_core::checkpoint::{FileChange, FoundFile};
 use robota_core::message::BlobRef;
 
 use super::MAX_EDIT_BYTES;
-use super::atomic_swap::{PreparedFile, lock_folders, remove_leftovers};
+use super::atomic_swap::{Place, PreparedFile, lock_folders, remove_leftovers};
 
 /// Inspects the files that one call was about to change, and returns the state of each. If only some
 /// were changed, their old content is restored. Files that something else has changed are not touched.
@@ -42,7 +41,9 @@ pub async fn settle_files(files: &[FileChange], blobs: &dyn Blobs) -> Vec<FoundF
 
 /// Compares a file with its content before and after the change.
 fn inspect(file: &FileChange) -> FoundFile {
-    let current = match content(Path::new(&file.path)) {
+    let content =
+        Place::open(Path::new(&file.path), false).and_then(|place| place.read(MAX_EDIT_BYTES + 1));
+    let current = match content {
         Ok(content) => Some(BlobRef::of(&content).sha256),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(_) => return FoundFile::Other,
@@ -56,26 +57,18 @@ fn inspect(file: &FileChange) -> FoundFile {
     }
 }
 
-fn content(path: &Path) -> io::Result<Vec<u8>> {
-    if !path.symlink_metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut content = Vec::new();
-    File::open(path)?.take(MAX_EDIT_BYTES + 1).read_to_end(&mut content)?;
-    Ok(content)
-}
-
 /// Restores the old content, if the file still has the new content.
 fn restore(file: &FileChange, before: Option<&[u8]>) -> io::Result<()> {
-    let path = PathBuf::from(&file.path);
-    let _locks = lock_folders(std::iter::once(path.as_path()));
-    let after = content(&path)?;
+    let path = Path::new(&file.path);
+    let place = Place::open(path, false)?;
+    let _locks = lock_folders(std::iter::once((path, &place)));
+    let after = place.read(MAX_EDIT_BYTES + 1)?;
     if BlobRef::of(&after).sha256 != file.after_sha256 {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let Some(before) = before else { return std::fs::remove_file(&path) };
-    let like = path.metadata()?;
-    let prepared = PreparedFile::new(&path, before, Some(&like))?;
+    let Some(before) = before else { return place.remove() };
+    let like = place.metadata()?;
+    let prepared = PreparedFile::new(&place, before, Some(&like))?;
     let changed = |_| io::Error::from(io::ErrorKind::InvalidData);
     let swapped = prepared.swap(Some(&after), before).map_err(changed)?;
     swapped.sync().map(drop)

@@ -71,7 +71,7 @@ impl crate::AccessCheck for NoKeys {
         path.extension().is_none_or(|extension| extension != "key")
     }
 
-    fn may_fetch_private(&self, _: &str) -> bool {
+    fn may_connect_private(&self, _: &str, _: std::net::IpAddr) -> bool {
         false
     }
 }

@@ -1,8 +1,9 @@
 //! The search: uses ripgrep's walker, matcher and searcher, on several threads.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use grep_matcher::LineTerminator;
@@ -12,10 +13,12 @@ use grep_searcher::{
 };
 use ignore::WalkState;
 use robota_core::tool::InvalidInput;
+use robota_exec::LinkFreeDir;
 use tokio_util::sync::CancellationToken;
 
 use super::Mode;
-use crate::access_check::AccessCheck;
+use crate::file::{ResolvedPath, open_file};
+use crate::tool_workspace::ToolWorkspace;
 use crate::walk::{Walk, modified, newest_first};
 
 /// The most characters of one line that are returned.
@@ -27,7 +30,7 @@ const MAX_HEAP_BYTES: usize = 64 * 1024 * 1024;
 
 /// The parameters of a search.
 pub(super) struct Request {
-    pub(super) root: PathBuf,
+    pub(super) root: ResolvedPath,
     pub(super) pattern: String,
     pub(super) glob: Option<String>,
     pub(super) file_type: Option<String>,
@@ -37,7 +40,7 @@ pub(super) struct Request {
     pub(super) after: usize,
     pub(super) mode: Mode,
     pub(super) limit: usize,
-    pub(super) access_check: Arc<dyn AccessCheck>,
+    pub(super) workspace: ToolWorkspace,
     pub(super) cancel: CancellationToken,
 }
 
@@ -64,14 +67,15 @@ pub(super) enum Line {
 pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput> {
     let matcher = matcher(request)?;
     let walk = Walk {
-        root: &request.root,
+        root: &request.root.target,
         hidden: false,
         glob: request.glob.as_deref(),
         file_type: request.file_type.as_deref(),
     };
     let all: Mutex<Vec<FileMatches>> = Mutex::default();
+    let folder = LinkFreeDir::open(&request.root.target, false).ok();
     walk.build()?.run(|| {
-        let (all, matcher) = (&all, matcher.clone());
+        let (all, folder, matcher) = (&all, folder.as_ref(), matcher.clone());
         let mut searcher = searcher(request);
         Box::new(move |entry| {
             if request.cancel.is_cancelled() {
@@ -79,11 +83,11 @@ pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput
             }
             // Folders that cannot be read are skipped.
             let Ok(entry) = entry else { return WalkState::Continue };
-            // Pipes, devices and links are skipped, except for a link that the caller named.
-            let file = entry.file_type().is_some_and(|kind| kind.is_file())
-                || (entry.depth() == 0 && entry.path().is_file());
-            if file
-                && let Some(matches) = search_file(request, &mut searcher, &matcher, entry.path())
+            // Pipes, devices and links are skipped.
+            if entry.file_type().is_some_and(|kind| kind.is_file())
+                && let Ok(below) = entry.path().strip_prefix(&request.root.target)
+                && let Some((path, file)) = open(request, folder, below)
+                && let Some(matches) = search_file(request, &mut searcher, &matcher, path, &file)
             {
                 all.lock().unwrap_or_else(PoisonError::into_inner).push(matches);
             }
@@ -95,15 +99,29 @@ pub(super) fn search(request: &Request) -> Result<Vec<FileMatches>, InvalidInput
     Ok(all)
 }
 
+/// Opens a file that the walk has found, without following links: a folder may have been replaced
+/// by a link since. A file that cannot be read is treated as a file without matches.
+fn open(
+    request: &Request,
+    folder: Option<&LinkFreeDir>,
+    below: &Path,
+) -> Option<(ResolvedPath, File)> {
+    match folder {
+        Some(folder) => Some((request.root.join(below), folder.open_file(below).ok()?)),
+        // The root is a file.
+        None => Some((request.root.clone(), open_file(&request.root).ok()?.0)),
+    }
+}
+
 fn search_file(
     request: &Request,
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
-    path: &Path,
+    path: ResolvedPath,
+    file: &File,
 ) -> Option<FileMatches> {
     let mut sink = FileSink { request, path, allowed: None, found: None };
-    // A file that was deleted or cannot be read is treated as a file without matches.
-    searcher.search_path(matcher, path, &mut sink).ok()?;
+    searcher.search_file(matcher, file, &mut sink).ok()?;
     sink.found.filter(|found| found.matches > 0)
 }
 
@@ -142,7 +160,7 @@ fn searcher(request: &Request) -> Searcher {
 /// Receives what the searcher finds in one file.
 struct FileSink<'a> {
     request: &'a Request,
-    path: &'a Path,
+    path: ResolvedPath,
     /// Whether the content of the file may be returned. Checked at the first match.
     allowed: Option<bool>,
     found: Option<FileMatches>,
@@ -152,11 +170,11 @@ impl FileSink<'_> {
     /// Returns the matches to add to; `None` if the content may not be returned.
     fn matches(&mut self) -> Option<&mut FileMatches> {
         let allowed =
-            *self.allowed.get_or_insert_with(|| self.request.access_check.may_read(self.path));
+            *self.allowed.get_or_insert_with(|| self.request.workspace.may_read(&self.path));
         allowed.then(|| {
             self.found.get_or_insert_with(|| FileMatches {
-                path: self.path.to_owned(),
-                modified: modified(self.path),
+                path: self.path.given.clone(),
+                modified: modified(&self.path.target),
                 matches: 0,
                 lines: Vec::new(),
                 more: 0,

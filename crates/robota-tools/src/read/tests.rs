@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use robota_core::blob::Blobs;
@@ -120,7 +121,7 @@ impl crate::AccessCheck for NotSecret {
         !path.ends_with("secret")
     }
 
-    fn may_fetch_private(&self, _: &str) -> bool {
+    fn may_connect_private(&self, _: &str, _: std::net::IpAddr) -> bool {
         false
     }
 }

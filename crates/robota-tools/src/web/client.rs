@@ -1,9 +1,9 @@
 //! Fetches one URL. Does not follow redirects to another host, does not connect to private addresses
 //! without permission, and limits the size of the body.
 
-use std::fmt;
-use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -18,8 +18,7 @@ use super::proxy::Proxies;
 const USER_AGENT: &str = concat!("robota/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.9, */*;q=0.5";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The timeout of a DNS lookup that the proxy repeats.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 10;
 
@@ -75,7 +74,11 @@ impl Diagnose for WebError {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Self::Private { host, .. } => {
+            Self::Private { address, .. } => {
+                let host = match address {
+                    IpAddr::V4(address) => address.to_string(),
+                    IpAddr::V6(address) => format!("[{address}]"),
+                };
                 Some(format!("a user can allow it with the rule WebFetch(domain:{host})"))
             }
             _ => None,
@@ -120,9 +123,12 @@ pub struct Fetched {
 #[derive(Debug, Default)]
 pub struct WebClient {
     proxies: Proxies,
-    public: OnceLock<reqwest::Client>,
-    any: OnceLock<reqwest::Client>,
+    client: OnceLock<reqwest::Client>,
+    resolver: CheckedAddresses,
 }
+
+/// Decides whether a URL may be fetched from a private address.
+pub type AllowPrivate<'a> = &'a (dyn Fn(&Url, IpAddr) -> bool + Send + Sync);
 
 impl WebClient {
     /// Creates a client. The connections are set up with the first request.
@@ -138,8 +144,9 @@ impl WebClient {
         self
     }
 
-    /// Fetches a URL and reads at most `max_bytes` of the body. Private addresses are rejected after
-    /// the DNS lookup, unless `allow_private` is set. `headers` are sent only to that host.
+    /// Fetches a URL and reads at most `max_bytes` of the body. The addresses of its host are looked
+    /// up; private ones are rejected unless `allow_private` allows them. The client connects only to
+    /// the addresses that were checked. `headers` are sent only to that host.
     ///
     /// # Errors
     /// If the URL cannot be fetched. An HTTP error status is not an error.
@@ -148,7 +155,7 @@ impl WebClient {
         url: &str,
         headers: &HeaderMap,
         max_bytes: usize,
-        allow_private: bool,
+        allow_private: AllowPrivate<'_>,
     ) -> Result<Fetched, WebError> {
         let mut url = parse_url(url)?;
         let mut hops = Vec::new();
@@ -201,59 +208,75 @@ impl WebClient {
         &self,
         url: &Url,
         headers: &HeaderMap,
-        allow_private: bool,
+        allow_private: AllowPrivate<'_>,
     ) -> Result<reqwest::Response, WebError> {
-        let literal = match url.host() {
-            Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-            Some(Host::Domain(_)) | None => None,
-        };
-        if let Some(address) = literal.filter(|address| !allow_private && is_private(*address)) {
-            return Err(WebError::Private { host: address.to_string(), address });
-        }
-        if let (Some(Host::Domain(host)), false) = (url.host(), allow_private)
-            && !self.proxies.is_empty()
-        {
-            self.check_proxied_host(host).await?;
-        }
-        let client = self.client(allow_private)?;
+        self.check_addresses(url, allow_private).await?;
+        let client = self.client()?;
         let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).headers(headers.clone());
         request.send().await.map_err(|error| failed(url, &error))
     }
 
-    /// Rejects a host whose local DNS lookup returns a private address. The lookup of the proxy is
-    /// not visible here; a name that cannot be resolved locally is left to the proxy.
-    async fn check_proxied_host(&self, host: &str) -> Result<(), WebError> {
-        let lookup = tokio::time::timeout(LOOKUP_TIMEOUT, tokio::net::lookup_host((host, 0))).await;
-        let addresses = lookup.ok().and_then(Result::ok).into_iter().flatten();
-        let private = addresses.map(|address| address.ip()).find(|address| is_private(*address));
-        match private {
-            Some(address) => Err(WebError::Private { host: host.to_owned(), address }),
-            None => Ok(()),
+    /// Looks up the addresses of the URL's host and rejects private ones that are not allowed. The
+    /// others are recorded for the connection: there is no second lookup that could return others.
+    async fn check_addresses(
+        &self,
+        url: &Url,
+        allow_private: AllowPrivate<'_>,
+    ) -> Result<(), WebError> {
+        let forbidden = |address: IpAddr| is_private(address) && !allow_private(url, address);
+        let host = match url.host() {
+            Some(Host::Domain(host)) => host,
+            Some(Host::Ipv4(address)) => return reject(address.into(), forbidden),
+            Some(Host::Ipv6(address)) => return reject(address.into(), forbidden),
+            None => return Ok(()),
+        };
+        let lookup = tokio::net::lookup_host((host, 0));
+        let addresses: Vec<SocketAddr> = match tokio::time::timeout(LOOKUP_TIMEOUT, lookup).await {
+            Ok(Ok(addresses)) => addresses.collect(),
+            // A name that is not known here is left to the proxy, whose lookup is not visible here.
+            _ if !self.proxies.is_empty() => return Ok(()),
+            Ok(Err(error)) => {
+                let message = error.to_string();
+                return Err(WebError::Network { url: url.to_string(), message });
+            }
+            Err(_) => {
+                let message = "the lookup of its host timed out".to_owned();
+                return Err(WebError::Network { url: url.to_string(), message });
+            }
+        };
+        if let Some(private) = addresses.iter().find(|address| forbidden(address.ip())) {
+            return Err(WebError::Private { host: host.to_owned(), address: private.ip() });
         }
+        self.resolver.record(host, addresses);
+        Ok(())
     }
 
-    fn client(&self, allow_private: bool) -> Result<&reqwest::Client, WebError> {
-        let slot = if allow_private { &self.any } else { &self.public };
-        if let Some(client) = slot.get() {
+    fn client(&self) -> Result<&reqwest::Client, WebError> {
+        if let Some(client) = self.client.get() {
             return Ok(client);
         }
         ensure_tls();
+        let resolver = self.resolver.clone().also(self.proxies.hosts());
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(REQUEST_TIMEOUT)
+            .dns_resolver(resolver)
             // The client must not read the environment: only the given proxies are used.
             .no_proxy();
         for proxy in self.proxies.build().map_err(WebError::Client)? {
             builder = builder.proxy(proxy);
         }
-        if !allow_private {
-            builder = builder.dns_resolver(PublicOnly { proxies: self.proxies.hosts() });
-        }
         let client = builder.build().map_err(|error| WebError::Client(root_cause(&error)))?;
-        Ok(slot.get_or_init(|| client))
+        Ok(self.client.get_or_init(|| client))
+    }
+}
+
+fn reject(address: IpAddr, forbidden: impl Fn(IpAddr) -> bool) -> Result<(), WebError> {
+    match forbidden(address) {
+        true => Err(WebError::Private { host: address.to_string(), address }),
+        false => Ok(()),
     }
 }
 
@@ -294,19 +317,6 @@ fn same_origin(from: &Url, to: &Url) -> bool {
 }
 
 fn failed(url: &Url, error: &reqwest::Error) -> WebError {
-    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(cause) = source {
-        // `source` of an `io::Error` skips the error that it wraps.
-        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let not_public = match wrapped {
-            Some(wrapped) => wrapped.downcast_ref(),
-            None => cause.downcast_ref(),
-        };
-        if let Some(NotPublic { host, address }) = not_public {
-            return WebError::Private { host: host.clone(), address: *address };
-        }
-        source = cause.source();
-    }
     let message = if error.is_timeout() {
         format!("timed out after {} s", REQUEST_TIMEOUT.as_secs())
     } else {
@@ -324,37 +334,37 @@ fn root_cause(error: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// A DNS resolver that fails for names with a private address. The client connects to exactly the
-/// addresses that were checked: there is no second lookup that could return others.
-struct PublicOnly {
-    /// The host names of proxies, which may have private addresses.
-    proxies: Vec<String>,
+/// The addresses that were checked, as a DNS resolver. It looks up only the names of proxies, which
+/// may have private addresses.
+#[derive(Debug, Clone, Default)]
+struct CheckedAddresses {
+    checked: Arc<Mutex<HashMap<String, Vec<SocketAddr>>>>,
+    proxies: Arc<[String]>,
 }
 
-#[derive(Debug)]
-struct NotPublic {
-    host: String,
-    address: IpAddr,
-}
+impl CheckedAddresses {
+    fn also(self, proxies: Vec<String>) -> Self {
+        Self { proxies: proxies.into(), ..self }
+    }
 
-impl fmt::Display for NotPublic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} resolves to {}", self.host, self.address)
+    fn record(&self, host: &str, addresses: Vec<SocketAddr>) {
+        let mut checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        checked.insert(host.to_owned(), addresses);
     }
 }
 
-impl std::error::Error for NotPublic {}
-
-impl Resolve for PublicOnly {
+impl Resolve for CheckedAddresses {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
-        let trusted = self.proxies.contains(&host);
+        let checked = self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = checked.get(&host).cloned();
+        let proxy = self.proxies.contains(&host);
         Box::pin(async move {
-            let addresses: Vec<_> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let private = addresses.iter().find(|address| !trusted && is_private(address.ip()));
-            if let Some(private) = private {
-                return Err(NotPublic { host, address: private.ip() }.into());
-            }
+            let addresses = match known {
+                Some(addresses) => addresses,
+                None if proxy => tokio::net::lookup_host((host.as_str(), 0)).await?.collect(),
+                None => return Err(format!("the addresses of {host} were not checked").into()),
+            };
             Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }

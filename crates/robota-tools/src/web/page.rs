@@ -2,11 +2,7 @@
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// The deepest nesting that is converted to Markdown. The converter is recursive, so its stack grows
-/// with the nesting of the page.
-const MAX_DEPTH: usize = 1_000;
-/// The stack size that this depth needs.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+use super::markdown::to_markdown;
 
 /// A response body as text.
 pub(crate) enum Readable {
@@ -14,10 +10,12 @@ pub(crate) enum Readable {
     Text(String),
     /// The body is not text.
     Binary,
+    /// The conversion was cancelled.
+    Cancelled,
 }
 
-/// Converts a body by its content type.
-pub(crate) fn readable(content_type: &str, body: &[u8]) -> Readable {
+/// Converts a body by its content type. `cancelled` is called from time to time.
+pub(crate) fn readable(content_type: &str, body: &[u8], cancelled: &dyn Fn() -> bool) -> Readable {
     let mut parts = content_type.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default().to_ascii_lowercase();
     let charset = parts
@@ -40,7 +38,10 @@ pub(crate) fn readable(content_type: &str, body: &[u8]) -> Readable {
     let charset =
         charset.or_else(|| html.then(|| declared_encoding(body)).flatten()).unwrap_or(UTF_8);
     let (text, _, _) = charset.decode(body);
-    Readable::Text(if html { markdown(&text) } else { text.into_owned() })
+    if !html {
+        return Readable::Text(text.into_owned());
+    }
+    to_markdown(&text, cancelled).map_or(Readable::Cancelled, Readable::Text)
 }
 
 fn looks_like_html(body: &[u8]) -> bool {
@@ -55,56 +56,6 @@ fn declared_encoding(body: &[u8]) -> Option<&'static Encoding> {
     let label = start.split("charset=").nth(1)?.trim_start_matches(['"', '\'']);
     let end = label.find(|c: char| !(c.is_alphanumeric() || "-_:".contains(c)));
     Encoding::for_label(&label.as_bytes()[..end.unwrap_or(label.len())])
-}
-
-fn markdown(html: &str) -> String {
-    if depth(html) > MAX_DEPTH {
-        return without_tags(html);
-    }
-    let skipped = vec!["script", "style", "noscript", "svg", "iframe", "template", "head"];
-    let html = html.to_owned();
-    let original = html.clone();
-    let converted = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        htmd::HtmlToMarkdown::builder().skip_tags(skipped).build().convert(&html).ok()
-    });
-    // If the converter fails, only the tags are removed.
-    let converted = converted.ok().and_then(|thread| thread.join().ok()).flatten();
-    converted.unwrap_or_else(|| without_tags(&original))
-}
-
-/// Returns an upper bound of the nesting depth: every tag that is not closed counts as open.
-fn depth(html: &str) -> usize {
-    const OFTEN_UNCLOSED: [&str; 20] = [
-        "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param",
-        "source", "track", "wbr", "p", "li", "td", "tr", "dd", "option",
-    ];
-    let (mut depth, mut max) = (0_usize, 0);
-    for tag in html.split('<').skip(1) {
-        if tag.starts_with('/') {
-            depth = depth.saturating_sub(1);
-        } else if tag.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let end = tag.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(tag.len());
-            let name = tag[..end].to_ascii_lowercase();
-            if !OFTEN_UNCLOSED.contains(&name.as_str()) {
-                depth += 1;
-                max = max.max(depth);
-            }
-        }
-    }
-    max
-}
-
-/// Removes all tags.
-fn without_tags(html: &str) -> String {
-    let mut text = String::with_capacity(html.len() / 2);
-    let mut parts = html.split('<');
-    text.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        if let Some((_, rest)) = part.split_once('>') {
-            text.push_str(rest);
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Searcher for Brave {
         let mut headers = HeaderMap::new();
         headers.insert("x-subscription-token", key);
         // The user configured this URL, so private addresses are allowed.
-        let fetched = self.client.get(url.as_str(), &headers, MAX_BODY_BYTES, true).await?;
+        let fetched = self.client.get(url.as_str(), &headers, MAX_BODY_BYTES, &|_, _| true).await?;
         let answer = parse_answer(fetched.status, &fetched.body)?;
         Ok(hits(answer.pointer("/web/results"), "description"))
     }

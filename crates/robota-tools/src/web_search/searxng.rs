@@ -27,7 +27,7 @@ impl Searcher for Searxng {
             .map_err(|error| WebError::BadUrl { url: self.base.clone(), why: error.to_string() })?;
         // The user configured this URL, so private addresses are allowed.
         let fetched =
-            self.client.get(url.as_str(), &HeaderMap::new(), MAX_BODY_BYTES, true).await?;
+            self.client.get(url.as_str(), &HeaderMap::new(), MAX_BODY_BYTES, &|_, _| true).await?;
         let answer = parse_answer(fetched.status, &fetched.body)?;
         let mut results = hits(answer.get("results"), "content");
         results.truncate(limit);

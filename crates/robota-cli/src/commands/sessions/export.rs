@@ -36,7 +36,7 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<Exit> {
     let context = Context::open(&args.store).await?;
     let (setup, store) = (&context.setup, &context.store);
     let session = find(&**store, &args.session).await?;
-    let redactor = redactor(setup, &args.redact);
+    let redactor = redactor(setup, &args.redact)?;
     let export = build(&**store, &session, args.format, &redactor).await?;
     if export.redacted > 0 {
         let lines = export.redacted;
@@ -173,7 +173,7 @@ fn with(mut summary: Value, name: &str, value: Value) -> Value {
 
 /// Returns a redactor for the provider keys of the settings, the variables whose names look like
 /// secrets, and the texts of `--redact`.
-fn redactor(setup: &Setup, given: &[String]) -> Redactor {
+fn redactor(setup: &Setup, given: &[String]) -> anyhow::Result<Redactor> {
     let lookup = setup.environment.lookup();
     let keys = setup.settings.values.providers.values().filter_map(|profile| {
         let source = SecretSource::parse(profile.api_key.as_ref()?).ok()?;

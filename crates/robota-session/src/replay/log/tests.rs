@@ -107,7 +107,7 @@ fn sess_13_a_reference_never_leads_out_of_the_folder() {
 #[tokio::test(start_paused = true)]
 async fn sess_13_the_log_has_no_secrets() {
     let events = two_turns().await;
-    let redactor = Redactor::new([Secret::new("The notes say")]);
+    let redactor = Redactor::new([Secret::new("The notes say")]).unwrap();
     let exported = from_events(&"s".into(), &events, &redactor).unwrap();
     let text = String::from_utf8(exported.bytes()).unwrap();
     assert!(!text.contains("The notes say") && text.contains("[REDACTED] hello."));

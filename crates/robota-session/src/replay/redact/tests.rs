@@ -25,7 +25,7 @@ fn sess_13_an_export_has_no_secrets_by_name_or_by_value() {
         payload,
         metadata: Map::new(),
     });
-    let redactor = Redactor::new([Secret::new("sk-12345678")]);
+    let redactor = Redactor::new([Secret::new("sk-12345678")]).unwrap();
     let clean = redact_envelope(&redactor, &event).unwrap().unwrap();
     let text = clean.to_line();
     assert!(!text.contains("Bearer") && !text.contains("sk-1234"), "{text}");

@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn at(path: impl Into<std::path::PathBuf>) -> ResolvedPath {
+    ResolvedPath::new(path).unwrap()
+}
+
 fn once<'a>(old: &'a str, new: &'a str) -> Replacement<'a> {
     Replacement { old, new, all: false }
 }
@@ -12,9 +16,9 @@ fn if_the_last_change_fails_the_others_are_undone() {
     let (a, b) = (dir.path().join("a"), dir.path().join("b"));
     std::fs::write(&a, "one").unwrap();
     std::fs::write(&b, "two").unwrap();
-    let new = plan_write(&dir.path().join("c"), "three", None).unwrap();
-    let (first, _) = plan_edit(&a, &[once("one", "1")], None).unwrap();
-    let (last, _) = plan_edit(&b, &[once("two", "2")], None).unwrap();
+    let new = plan_write(&at(dir.path().join("c")), "three", None).unwrap();
+    let (first, _) = plan_edit(&at(&a), &[once("one", "1")], None).unwrap();
+    let (last, _) = plan_edit(&at(&b), &[once("two", "2")], None).unwrap();
     // Another program writes the last file between plan and commit.
     std::fs::write(&b, "theirs").unwrap();
     let error = commit(&[new, first, last]).unwrap_err();
@@ -28,7 +32,7 @@ fn if_the_last_change_fails_the_others_are_undone() {
 fn a_file_created_by_another_program_is_not_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new");
-    let ours = plan_write(&path, "ours", None).unwrap();
+    let ours = plan_write(&at(&path), "ours", None).unwrap();
     std::fs::write(&path, "theirs").unwrap();
     assert_eq!(commit(&[ours]).unwrap_err().code(), "changed_since_read");
     assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
@@ -54,7 +58,7 @@ fn concurrent_edits_lose_nothing() {
                 for edit in 0..EDITS {
                     let (old, new) = (line(writer, edit, false), line(writer, edit, true));
                     loop {
-                        let (planned, _) = plan_edit(path, &[once(&old, &new)], None).unwrap();
+                        let (planned, _) = plan_edit(&at(path), &[once(&old, &new)], None).unwrap();
                         match commit(&[planned]) {
                             Ok(_) => break,
                             Err(FileError::Changed { .. }) => {}
@@ -101,7 +105,7 @@ proptest! {
             std::fs::set_permissions(&path, mode).unwrap();
         }
         let mode_before = path.metadata().unwrap().permissions();
-        let (planned, _) = plan_edit(&path, &[once("THE-OLD", "new")], None).unwrap();
+        let (planned, _) = plan_edit(&at(&path), &[once("THE-OLD", "new")], None).unwrap();
         commit(&[planned]).unwrap();
         prop_assert_eq!(std::fs::read(&path).unwrap(), with(b"new"));
         prop_assert_eq!(path.metadata().unwrap().permissions(), mode_before);
@@ -120,7 +124,7 @@ proptest! {
             text.encode_utf16().flat_map(to_bytes).collect()
         };
         std::fs::write(&path, with("THE-OLD")).unwrap();
-        let (planned, _) = plan_edit(&path, &[once("THE-OLD", "日本")], None).unwrap();
+        let (planned, _) = plan_edit(&at(&path), &[once("THE-OLD", "日本")], None).unwrap();
         commit(&[planned]).unwrap();
         prop_assert_eq!(std::fs::read(&path).unwrap(), with("日本"));
     }
