@@ -12,7 +12,9 @@ use crate::call::ToolCall;
 use crate::rule::{Matcher, Rule};
 use crate::shell::word::Piece;
 use crate::shell::wrappers::Seen;
-use crate::shell::{Part, RedirectKind, Word, assign, expand, files, mention, readonly, vars};
+use crate::shell::{
+    Part, RedirectKind, Word, assign, builtins, expand, files, mention, readonly, vars,
+};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -42,6 +44,15 @@ impl Shell<'_, '_> {
         let mut looks = true;
         for (part, seen) in self.parts().filter(|(part, _)| !part.hidden) {
             let this = self.part_base(part, seen, whole, found);
+            // No rule covers what stands in a substitution, so that only a look is free there.
+            if part.substituted
+                && whole.is_none()
+                && !self.policy.lax()
+                && !matches!(this, Base::Look | Base::LookOutside)
+            {
+                let why = "it contains a command substitution that is not read-only";
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            }
             looks &= this == Base::Look;
             base = base.and(this);
         }
@@ -196,7 +207,7 @@ impl Shell<'_, '_> {
         if whole.is_some() {
             return true;
         }
-        if !harmless {
+        if !harmless || part.substituted {
             return false;
         }
         let inmost = core(seen).and_then(|words| words.first()).map(|word| word.raw.clone());
@@ -323,12 +334,13 @@ impl Shell<'_, '_> {
         let unset = part.words.first().is_some_and(|w| w.raw == "unset");
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
-                matches!(name.as_str(), "-x" | "-r" | "-g" | "-p" | "-f")
+                matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")
                     || (!name.starts_with('-')
                         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                         && (unset || assign::is_harmless(name)))
             })
         });
+        let fine = fine && (unset || !builtins::dumps(&part.words) || !part.assigns.is_empty());
         if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
             Base::Look
         } else if whole.is_some() {

@@ -71,7 +71,7 @@ fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>,
                     .take(MAX)
                     .collect();
             }
-            Piece::Unknown => return (Vec::new(), true),
+            Piece::Number | Piece::Unknown => return (Vec::new(), true),
         }
     }
     let mut out = Vec::new();

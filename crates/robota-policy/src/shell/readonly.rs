@@ -272,7 +272,7 @@ fn unsafe_start(word: &Word) -> bool {
         Some(Piece::Text { text, quoted: false }) => text.starts_with('-'),
         Some(Piece::Text { .. }) | None => false,
         Some(Piece::Ansi(text)) => text.starts_with('-'),
-        Some(Piece::Unknown) => true,
+        Some(Piece::Number | Piece::Unknown) => true,
     }
 }
 
