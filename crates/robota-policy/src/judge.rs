@@ -125,15 +125,23 @@ impl Policy {
     ) -> PolicyVerdict {
         let paths = disk.paths;
         let mut found = Findings::default();
+        let mut proof = false;
         self.whole_call_rules(call, &mut found);
         let base = match Family::of_tool(call.tool) {
-            Some(Family::Shell) => self.shell(call, script, disk, &mut found),
+            Some(Family::Shell) => {
+                let (base, proven) = self.shell(call, script, disk, &mut found);
+                proof = proven;
+                base
+            }
             Some(Family::Edit) => self.edit_call(call, paths, &mut found),
             Some(Family::Read) => self.read_call(call, paths, &mut found),
             None => self.other_call(call, &mut found),
         };
         self.explain_base(base, &mut found);
-        found.into_verdict(base.class())
+        let mut verdict = found.into_verdict(base.class());
+        verdict.read_only_proof =
+            proof && verdict.verdict == Verdict::Allow && self.mode != Mode::BypassPermissions;
+        verdict
     }
 
     fn explain_base(&self, base: Base, found: &mut Findings) {

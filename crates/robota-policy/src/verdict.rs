@@ -80,6 +80,12 @@ pub struct PolicyVerdict {
     /// What "always" would save; only for an ask, and only where it would help.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,
+    /// Whether a shell command is allowed for no other reason than that every part of it was
+    /// proven to only read: no rule and no mode allows it to run as a program. Such a command
+    /// must run where it cannot write and has no network, so that a wrong proof does no harm. A
+    /// command runs in one shell, so one part that a rule or the mode allows makes this false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only_proof: bool,
 }
 
 impl PolicyVerdict {
@@ -177,6 +183,13 @@ impl Findings {
         self.reasons.sort_by_key(|reason| {
             (std::cmp::Reverse(reason.verdict), std::cmp::Reverse(reason.source))
         });
-        PolicyVerdict { verdict, class, source, reasons: self.reasons, suggestion: None }
+        PolicyVerdict {
+            verdict,
+            class,
+            source,
+            reasons: self.reasons,
+            suggestion: None,
+            read_only_proof: false,
+        }
     }
 }

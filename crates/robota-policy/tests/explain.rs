@@ -235,3 +235,29 @@ fn the_trust_words_are_modes() {
     assert_eq!(bash(&spec().mode(TrustLevel::Moderate.into()), "touch x").verdict, Verdict::Ask);
     assert_eq!(bash(&spec().mode(TrustLevel::Full.into()), "touch x").verdict, Verdict::Allow);
 }
+
+#[test]
+fn only_what_nothing_but_the_proof_allows_says_so() {
+    let proof = |spec: &PolicySpec, command: &str| {
+        let verdict = bash(spec, command);
+        (verdict.verdict, verdict.read_only_proof)
+    };
+    let plain = spec();
+    for command in ["ls -la", "git status", "cd src && ls | head", "cat a.txt; grep -n x a.txt"] {
+        assert_eq!(proof(&plain, command), (Verdict::Allow, true), "{command}");
+    }
+    for command in ["rm x", "touch x", "ls; rm x"] {
+        assert_eq!(proof(&plain, command), (Verdict::Ask, false), "{command}");
+    }
+    let ruled = spec().rules(List::Allow, RuleSource::session(), ["Bash(ls *)", "Bash(make *)"]);
+    // A rule allows it to run as it is.
+    assert_eq!(proof(&ruled, "ls -la"), (Verdict::Allow, false));
+    assert_eq!(proof(&ruled, "make test"), (Verdict::Allow, false));
+    // One shell runs both, and `make` must be able to write.
+    assert_eq!(proof(&ruled, "cat a.txt; make test"), (Verdict::Allow, false));
+    assert_eq!(proof(&ruled, "ls; cat a.txt"), (Verdict::Allow, true));
+    let all = spec().rules(List::Allow, RuleSource::session(), ["Bash"]);
+    assert_eq!(proof(&all, "ls"), (Verdict::Allow, false));
+    assert_eq!(proof(&spec().mode(Mode::BypassPermissions), "ls"), (Verdict::Allow, false));
+    assert_eq!(proof(&spec().mode(Mode::Plan), "ls"), (Verdict::Allow, true));
+}

@@ -80,10 +80,10 @@ impl Policy {
         script: &Script,
         disk: &'a Disk<'a>,
         found: &mut Findings,
-    ) -> Base {
+    ) -> (Base, bool) {
         let Some(text) = call.input.get("command").and_then(Value::as_str) else {
             found.add(Verdict::Ask, VerdictSource::Input, "the call has no `command`", None);
-            return Base::ByMode(Class::Execute);
+            return (Base::ByMode(Class::Execute), false);
         };
         let given = given_dirs(call);
         if given.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -99,11 +99,11 @@ impl Policy {
         shell.forbid(0, found, &mut unknown);
         shell.doubts(text, unknown, found);
 
-        let mut base = shell.base(call, found);
+        let (mut base, proof) = shell.base(call, found);
         if !self.roots.holds(&disk.look(&self.shell_cwd(&given))) {
             base = base.and(Base::LookOutside);
         }
-        base
+        (base, proof)
     }
 
     /// The command of a shell call, taken apart; nothing where there is none.

@@ -19,11 +19,12 @@ use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
-    pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> Base {
+    /// What is allowed, and whether that rests on the proof alone that every part only reads.
+    pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> (Base, bool) {
         let whole = self.policy.whole_call_allowed(call);
         let proven = self.script.doubts.is_empty();
         if self.script.parts.is_empty() && proven {
-            return Base::Look;
+            return (Base::Look, whole.is_none());
         }
         let mut base = Base::Look;
         if !proven {
@@ -60,7 +61,21 @@ impl Shell<'_, '_> {
         if looks && self.script.endless && whole.is_none() {
             base = base.and(Base::ByMode(Class::Execute));
         }
-        base
+        let proof = whole.is_none() && matches!(base, Base::Look | Base::LookAllowed);
+        (base, proof && !self.all_ruled())
+    }
+
+    /// Whether command rules allow every part that runs something, proof or not.
+    fn all_ruled(&self) -> bool {
+        let mut runs = self
+            .parts()
+            .filter(|(part, _)| !part.hidden && !part.words.is_empty() && !part.is_test)
+            .peekable();
+        runs.peek().is_some()
+            && runs.all(|(part, seen)| {
+                let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
+                self.ruled(part, seen, None, harmless, &mut Findings::default())
+            })
     }
 
     fn part_base(
