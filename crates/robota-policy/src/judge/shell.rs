@@ -34,7 +34,7 @@ pub(super) struct Shell<'a, 's> {
 }
 
 impl<'a, 's> Shell<'a, 's> {
-    fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
+    pub(super) fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
         let mut shell = Self { policy, disk, script, seen: Vec::new(), flooded: false };
         let mut left = MAX_READINGS;
         shell.seen = script.parts.iter().map(|part| shell.see(part, &mut left)).collect();

@@ -8,6 +8,7 @@ use robota_core::permission::{Class, Verdict};
 use super::Base;
 use super::shell::Shell;
 use super::shell_rules::is_sink;
+use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
 use crate::rule::{Matcher, Rule};
 use crate::shell::word::Piece;
@@ -25,6 +26,9 @@ impl Shell<'_, '_> {
         let proven = self.script.doubts.is_empty();
         if self.script.parts.is_empty() && proven {
             return (Base::Look, whole.is_none());
+        }
+        if whole.is_none() && self.looks_straight() {
+            return (Base::Look, !self.all_ruled());
         }
         let mut base = Base::Look;
         if !proven {
@@ -78,7 +82,7 @@ impl Shell<'_, '_> {
             })
     }
 
-    fn part_base(
+    pub(super) fn part_base(
         &self,
         part: &Part,
         seen: &Seen,
@@ -157,8 +161,20 @@ impl Shell<'_, '_> {
             return Base::Look;
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
-        let look = || self.look_base(part, core).or_else(|| self.fed_base(part));
-        if harmless && let Some(base) = look() {
+        let inert = |name: &str| {
+            assign::is_inert(name)
+                || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
+        };
+        let look = || {
+            self.look_base(part, core)
+                .or_else(|| self.fed_base(part))
+                .or_else(|| self.look_base(part, &with_pipes(core)?))
+                .or_else(|| self.output_base(part, core))
+                .or_else(|| self.script_base(part, core))
+        };
+        if part.assigns.iter().all(|a| inert(&a.name))
+            && let Some(base) = look()
+        {
             if base == Base::Look {
                 return base;
             }
@@ -260,7 +276,7 @@ impl Shell<'_, '_> {
     }
 
     /// What a command proven to look would see; `None` when it is not proven.
-    fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+    pub(super) fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         // What runs must be written down.
         let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
         if !words.first().is_some_and(written) {

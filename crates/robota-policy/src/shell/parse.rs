@@ -54,7 +54,7 @@ pub(crate) struct Part {
     pub(crate) substituted: bool,
     /// Words that are the output of commands, by their index: the words of those commands.
     pub(crate) outputs: Vec<(usize, Vec<Vec<Word>>)>,
-    /// It reads what another command writes.
+    /// It reads what another command writes, or what a statement around it reads.
     pub(crate) piped: bool,
     /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,

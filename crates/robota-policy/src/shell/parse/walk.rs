@@ -8,7 +8,7 @@ mod redirect;
 
 use std::path::Path;
 
-use super::{Cwd, Part, Script};
+use super::{Cwd, Part, RedirectKind, Script};
 use crate::shell::syntax::{Compound, Document, Parsed, Sequence, Span, Statement};
 use crate::shell::word::Word;
 
@@ -22,6 +22,7 @@ pub(super) struct Walker<'t, 's> {
     hidden: bool,
     /// Inside a substitution.
     substituted: bool,
+    /// It reads what a pipe or the redirection of a statement gives it.
     piped: bool,
     /// The commands before this one in its pipeline.
     upstream: Vec<Vec<Word>>,
@@ -105,7 +106,15 @@ impl<'t> Walker<'t, '_> {
             Statement::Compound { body, redirects } => {
                 let from = self.script.parts.len();
                 self.redirects(redirects);
+                let fed = self.script.parts.get(from).is_some_and(|part| {
+                    !redirects.is_empty()
+                        && (part.stdin.is_some()
+                            || part.redirects.iter().any(|r| r.kind == RedirectKind::Read))
+                });
+                let piped = self.piped;
+                self.piped |= fed;
                 self.compound(body);
+                self.piped = piped;
                 // `{ sh; } <<E`: every command inside reads it.
                 let stdin =
                     self.script.parts.get(from).and_then(|part| {

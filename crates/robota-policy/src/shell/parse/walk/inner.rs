@@ -121,8 +121,11 @@ impl<'t> Walker<'t, '_> {
     /// computation may run.
     pub(super) fn settle(&mut self) {
         for (name, target) in std::mem::take(&mut self.aliases) {
+            // The name of the target is no value of either.
+            let is_value = |value: &Value| !matches!(value, Value::Set(word) if word.value().as_ref() == Some(&target));
             let values = |name| self.script.vars.get(name).cloned().unwrap_or_default();
-            let both: Vec<Value> = values(&name).into_iter().chain(values(&target)).collect();
+            let both = values(&name).into_iter().chain(values(&target));
+            let both: Vec<Value> = both.filter(is_value).collect();
             let whole = Piece::Var { name: target.clone(), quoted: false };
             let mut aliased = both.clone();
             aliased.push(Value::Set(Word::of(format!("${target}"), vec![whole])));
