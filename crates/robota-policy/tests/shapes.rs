@@ -236,3 +236,35 @@ fn globs_that_match_hidden_files_read_them() {
         expect(&got, Verdict::Deny, text);
     }
 }
+
+/// What is typed into a shell that runs is a script.
+#[test]
+fn typed_input_is_judged_as_a_script() {
+    let typed = |mode, allow: &[&str], deny: &[&str], text: &str| {
+        judge(mode, allow, deny, "BashInput", text)
+    };
+    let bypass = Mode::BypassPermissions;
+    for text in
+        ["rm x\n", "ls; rm x\n", "ls\nrm x\n", "sudo rm x\n", "bash -c 'rm x'\n", "$(rm x)\n"]
+    {
+        let got = typed(bypass, &["Bash", "BashInput"], &["Bash(rm *)"], text);
+        expect(&got, Verdict::Deny, text);
+        for deny in ["Bash", "BashInput", "Shell"] {
+            expect(&typed(bypass, &["Bash", "BashInput"], &[deny], text), Verdict::Deny, text);
+        }
+    }
+    for text in ["rm -rf ~\n", "cd / && rm -rf *\n", "dd of=/dev/sda\n", "r", "\u{3}"] {
+        expect(&typed(bypass, &["Bash"], &[], text), Verdict::Ask, text);
+    }
+    // Neither the proof nor a rule for one command knows the shell that reads it.
+    for text in ["ls\n", "npm test\n", "\n", "y\n"] {
+        expect(&typed(Mode::Default, &["Bash(npm test)"], &[], text), Verdict::Ask, text);
+        expect(&typed(Mode::Plan, &[], &[], text), Verdict::Deny, text);
+        expect(&typed(Mode::Default, &["BashInput"], &[], text), Verdict::Allow, text);
+        expect(&typed(Mode::Default, &["Bash"], &[], text), Verdict::Allow, text);
+        expect(&typed(bypass, &[], &[], text), Verdict::Allow, text);
+    }
+    expect(&typed(bypass, &[], &["Read(.env)"], "cat .env\n"), Verdict::Deny, "cat .env");
+    // A rule for the tool that types says nothing about other commands.
+    expect(&judge(bypass, &[], &["BashInput"], "Bash", "ls"), Verdict::Allow, "ls");
+}

@@ -137,6 +137,21 @@ impl Script {
         script
     }
 
+    /// Marks a script that is typed into a program that runs: where and in which state that is
+    /// cannot be known, so that only a rule for all commands covers it.
+    pub(crate) fn typed(&mut self, text: &str) {
+        self.doubt("it is typed into a running program, whose state is not known", false);
+        // The rest of the line may come later, and be judged without its beginning.
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.doubt("it is typed without the end of its line", true);
+        }
+        for part in &mut self.parts {
+            part.cwd.lost = true;
+            part.cwd.moved = true;
+            part.cwd.straight = None;
+        }
+    }
+
     pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {
         let doubt = Doubt { why: why.into(), hard };
         if !self.doubts.contains(&doubt) {
