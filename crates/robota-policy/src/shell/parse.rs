@@ -66,6 +66,8 @@ pub(crate) struct Part {
     pub(crate) declares: bool,
     /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
+    /// The statements and substitutions around it, from the outside.
+    pub(crate) within: Vec<&'static str>,
 }
 
 /// `NAME=value` before a command, or alone.
@@ -80,6 +82,8 @@ pub(crate) struct Assign {
 pub(crate) struct Redirect {
     pub(crate) kind: RedirectKind,
     pub(crate) target: Word,
+    /// As written, with its operator.
+    pub(crate) raw: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,6 +179,14 @@ impl Part {
         } else {
             text
         }
+    }
+
+    /// The command with its redirections, for people.
+    pub(crate) fn described(&self) -> String {
+        let shown = self.shown();
+        let words = Some(shown).filter(|shown| !shown.is_empty());
+        let redirects = self.redirects.iter().map(|redirect| redirect.raw.clone());
+        words.into_iter().chain(redirects).collect::<Vec<_>>().join(" ")
     }
 
     /// The program's name as written, when it is a literal.

@@ -1,6 +1,6 @@
 //! Commands proven to look and nothing else.
 
-use super::parse::Part;
+use super::parse::{Part, RedirectKind};
 use super::readonly_table::{Operands, SPECS, Spec, VERSIONS};
 use super::word::Word;
 use super::{awk, bomb, readonly_git, sed};
@@ -69,7 +69,11 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         // Alone it prints every variable.
         "set" => (!args.is_empty() && args.iter().all(harmless_set)).then(Looks::default),
         // Without an input it waits for one.
-        "read" if part.piped || part.stdin.is_some() || !part.redirects.is_empty() => {
+        "read"
+            if part.piped
+                || part.stdin.is_some()
+                || part.redirects.iter().any(|r| r.kind == RedirectKind::Read) =>
+        {
             super::builtins::reads_lines(args).then(Looks::default)
         }
         "exit" | "break" | "continue" | "return" => match args {

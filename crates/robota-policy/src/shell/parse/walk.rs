@@ -36,6 +36,8 @@ pub(super) struct Walker<'t, 's> {
     numbers: Vec<String>,
     /// `declare -n NAME=TARGET`.
     aliases: Vec<(String, String)>,
+    /// The statements and substitutions around.
+    within: Vec<&'static str>,
 }
 
 pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script: &mut Script) {
@@ -54,6 +56,7 @@ pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script:
         after_cd: None,
         numbers: Vec::new(),
         aliases: Vec::new(),
+        within: Vec::new(),
     };
     walker.program(&parsed.body);
     walker.settle();
@@ -98,7 +101,9 @@ impl<'t> Walker<'t, '_> {
                 self.script.doubt("it defines a function", false);
                 let (hidden, cwd) = (self.hidden, self.cwd.clone());
                 self.hidden = true;
+                self.within.push("function");
                 self.statement(body);
+                self.within.pop();
                 self.hidden = hidden;
                 self.cwd = cwd;
                 self.after_cd = None;
@@ -113,7 +118,9 @@ impl<'t> Walker<'t, '_> {
                 });
                 let piped = self.piped;
                 self.piped |= fed;
+                self.within.push(label(body));
                 self.compound(body);
+                self.within.pop();
                 self.piped = piped;
                 // `{ sh; } <<E`: every command inside reads it.
                 let stdin =
@@ -203,8 +210,25 @@ impl<'t> Walker<'t, '_> {
             substituted: self.substituted,
             piped: self.piped,
             upstream: self.upstream.clone(),
+            within: self.within.clone(),
             ..part
         });
         index
+    }
+}
+
+/// How a statement is called where its commands are shown.
+fn label(body: &Compound) -> &'static str {
+    match body {
+        Compound::Group(_) => "{ }",
+        Compound::Subshell(_) => "( )",
+        Compound::If(_) => "if",
+        Compound::While { until: false, .. } => "while",
+        Compound::While { until: true, .. } => "until",
+        Compound::For { select: false, .. } | Compound::Counted { .. } => "for",
+        Compound::For { select: true, .. } => "select",
+        Compound::Case { .. } => "case",
+        Compound::Arithmetic(_) => "(( ))",
+        Compound::Test(_) => "[[ ]]",
     }
 }
