@@ -14,7 +14,11 @@ pub fn run(root: &Path, args: &[&str]) -> Result<()> {
         variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let test = "what_is_called_read_only_has_no_effect";
     let words = ["cargo", "test", "--profile", "quick", "-p", "robota-exec", "--test", "oracle"];
-    sh::run(root, &[&words[..], &["--", "--exact", test, "--nocapture"]].concat(), &variables)
+    sh::run(
+        root,
+        &[&words[..], &["--", "--exact", test, "--nocapture", "--include-ignored"]].concat(),
+        &variables,
+    )
 }
 
 /// The variables that tell the oracle what to try.

@@ -40,6 +40,8 @@ impl Runner {
             .with("PATH", path)
             .with("LC_ALL", "C.UTF-8")
             .with("GIT_CONFIG_PARAMETERS", GIT)
+            // No attributes, so that no filter and no textconv is selected.
+            .with("GIT_ATTR_SOURCE", "4b825dc642cb6eb9a060e54bf8d69288fbee4904")
             .with("GIT_OPTIONAL_LOCKS", "0")
             .with("GIT_TERMINAL_PROMPT", "0")
             .with("GIT_PAGER", "cat")

@@ -12,7 +12,8 @@ pub(crate) const SECRET: &str = "canary-7f3a91";
 /// A program that leaves a trace. Git runs it under many names if it may.
 const TRACE: &str = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../../ran/$(basename \"$0\")\"\ncat\n";
 
-/// Settings of a repository that run programs.
+/// Settings of a repository that run programs. `diff.external` is missing: nothing but an option of
+/// the command itself switches it off, and the fence of the executor holds it.
 const HOSTILE: &str = "
 [core]
 	fsmonitor = .git/run/fsmonitor
@@ -25,8 +26,6 @@ const HOSTILE: &str = "
 [pager]
 	log = .git/run/pager
 	diff = .git/run/pager
-[diff]
-	external = .git/run/external
 [diff \"hostile\"]
 	textconv = .git/run/textconv
 	command = .git/run/command

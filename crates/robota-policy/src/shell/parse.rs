@@ -8,6 +8,7 @@ mod second;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::text::unreadable;
 use super::vars::Vars;
@@ -59,7 +60,7 @@ pub(crate) struct Part {
     /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever it runs.
-    pub(crate) bound: Vec<String>,
+    pub(crate) bound: Names,
     /// The text of a here-document or here-string it reads.
     pub(crate) stdin: Option<Word>,
     /// `export`, `declare` and the like: assignments that reach other programs.
@@ -92,6 +93,37 @@ pub(crate) enum RedirectKind {
     Write,
     /// A copy or the end of a descriptor.
     Copy,
+}
+
+/// Names, of which each part has those that were there before it. Copies share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Option<Rc<(String, Names)>>);
+
+impl Names {
+    pub(crate) fn with(&self, name: String) -> Self {
+        Self(Some(Rc::new((name, self.clone()))))
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let mut at = self;
+        while let Some(node) = &at.0 {
+            if node.0 == name {
+                return true;
+            }
+            at = &node.1;
+        }
+        false
+    }
+}
+
+impl Drop for Names {
+    /// A long list would overflow the stack if each name dropped the next.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(node) = next {
+            next = Rc::into_inner(node).and_then(|(_, mut rest)| rest.0.take());
+        }
+    }
 }
 
 /// Where a command may run, after the `cd`s before it.

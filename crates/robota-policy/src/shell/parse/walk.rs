@@ -8,9 +8,12 @@ mod redirect;
 
 use std::path::Path;
 
-use super::{Cwd, Part, RedirectKind, Script};
+use super::{Cwd, Names, Part, RedirectKind, Script};
 use crate::shell::syntax::{Compound, Document, Parsed, Sequence, Span, Statement};
 use crate::shell::word::Word;
+
+/// Each command of a pipeline knows those before it, so that they must not be too many.
+const MAX_UPSTREAM: usize = 64;
 
 pub(super) struct Walker<'t, 's> {
     text: &'t str,
@@ -27,7 +30,7 @@ pub(super) struct Walker<'t, 's> {
     /// The commands before this one in its pipeline.
     upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever the next command runs.
-    bound: Vec<String>,
+    bound: Names,
     /// How often the innermost loop's body runs, at most.
     rounds: u64,
     /// Where the last command leaves us if it was a `cd` that worked.
@@ -51,7 +54,7 @@ pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script:
         substituted: false,
         piped: false,
         upstream: Vec::new(),
-        bound: Vec::new(),
+        bound: Names::default(),
         rounds: 1,
         after_cd: None,
         numbers: Vec::new(),
@@ -79,8 +82,7 @@ impl<'t> Walker<'t, '_> {
                 && simple.words.is_empty()
             {
                 for assign in &simple.assigns {
-                    let name = self.raw(assign.name).to_owned();
-                    self.bound.push(name);
+                    self.bound = self.bound.with(self.raw(assign.name).to_owned());
                 }
             }
         }
@@ -187,6 +189,10 @@ impl<'t> Walker<'t, '_> {
             self.scoped(|this| this.statement(command));
             let written = self.script.parts.iter().skip(from).map(|part| part.words.clone());
             self.upstream.extend(written.filter(|words| !words.is_empty()));
+            if self.upstream.len() > MAX_UPSTREAM {
+                self.script.doubt("a pipeline is longer than anybody follows", true);
+                self.upstream.truncate(MAX_UPSTREAM);
+            }
         }
         self.upstream.truncate(before);
         self.piped = outer;
