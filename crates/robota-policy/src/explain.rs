@@ -54,7 +54,7 @@ impl Policy {
             Some(Family::Shell) => self.script(call),
             Some(Family::Edit | Family::Read) | None => Script::default(),
         };
-        let described = script.parts.iter().filter(|part| !part.described().is_empty());
+        let described = script.parts.iter().filter(|part| part.is_command());
         let commands = described.map(|part| {
             let alone = Script {
                 parts: vec![part.clone()],

@@ -213,6 +213,12 @@ impl Part {
         }
     }
 
+    /// Whether it does something by itself: the head of a loop does not.
+    pub(crate) fn is_command(&self) -> bool {
+        let sets = self.assigns.iter().any(|assign| assign.value.is_some());
+        sets || !self.words.is_empty() || !self.redirects.is_empty()
+    }
+
     /// The command with its redirections, for people.
     pub(crate) fn described(&self) -> String {
         let shown = self.shown();

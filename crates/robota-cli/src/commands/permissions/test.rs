@@ -25,11 +25,11 @@ enum Line {
 pub(super) fn test(args: &TestArgs) -> anyhow::Result<Exit> {
     let setup = Setup::load(&args.settings, args.mode)?;
     setup.report_problems();
-    let mut policy = setup.policy;
     let (mut passed, mut failed) = (0_usize, 0_usize);
     for file in &args.files {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
+        let mut policy = setup.policy.clone();
         for (number, line) in text.lines().enumerate() {
             match read(line) {
                 Ok(Line::Nothing) => {}
