@@ -12,7 +12,7 @@ use crate::shell::{Part, Word, expand, readonly, wrappers};
 const MAX_ENTRIES: usize = 10_000;
 
 /// Stands for a name that is not known yet.
-const NAME: &str = "./…";
+pub(super) const NAME: &str = "./…";
 
 /// What a list of files may contain.
 struct Listed {
@@ -38,7 +38,18 @@ impl Shell<'_, '_> {
             words.extend((0..extra).map(|_| Word::plain(NAME)));
             base = base.and(self.inner_base(part, &words)?);
         }
-        let (first, filters) = part.upstream.split_first()?;
+        Some(base.and(self.listed_base(part, &part.upstream, nul)?))
+    }
+
+    /// What a pipeline reads that lists files; `None` when it may print anything else.
+    pub(super) fn listed_base(
+        &self,
+        part: &Part,
+        pipeline: &[Vec<Word>],
+        nul: bool,
+    ) -> Option<Base> {
+        let mut base = Base::Look;
+        let (first, filters) = pipeline.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
         }
@@ -56,7 +67,7 @@ impl Shell<'_, '_> {
     }
 
     /// What the command looks at besides the names it is given.
-    fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+    pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let looks = readonly::looks(words, part)?;
         if looks.fixed_cwd || words.iter().any(Word::is_dynamic) {
             return None;

@@ -373,7 +373,7 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
     let mut pieces = word.pieces.clone();
     match pieces.first_mut()? {
         Piece::Text { text, .. } | Piece::Ansi(text) => *text = text.get(at..)?.to_owned(),
-        Piece::Var { .. } | Piece::Unknown => return None,
+        Piece::Var { .. } | Piece::Number | Piece::Unknown => return None,
     }
     pieces.retain(|piece| !matches!(piece, Piece::Text { text, .. } if text.is_empty()));
     if pieces.is_empty() {

@@ -1,10 +1,14 @@
-//! From text to simple commands, by the grammar. Only node kinds on a list are understood;
-//! whatever else appears is still searched for commands, but leaves a doubt.
+//! From text to simple commands: what each would run, read and write, and where.
+//!
+//! The statements come from [`syntax`](super::syntax); `walk` follows them, and `second` compares
+//! their words with the reading of an independent grammar. What is not understood is still
+//! searched for commands, but leaves a doubt.
 
-mod agree;
+mod second;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::text::unreadable;
 use super::vars::Vars;
@@ -23,6 +27,8 @@ pub(crate) struct Script {
     pub(crate) vars: Vars,
     /// It has a loop that may never end.
     pub(crate) endless: bool,
+    /// It evaluates values as numbers or names, which can run commands in them.
+    pub(crate) computes: bool,
 }
 
 /// A reason why the parts are not the whole truth.
@@ -41,21 +47,28 @@ pub(crate) struct Part {
     pub(crate) redirects: Vec<Redirect>,
     /// Where it may run.
     pub(crate) cwd: Cwd,
-    /// It stands inside something that is not proven (a substitution, a function): deny and
-    /// ask rules see it, allow rules do not.
+    /// It stands inside something that is not proven (a function): deny and ask rules see it,
+    /// allow rules do not.
     pub(crate) hidden: bool,
-    /// It reads what another command writes.
+    /// It stands inside a substitution: it is free if it is proven read-only, and no allow rule
+    /// covers it.
+    pub(crate) substituted: bool,
+    /// Words that are the output of commands, by their index: the words of those commands.
+    pub(crate) outputs: Vec<(usize, Vec<Vec<Word>>)>,
+    /// It reads what another command writes, or what a statement around it reads.
     pub(crate) piped: bool,
     /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever it runs.
-    pub(crate) bound: Vec<String>,
+    pub(crate) bound: Names,
     /// The text of a here-document or here-string it reads.
     pub(crate) stdin: Option<Word>,
     /// `export`, `declare` and the like: assignments that reach other programs.
     pub(crate) declares: bool,
     /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
+    /// The statements and substitutions around it, from the outside.
+    pub(crate) within: Vec<&'static str>,
 }
 
 /// `NAME=value` before a command, or alone.
@@ -70,6 +83,8 @@ pub(crate) struct Assign {
 pub(crate) struct Redirect {
     pub(crate) kind: RedirectKind,
     pub(crate) target: Word,
+    /// As written, with its operator.
+    pub(crate) raw: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +93,37 @@ pub(crate) enum RedirectKind {
     Write,
     /// A copy or the end of a descriptor.
     Copy,
+}
+
+/// Names, of which each part has those that were there before it. Copies share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Option<Rc<(String, Names)>>);
+
+impl Names {
+    pub(crate) fn with(&self, name: String) -> Self {
+        Self(Some(Rc::new((name, self.clone()))))
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let mut at = self;
+        while let Some(node) = &at.0 {
+            if node.0 == name {
+                return true;
+            }
+            at = &node.1;
+        }
+        false
+    }
+}
+
+impl Drop for Names {
+    /// A long list would overflow the stack if each name dropped the next.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(node) = next {
+            next = Rc::into_inner(node).and_then(|(_, mut rest)| rest.0.take());
+        }
+    }
 }
 
 /// Where a command may run, after the `cd`s before it.
@@ -89,6 +135,16 @@ pub(crate) struct Cwd {
     pub(crate) lost: bool,
     /// A `cd` came before.
     pub(crate) moved: bool,
+    /// Where it is if every `cd` worked.
+    pub(crate) straight: Option<Straight>,
+}
+
+/// The one place where a command runs if every `cd` before it worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Straight {
+    pub(crate) at: PathBuf,
+    /// The folders that must exist for that.
+    pub(crate) entered: Vec<PathBuf>,
 }
 
 impl Script {
@@ -103,14 +159,33 @@ impl Script {
         if text.len() > 20 * super::text::MAX_COMMAND || super::text::too_nested(text) {
             return script;
         }
-        walk::walk(text, cwd, home, &mut script);
+        let parsed = super::syntax::parse(text);
+        if let Ok(parsed) = &parsed {
+            walk::walk(text, parsed, cwd, home, &mut script);
+        }
+        second::check(text, parsed.as_ref().map_err(|stop| *stop), cwd, &mut script);
         if !script.doubts.is_empty() {
-            script.substitutions = super::scan::substitutions(text);
+            script.substitutions.extend(super::scan::substitutions(text));
             if text.contains("\\\n") {
                 script.substitutions.push(text.replace("\\\n", ""));
             }
         }
         script
+    }
+
+    /// Marks a script that is typed into a program that runs: where and in which state that is
+    /// cannot be known, so that only a rule for all commands covers it.
+    pub(crate) fn typed(&mut self, text: &str) {
+        self.doubt("it is typed into a running program, whose state is not known", false);
+        // The rest of the line may come later, and be judged without its beginning.
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.doubt("it is typed without the end of its line", true);
+        }
+        for part in &mut self.parts {
+            part.cwd.lost = true;
+            part.cwd.moved = true;
+            part.cwd.straight = None;
+        }
     }
 
     pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {
@@ -136,6 +211,20 @@ impl Part {
         } else {
             text
         }
+    }
+
+    /// Whether it does something by itself: the head of a loop does not.
+    pub(crate) fn is_command(&self) -> bool {
+        let sets = self.assigns.iter().any(|assign| assign.value.is_some());
+        sets || !self.words.is_empty() || !self.redirects.is_empty()
+    }
+
+    /// The command with its redirections, for people.
+    pub(crate) fn described(&self) -> String {
+        let shown = self.shown();
+        let words = Some(shown).filter(|shown| !shown.is_empty());
+        let redirects = self.redirects.iter().map(|redirect| redirect.raw.clone());
+        words.into_iter().chain(redirects).collect::<Vec<_>>().join(" ")
     }
 
     /// The program's name as written, when it is a literal.

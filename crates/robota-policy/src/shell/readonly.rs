@@ -1,6 +1,6 @@
 //! Commands proven to look and nothing else.
 
-use super::parse::Part;
+use super::parse::{Part, RedirectKind};
 use super::readonly_table::{Operands, SPECS, Spec, VERSIONS};
 use super::word::Word;
 use super::{awk, bomb, readonly_git, sed};
@@ -66,7 +66,16 @@ pub(crate) fn looks(words: &[Word], part: &Part) -> Option<Looks> {
         "printf" if !args.first().and_then(Word::value).is_some_and(|f| prints_only(&f)) => None,
         // `ps e` shows other programs' variables.
         "ps" if args.iter().any(|w| !w.raw.starts_with('-') && w.raw.contains('e')) => None,
-        "set" => args.iter().all(harmless_set).then(Looks::default),
+        // Alone it prints every variable.
+        "set" => (!args.is_empty() && args.iter().all(harmless_set)).then(Looks::default),
+        // Without an input it waits for one.
+        "read"
+            if part.piped
+                || part.stdin.is_some()
+                || part.redirects.iter().any(|r| r.kind == RedirectKind::Read) =>
+        {
+            super::builtins::reads_lines(args).then(Looks::default)
+        }
         "exit" | "break" | "continue" | "return" => match args {
             [] => Some(Looks::default()),
             [code] => code.literal()?.parse::<u8>().ok().map(|_| Looks::default()),
@@ -177,7 +186,7 @@ fn table(spec: &Spec, args: &[Word]) -> Option<Looks> {
                 continue;
             }
             // Text is only printed; elsewhere an unknown word might be an option.
-            if word.has_unknown() || (spec.operands != Operands::Text && unsafe_start(word)) {
+            if spec.operands != Operands::Text && (word.has_unknown() || unsafe_start(word)) {
                 return None;
             }
             operands.push(word.clone());
@@ -272,7 +281,7 @@ fn unsafe_start(word: &Word) -> bool {
         Some(Piece::Text { text, quoted: false }) => text.starts_with('-'),
         Some(Piece::Text { .. }) | None => false,
         Some(Piece::Ansi(text)) => text.starts_with('-'),
-        Some(Piece::Unknown) => true,
+        Some(Piece::Number | Piece::Unknown) => true,
     }
 }
 
