@@ -98,7 +98,7 @@ async fn effects_are_found() {
         ("cat ../outside/secret.txt", "printed"),
         ("cat ~/secret.txt", "printed"),
         ("git -c core.fsmonitor=.git/run/fsmonitor status", "ran"),
-        ("GIT_ATTR_SOURCE= git diff", "ran"),
+        ("env -u GIT_ATTR_SOURCE git diff", "ran"),
         ("git x", "ran"),
     ] {
         let scratch = Scratch::new();
