@@ -52,6 +52,7 @@ mod glob;
 mod judge;
 mod policy;
 mod presets;
+mod program;
 mod protect;
 mod rule;
 mod shell;

@@ -6,29 +6,17 @@
 //! rules; only what is proven can be covered by an allow rule or count as read-only.
 
 pub(crate) mod assign;
-mod awk;
 pub(crate) mod bomb;
-pub(crate) mod danger;
-mod danger_git;
-mod danger_table;
 pub(crate) mod expand;
-pub(crate) mod files;
-mod files_table;
 mod lexer;
-pub(crate) mod mention;
 pub(crate) mod parse;
-pub(crate) mod readonly;
-mod readonly_git;
-mod readonly_table;
-pub(crate) mod removal;
-pub(crate) mod runs;
 pub(crate) mod scan;
-pub(crate) mod sed;
 pub(crate) mod text;
 pub(crate) mod vars;
 pub(crate) mod word;
-pub(crate) mod wrappers;
-mod wrappers_table;
 
+pub(crate) use crate::program::{
+    danger, files, look as readonly, reach, removal, wrap as wrappers,
+};
 pub(crate) use parse::{Part, RedirectKind, Script};
 pub(crate) use word::Word;

@@ -11,9 +11,10 @@ use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
 use crate::protect::protected;
 use crate::rule::Matcher;
-use crate::shell::mention::{self, Mentions};
+use crate::shell::reach::{self, Mentions};
 use crate::shell::removal::{self, Critical};
-use crate::shell::{Part, Word, expand, readonly, runs, scan, wrappers};
+use crate::shell::wrappers::Inner;
+use crate::shell::{Part, Word, expand, readonly, scan, wrappers};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::{FileRef, text, within};
 
@@ -26,8 +27,7 @@ impl Shell<'_, '_> {
         if !reads && !writes {
             return;
         }
-        let Mentions { any, reads: read, outputs, inside, suspects } =
-            mention::mentions(words, part);
+        let Mentions { any, reads: read, outputs, inside, suspects } = reach::mentions(words, part);
         // What another machine calls that is no file of this one.
         let local = |word: &&Word| !word.raw.contains("://") || word.raw.contains("file:");
         if reads {
@@ -124,7 +124,7 @@ impl Shell<'_, '_> {
     /// Commands that another program may run for this one.
     pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let critical = Critical { dirs: &self.policy.precious };
-        for command in runs::commands(words, part) {
+        for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
             let seen = wrappers::see(&inner);
@@ -136,12 +136,38 @@ impl Shell<'_, '_> {
                 }
             }
         }
+        // Nobody knows what the program does with its words: any of them may begin a command.
+        if reach::is_stranger(words) {
+            for tail in wrappers::tails(&words[1..]) {
+                match tail {
+                    // A single word is more likely a word.
+                    Inner::Words(tail) if tail.len() > 1 => self.forbid_tail(part, &tail, found),
+                    Inner::Words(_) | Inner::Script(_) | Inner::Unknown => {}
+                }
+            }
+        }
         let workspace = &self.policy.workspace;
-        for word in mention::texts(words, part) {
+        for word in reach::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
                 let why = "a text in it looks like a removal of something that must not be removed";
                 found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
             }
+        }
+    }
+
+    /// Words that may be a command of a program that nobody knows.
+    fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let mut hits = Findings::default();
+        self.forbid_text(part, words, &mut hits);
+        let critical = Critical { dirs: &self.policy.precious };
+        let inner = Part { words: words.to_vec(), cwd: part.cwd.clone(), ..Part::default() };
+        let removes = removal::critical(words, &inner, &self.scope(&inner), &critical);
+        if hits.worst() > Verdict::Allow {
+            let why = "it may run a command that a rule forbids";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+        }
+        if let Some(why) = removes {
+            found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
         }
     }
 

@@ -1,7 +1,7 @@
 //! The part of awk that only prints: fields, patterns, sums. No redirections, no pipes, no other
 //! files, no loops that need not end.
 
-use super::bomb;
+use crate::shell::bomb;
 
 /// Words that reach beyond the lines that are read.
 const REACHING: &[&str] = &[
@@ -39,6 +39,11 @@ enum Token<'a> {
     Value,
     Operator(&'a str),
     End,
+}
+
+/// Whether a program of this name takes programs in awk.
+pub(super) fn speaks(name: &str) -> bool {
+    matches!(name, "awk" | "gawk" | "mawk" | "nawk")
 }
 
 /// Whether the program prints what it reads and does nothing else. Only simple programs are
