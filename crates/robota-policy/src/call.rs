@@ -15,6 +15,17 @@ pub struct ToolCall<'a> {
     pub class: Class,
 }
 
+/// The tool that types into a command that runs. What it types may be read by a shell.
+pub(crate) const TYPED: &str = "BashInput";
+
+impl<'a> ToolCall<'a> {
+    /// The script of a call to a shell.
+    pub(crate) fn script(&self) -> Option<&'a str> {
+        let field = if self.tool == TYPED { "input" } else { "command" };
+        self.input.get(field).and_then(Value::as_str)
+    }
+}
+
 /// Tools that share rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
@@ -30,17 +41,18 @@ impl Family {
     /// The family a tool belongs to.
     pub(crate) fn of_tool(name: &str) -> Option<Self> {
         match name {
-            "Bash" | "Shell" | "BackgroundProcess" | "ExecuteCommand" => Some(Self::Shell),
+            "Bash" | "Shell" | "BackgroundProcess" | "ExecuteCommand" | TYPED => Some(Self::Shell),
             "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => Some(Self::Edit),
             "Read" | "Grep" | "Glob" | "LS" | "NotebookRead" => Some(Self::Read),
             _ => None,
         }
     }
 
-    /// The family a rule of this name binds. `Grep` and `Glob` have rules of their own.
+    /// The family a rule of this name binds. `Grep`, `Glob` and `BashInput` have rules of their
+    /// own.
     pub(crate) fn of_rule(name: &str) -> Option<Self> {
         match name {
-            "Grep" | "Glob" => None,
+            "Grep" | "Glob" | TYPED => None,
             other => Self::of_tool(other),
         }
     }

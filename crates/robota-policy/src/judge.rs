@@ -8,6 +8,7 @@ mod shell_base;
 mod shell_fed;
 mod shell_loose;
 mod shell_rules;
+mod shell_shapes;
 
 pub(crate) use shell_rules::is_sink;
 

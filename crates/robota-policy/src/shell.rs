@@ -1,16 +1,17 @@
 //! What a shell command would run, as far as it can be known without running it.
 //!
-//! The text is parsed by a real grammar ([`parse`]) and, independently, split by a small lexer
-//! ([`lexer`]); only where both agree about every word is a command *proven*. Everything found
-//! on the way (also inside substitutions, functions and wrappers) is judged by deny and ask
-//! rules; only what is proven can be covered by an allow rule or count as read-only.
+//! The text is parsed by a parser of bash ([`syntax`]) and, independently, by a general grammar;
+//! only where both agree about every word is a command *proven*. Everything found on the way
+//! (also inside substitutions, functions and wrappers) is judged by deny and ask rules; only
+//! what is proven can be covered by an allow rule or count as read-only.
 
 pub(crate) mod assign;
 pub(crate) mod bomb;
+pub(crate) mod builtins;
 pub(crate) mod expand;
-mod lexer;
 pub(crate) mod parse;
 pub(crate) mod scan;
+mod syntax;
 pub(crate) mod text;
 pub(crate) mod vars;
 pub(crate) mod word;

@@ -6,7 +6,7 @@ use robota_core::permission::{Class, Mode, Verdict};
 use serde_json::Value;
 
 use super::Base;
-use crate::call::{CWD_FIELDS, ToolCall};
+use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::shell::expand::Scope;
@@ -34,7 +34,7 @@ pub(super) struct Shell<'a, 's> {
 }
 
 impl<'a, 's> Shell<'a, 's> {
-    fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
+    pub(super) fn new(policy: &'a Policy, disk: &'a Disk<'a>, script: &'s Script) -> Self {
         let mut shell = Self { policy, disk, script, seen: Vec::new(), flooded: false };
         let mut left = MAX_READINGS;
         shell.seen = script.parts.iter().map(|part| shell.see(part, &mut left)).collect();
@@ -81,8 +81,8 @@ impl Policy {
         disk: &'a Disk<'a>,
         found: &mut Findings,
     ) -> (Base, bool) {
-        let Some(text) = call.input.get("command").and_then(Value::as_str) else {
-            found.add(Verdict::Ask, VerdictSource::Input, "the call has no `command`", None);
+        let Some(text) = call.script() else {
+            found.add(Verdict::Ask, VerdictSource::Input, "the call has no command", None);
             return (Base::ByMode(Class::Execute), false);
         };
         let given = given_dirs(call);
@@ -108,13 +108,13 @@ impl Policy {
 
     /// The command of a shell call, taken apart; nothing where there is none.
     pub(super) fn script(&self, call: &ToolCall<'_>) -> Script {
-        match call.input.get("command").and_then(Value::as_str) {
-            Some(text) => {
-                let cwd = self.shell_cwd(&given_dirs(call));
-                Script::parse(text, &cwd, &self.workspace.home)
-            }
-            None => Script::default(),
+        let Some(text) = call.script() else { return Script::default() };
+        let cwd = self.shell_cwd(&given_dirs(call));
+        let mut script = Script::parse(text, &cwd, &self.workspace.home);
+        if call.tool == TYPED {
+            script.typed(text);
         }
+        script
     }
 
     fn shell_cwd(&self, given: &[&str]) -> PathBuf {

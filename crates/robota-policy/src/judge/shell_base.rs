@@ -8,13 +8,14 @@ use robota_core::permission::{Class, Mode, Verdict};
 use super::Base;
 use super::shell::Shell;
 use super::shell_rules::is_sink;
+use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
 use crate::program::args::known;
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::Piece;
 use crate::shell::wrappers::{self, Inner, Seen, View};
 use crate::shell::{
-    Part, RedirectKind, Script, Word, assign, expand, files, reach, readonly, vars,
+    Part, RedirectKind, Script, Word, assign, builtins, expand, files, reach, readonly, vars,
 };
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
@@ -26,6 +27,9 @@ impl Shell<'_, '_> {
         let proven = self.script.doubts.is_empty();
         if self.script.parts.is_empty() && proven {
             return (Base::Look, whole.is_none());
+        }
+        if whole.is_none() && self.looks_straight() {
+            return (Base::Look, !self.all_ruled());
         }
         let mut base = Base::Look;
         if !proven {
@@ -46,6 +50,15 @@ impl Shell<'_, '_> {
         let mut looks = true;
         for (part, seen) in self.parts().filter(|(part, _)| !part.hidden) {
             let this = self.part_base(part, seen, whole, found);
+            // No rule covers what stands in a substitution, so that only a look is free there.
+            if part.substituted
+                && whole.is_none()
+                && !self.policy.lax()
+                && !matches!(this, Base::Look | Base::LookOutside)
+            {
+                let why = "it contains a command substitution that is not read-only";
+                found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+            }
             looks &= this == Base::Look;
             base = base.and(this);
         }
@@ -70,7 +83,7 @@ impl Shell<'_, '_> {
             })
     }
 
-    fn part_base(
+    pub(super) fn part_base(
         &self,
         part: &Part,
         seen: &Seen,
@@ -150,8 +163,20 @@ impl Shell<'_, '_> {
             return Base::Look;
         };
         let harmless = part.assigns.iter().all(|a| assign::is_harmless(&a.name));
-        let look = || self.look_base(part, core).or_else(|| self.fed_base(part));
-        if harmless && let Some(base) = look() {
+        let inert = |name: &str| {
+            assign::is_inert(name)
+                || (name == "IFS" && core.first().and_then(Word::value).as_deref() == Some("read"))
+        };
+        let look = || {
+            self.look_base(part, core)
+                .or_else(|| self.fed_base(part))
+                .or_else(|| self.look_base(part, &with_pipes(core)?))
+                .or_else(|| self.output_base(part, core))
+                .or_else(|| self.script_base(part, core))
+        };
+        if part.assigns.iter().all(|a| inert(&a.name))
+            && let Some(base) = look()
+        {
             if base == Base::Look {
                 return base;
             }
@@ -215,7 +240,7 @@ impl Shell<'_, '_> {
         if whole.is_some() {
             return true;
         }
-        if !harmless {
+        if !harmless || part.substituted {
             return false;
         }
         let inmost = core(seen).and_then(|words| words.first()).and_then(Word::value);
@@ -290,7 +315,7 @@ impl Shell<'_, '_> {
     }
 
     /// What a command proven to look would see; `None` when it is not proven.
-    fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+    pub(super) fn look_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         // What runs must be written down.
         let written = |word: &Word| !word.is_dynamic() || matches!(word.raw.as_str(), "[" | "[[");
         if !words.first().is_some_and(written) {
@@ -388,12 +413,13 @@ impl Shell<'_, '_> {
         let unset = part.words.first().is_some_and(|w| w.raw == "unset");
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
-                matches!(name.as_str(), "-x" | "-r" | "-g" | "-p" | "-f")
+                matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")
                     || (!name.starts_with('-')
                         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
                         && (unset || assign::is_harmless(name)))
             })
         });
+        let fine = fine && (unset || !builtins::dumps(&part.words) || !part.assigns.is_empty());
         if fine && part.assigns.iter().all(|a| assign::is_harmless(&a.name)) {
             Base::Look
         } else if whole.is_some() {

@@ -15,7 +15,7 @@ use crate::shell::{Part, Word, expand, readonly};
 const MAX_ENTRIES: usize = 10_000;
 
 /// Stands for a name that is not known yet.
-const NAME: &str = "./…";
+pub(super) const NAME: &str = "./…";
 
 /// What a list of files may contain.
 struct Listed {
@@ -45,7 +45,18 @@ impl Shell<'_, '_> {
         for extra in 1..=2 {
             base = base.and(self.inner_base(part, &filled(&fed, extra)?)?);
         }
-        let (first, filters) = part.upstream.split_first()?;
+        Some(base.and(self.listed_base(part, &part.upstream, &fed)?))
+    }
+
+    /// What a pipeline reads that lists files; `None` when it may print anything else.
+    pub(super) fn listed_base(
+        &self,
+        part: &Part,
+        pipeline: &[Vec<Word>],
+        fed: &Fed,
+    ) -> Option<Base> {
+        let mut base = Base::Look;
+        let (first, filters) = pipeline.split_first()?;
         if part.cwd.moved || part.cwd.lost || !filters.iter().all(|words| passes(words, part)) {
             return None;
         }
@@ -53,7 +64,7 @@ impl Shell<'_, '_> {
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
             if expansion.unknown
-                || !expansion.paths.iter().all(|path| self.tidy(path, &fed, &listed))
+                || !expansion.paths.iter().all(|path| self.tidy(path, fed, &listed))
             {
                 return None;
             }
@@ -63,7 +74,7 @@ impl Shell<'_, '_> {
     }
 
     /// What the command looks at besides the names it is given.
-    fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
+    pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let looks = readonly::looks(words, part)?;
         if looks.fixed_cwd || looks.follows || looks.version || words.iter().any(Word::is_dynamic) {
             return None;
@@ -97,7 +108,7 @@ impl Shell<'_, '_> {
         }
         let mut base = self.inner_base(part, &words)?;
         let listed = listed(before, part)?;
-        let fed = Fed { words, nul: true, lines: false, place: None };
+        let fed = Fed { words, nul: true, ..Fed::blanks() };
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
             let tidy = expansion.paths.iter().all(|path| self.tidy(path, &fed, &listed));
@@ -111,7 +122,7 @@ impl Shell<'_, '_> {
 
     /// Whether no link below this folder leads out of the workspace.
     pub(super) fn stays_inside(&self, folder: &std::path::Path) -> bool {
-        let fed = Fed { words: Vec::new(), nul: true, lines: false, place: None };
+        let fed = Fed { nul: true, ..Fed::blanks() };
         let listed = Listed { starts: Vec::new(), links: true, bare: false, inner: false };
         self.tidy(folder, &fed, &listed)
     }

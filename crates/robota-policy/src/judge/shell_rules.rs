@@ -121,6 +121,9 @@ impl<'a> Shell<'a, '_> {
                 }));
             }
         }
+        // `IFS= read` splits what it reads and nothing else.
+        let reads = part.words.first().and_then(Word::value).as_deref() == Some("read");
+        names.retain(|name| !(reads && name == "IFS"));
         for name in names.iter().filter(|name| assign::is_dangerous(name)) {
             let why = format!("`{name}` decides what programs run or load");
             found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));

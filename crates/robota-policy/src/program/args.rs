@@ -65,7 +65,7 @@ fn prefix(word: &Word) -> (String, bool) {
                     return (out, false);
                 }
             }
-            Piece::Var { .. } | Piece::Unknown => return (out, false),
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => return (out, false),
         }
     }
     (out, true)
@@ -75,7 +75,7 @@ fn prefix(word: &Word) -> (String, bool) {
 pub(crate) fn is_one(word: &Word) -> bool {
     word.pieces.iter().all(|piece| match piece {
         Piece::Var { name, quoted } => *quoted && name != "@",
-        Piece::Text { quoted: true, .. } | Piece::Ansi(_) => true,
+        Piece::Text { quoted: true, .. } | Piece::Ansi(_) | Piece::Number => true,
         Piece::Text { text, quoted: false } => !text.contains(['*', '?', '[', '{']),
         Piece::Unknown => false,
     })
@@ -86,7 +86,7 @@ fn splits(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         Piece::Var { name, quoted } => !quoted || name == "@",
         Piece::Unknown => true,
-        Piece::Text { .. } | Piece::Ansi(_) => false,
+        Piece::Text { .. } | Piece::Ansi(_) | Piece::Number => false,
     })
 }
 
@@ -121,7 +121,7 @@ fn shown(piece: &Piece) -> String {
     match piece {
         Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
         Piece::Var { name, .. } => format!("${name}"),
-        Piece::Unknown => "…".into(),
+        Piece::Number | Piece::Unknown => "…".into(),
     }
 }
 
@@ -137,7 +137,7 @@ fn braced(word: &Word) -> Vec<Word> {
         match piece {
             Piece::Text { text: part, quoted } => text.extend(part.chars().map(|c| (c, !quoted))),
             Piece::Ansi(part) => text.extend(part.chars().map(|c| (c, false))),
-            Piece::Var { .. } | Piece::Unknown => return vec![word.clone()],
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => return vec![word.clone()],
         }
     }
     let mut out = Vec::new();
@@ -415,6 +415,6 @@ fn may_not_be_option(word: &Word) -> bool {
         Some(Piece::Var { name, .. }) => matches!(name.as_str(), "PWD" | "HOME"),
         // Names that match are looked at one by one.
         Some(Piece::Text { .. }) => true,
-        Some(Piece::Ansi(_) | Piece::Unknown) | None => false,
+        Some(Piece::Ansi(_) | Piece::Number | Piece::Unknown) | None => false,
     }
 }

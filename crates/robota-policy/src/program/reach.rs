@@ -260,7 +260,7 @@ fn flag_head(word: &Word) -> String {
     for piece in &word.pieces {
         match piece {
             Piece::Text { text: part, .. } | Piece::Ansi(part) => text.push_str(part),
-            Piece::Var { .. } | Piece::Unknown => break,
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => break,
         }
     }
     match text.split_once('=') {

@@ -3,19 +3,19 @@
 use super::args::{Args, known};
 use super::look::{Looks, indexes};
 use super::{Effect, Shape};
-use crate::shell::bomb;
 use crate::shell::word::Word;
+use crate::shell::{Part, bomb, builtins};
 
 /// What such a command reads: `Some(None)` when it is not proven to only read, `None` when the
 /// command is none of these.
-pub(super) fn looks(args: &Args, words: &[Word]) -> Option<Option<Looks>> {
+pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<Looks>> {
     let operands = args.operands.as_slice();
     let free = |fine: bool| Some(fine.then(Looks::default));
     match args.name.as_str() {
         "cd" | "pushd" | "popd" => Some(folder(args)),
         "find" | "gfind" => Some(find(args)),
         "sleep" => free(bomb::short_sleep(words)),
-        "echo" | "true" | "false" | ":" => free(words.iter().all(|word| !word.has_unknown())),
+        "echo" | "true" | "false" | ":" => free(true),
         "printf" => free(printf(words)),
         "seq" => free(args.is_clear() && bomb::short_count(operands)),
         // All variables at once are more than a look.
@@ -43,6 +43,11 @@ pub(super) fn looks(args: &Args, words: &[Word]) -> Option<Option<Looks>> {
         "ps" => {
             let bsd = |word: &Word| known(word).is_some_and(|text| !text.contains('e'));
             if operands.iter().all(bsd) { None } else { free(false) }
+        }
+        // Without an input it waits for one.
+        "read" => {
+            let fed = part.piped || part.stdin.is_some() || !part.redirects.is_empty();
+            free(fed && builtins::reads_lines(words))
         }
         "set" => free(!words.is_empty() && words.iter().all(harmless_set)),
         "exit" | "break" | "continue" | "return" | "shift" => free(match words {
@@ -128,10 +133,7 @@ fn printf(words: &[Word]) -> bool {
             part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #.*'lhjztL".contains(c));
         !conversion.starts_with('n')
     });
-    conversions
-        && bomb::narrow(&format)
-        && !format.contains('*')
-        && words.iter().all(|word| !word.has_unknown())
+    conversions && bomb::narrow(&format) && !format.contains('*')
 }
 
 /// `set -euo pipefail` makes a script stricter; other options change what words mean.

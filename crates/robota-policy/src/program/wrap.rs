@@ -336,6 +336,13 @@ pub(crate) struct Fed {
     pub(crate) place: Option<String>,
 }
 
+impl Fed {
+    /// Names that end at blanks, given to no command yet.
+    pub(crate) fn blanks() -> Self {
+        Self { words: Vec::new(), nul: false, lines: false, place: None }
+    }
+}
+
 /// The command that `xargs` runs; `None` for options that change more than how many names it
 /// gets.
 pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
@@ -343,7 +350,7 @@ pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     if known(words.first()?)? != "xargs" {
         return None;
     }
-    let mut out = Fed { words: args.operands.clone(), nul: false, lines: false, place: None };
+    let mut out = Fed { words: args.operands.clone(), ..Fed::blanks() };
     for given in &args.options {
         match given.name.as_str() {
             "-0" | "--null" => out.nul = true,

@@ -40,7 +40,6 @@ const HARMLESS: &[&str] = &[
     "SOURCE_DATE_EPOCH",
     "GIT_PAGER_IN_USE",
     "GIT_TERMINAL_PROMPT",
-    "POSIXLY_CORRECT",
     "TEST_ENV",
     "JEST_WORKERS",
     "NEXT_TELEMETRY_DISABLED",
@@ -114,6 +113,10 @@ const DANGEROUS: &[&str] = &[
     "TERMINFO",
     "TERMCAP",
     "GLOBIGNORE",
+    "POSIXLY_CORRECT",
+    "BASH_COMPAT",
+    "FUNCNEST",
+    "HISTFILE",
     "FIGNORE",
     "EXECIGNORE",
     "INPUTRC",
@@ -153,6 +156,23 @@ const DANGEROUS_PREFIXES: &[&str] = &[
 
 const DANGEROUS_SUFFIXES: &[&str] =
     &["_PROXY", "_proxy", "PAGER", "_WRAPPER", "_EDITOR", "_COMMAND", "ASKPASS", "_PRELOAD"];
+
+/// Endings of names that configure programs: where they look, and what they do.
+const STEERING: &[&str] = &[
+    "PATH", "HOME", "DIR", "RC", "OPTS", "OPTIONS", "FLAGS", "CONFIG", "FILE", "CMD", "SHELL",
+    "FORMAT", "VERSION", "OPENER",
+];
+
+/// Whether a command that is proven read-only stays so with it: neither the shell nor a program
+/// that only reads takes orders from a name like this.
+pub(crate) fn is_inert(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    is_harmless(name)
+        || (!is_dangerous(name)
+            && !name.starts_with("BASH")
+            && !name.contains('[')
+            && !STEERING.iter().any(|end| upper.ends_with(end)))
+}
 
 /// Whether an allow rule may look past it.
 pub(crate) fn is_harmless(name: &str) -> bool {

@@ -71,7 +71,7 @@ fn variants_at(word: &Word, scope: &Scope<'_>, depth: usize) -> (Vec<Vec<Live>>,
                     .take(MAX)
                     .collect();
             }
-            Piece::Unknown => return (Vec::new(), true),
+            Piece::Number | Piece::Unknown => return (Vec::new(), true),
         }
     }
     let mut out = Vec::new();
@@ -231,7 +231,9 @@ pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
             scope.cwd.dirs.iter().map(PathBuf::as_path).collect()
         };
         for dir in dirs {
-            if is_glob(&text) && !glob(dir, &text, scope.paths, &mut out.paths) {
+            // This variable makes `*` match hidden files.
+            let all = scope.vars.contains_key("GLOBIGNORE");
+            if is_glob(&text) && !glob(dir, &text, all, scope.paths, &mut out.paths) {
                 out.unknown = true;
             }
             // A glob that matches nothing stands for itself.
@@ -246,7 +248,7 @@ pub(crate) fn files(word: &Word, scope: &Scope<'_>) -> Expansion {
 }
 
 /// Adds what a glob matches. False when that is too much.
-fn glob(dir: &Path, text: &[Live], paths: &dyn Paths, out: &mut Vec<PathBuf>) -> bool {
+fn glob(dir: &Path, text: &[Live], all: bool, paths: &dyn Paths, out: &mut Vec<PathBuf>) -> bool {
     let mut found = vec![dir.to_owned()];
     for segment in text.split(|(c, _)| *c == '/') {
         if segment.is_empty() {
@@ -267,7 +269,7 @@ fn glob(dir: &Path, text: &[Live], paths: &dyn Paths, out: &mut Vec<PathBuf>) ->
             }
             pattern.push(*c);
         }
-        let hidden = plain.starts_with('.');
+        let hidden = all || plain.starts_with('.');
         let mut next = Vec::new();
         for folder in &found {
             for name in paths.entries(folder) {

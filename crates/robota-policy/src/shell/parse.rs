@@ -1,7 +1,10 @@
-//! From text to simple commands, by the grammar. Only node kinds on a list are understood;
-//! whatever else appears is still searched for commands, but leaves a doubt.
+//! From text to simple commands: what each would run, read and write, and where.
+//!
+//! The statements come from [`syntax`](super::syntax); `walk` follows them, and `second` compares
+//! their words with the reading of an independent grammar. What is not understood is still
+//! searched for commands, but leaves a doubt.
 
-mod agree;
+mod second;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +26,8 @@ pub(crate) struct Script {
     pub(crate) vars: Vars,
     /// It has a loop that may never end.
     pub(crate) endless: bool,
+    /// It evaluates values as numbers or names, which can run commands in them.
+    pub(crate) computes: bool,
 }
 
 /// A reason why the parts are not the whole truth.
@@ -41,10 +46,15 @@ pub(crate) struct Part {
     pub(crate) redirects: Vec<Redirect>,
     /// Where it may run.
     pub(crate) cwd: Cwd,
-    /// It stands inside something that is not proven (a substitution, a function): deny and
-    /// ask rules see it, allow rules do not.
+    /// It stands inside something that is not proven (a function): deny and ask rules see it,
+    /// allow rules do not.
     pub(crate) hidden: bool,
-    /// It reads what another command writes.
+    /// It stands inside a substitution: it is free if it is proven read-only, and no allow rule
+    /// covers it.
+    pub(crate) substituted: bool,
+    /// Words that are the output of commands, by their index: the words of those commands.
+    pub(crate) outputs: Vec<(usize, Vec<Vec<Word>>)>,
+    /// It reads what another command writes, or what a statement around it reads.
     pub(crate) piped: bool,
     /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,
@@ -89,6 +99,16 @@ pub(crate) struct Cwd {
     pub(crate) lost: bool,
     /// A `cd` came before.
     pub(crate) moved: bool,
+    /// Where it is if every `cd` worked.
+    pub(crate) straight: Option<Straight>,
+}
+
+/// The one place where a command runs if every `cd` before it worked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Straight {
+    pub(crate) at: PathBuf,
+    /// The folders that must exist for that.
+    pub(crate) entered: Vec<PathBuf>,
 }
 
 impl Script {
@@ -103,14 +123,33 @@ impl Script {
         if text.len() > 20 * super::text::MAX_COMMAND || super::text::too_nested(text) {
             return script;
         }
-        walk::walk(text, cwd, home, &mut script);
+        let parsed = super::syntax::parse(text);
+        if let Ok(parsed) = &parsed {
+            walk::walk(text, parsed, cwd, home, &mut script);
+        }
+        second::check(text, parsed.as_ref().map_err(|stop| *stop), cwd, &mut script);
         if !script.doubts.is_empty() {
-            script.substitutions = super::scan::substitutions(text);
+            script.substitutions.extend(super::scan::substitutions(text));
             if text.contains("\\\n") {
                 script.substitutions.push(text.replace("\\\n", ""));
             }
         }
         script
+    }
+
+    /// Marks a script that is typed into a program that runs: where and in which state that is
+    /// cannot be known, so that only a rule for all commands covers it.
+    pub(crate) fn typed(&mut self, text: &str) {
+        self.doubt("it is typed into a running program, whose state is not known", false);
+        // The rest of the line may come later, and be judged without its beginning.
+        if !text.is_empty() && !text.ends_with('\n') {
+            self.doubt("it is typed without the end of its line", true);
+        }
+        for part in &mut self.parts {
+            part.cwd.lost = true;
+            part.cwd.moved = true;
+            part.cwd.straight = None;
+        }
     }
 
     pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {

@@ -88,7 +88,7 @@ fn shown(piece: &Piece) -> String {
     match piece {
         Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
         Piece::Var { name, .. } => format!("${name}"),
-        Piece::Unknown => "…".into(),
+        Piece::Number | Piece::Unknown => "…".into(),
     }
 }
 

@@ -31,8 +31,11 @@ pub(crate) enum Piece {
     Text { text: String, quoted: bool },
     /// A plain variable.
     Var { name: String, quoted: bool },
-    /// `$'…'` or `$"…"`: known, but nobody writes a program's name that way in good faith.
+    /// `$'…'` or `$"…"`: known, but nobody writes a program's name that way in good faith, so
+    /// [`Word::is_dynamic`] holds for it.
     Ansi(String),
+    /// The result of a computation or a length: digits, perhaps after a `-`.
+    Number,
     /// A substitution or a complicated expansion.
     Unknown,
 }
@@ -84,7 +87,7 @@ impl Word {
                 }
                 '<' | '>' if chars.get(i + 1) == Some(&'(') => {
                     out.list.push(Piece::Unknown);
-                    balanced(&chars, i + 1, '(', ')')
+                    substitution(&chars, i).0
                 }
                 c => {
                     out.text(&[c], false);
@@ -104,11 +107,19 @@ impl Word {
         let mut value = String::new();
         for (i, piece) in self.pieces.iter().enumerate() {
             match piece {
-                Piece::Text { text, .. } if !replaced(i, piece) => value.push_str(text),
+                Piece::Text { text, .. } if self.is_bracket() || !replaced(i, piece) => {
+                    value.push_str(text);
+                }
+                Piece::Ansi(text) => value.push_str(text),
                 _ => return None,
             }
         }
         Some(value)
+    }
+
+    /// `[` and `[[` are programs and match nothing.
+    fn is_bracket(&self) -> bool {
+        matches!(self.raw.as_str(), "[" | "[[")
     }
 
     /// The value with globs, braces and tilde left as they stand; `None` with variables.
@@ -117,7 +128,7 @@ impl Word {
         for piece in &self.pieces {
             match piece {
                 Piece::Text { text, .. } | Piece::Ansi(text) => value.push_str(text),
-                Piece::Var { .. } | Piece::Unknown => return None,
+                Piece::Var { .. } | Piece::Number | Piece::Unknown => return None,
             }
         }
         Some(value)
@@ -136,7 +147,7 @@ impl Word {
                         if matches!(c, '*' | '?' | '[' | '{') { Ch::Any } else { Ch::Is(c) }
                     }));
                 }
-                Piece::Var { .. } | Piece::Unknown => out.push(Ch::Any),
+                Piece::Var { .. } | Piece::Number | Piece::Unknown => out.push(Ch::Any),
             }
         }
         // `[ab]` and `{a,b}`: what follows the opening is part of the unknown.
@@ -153,7 +164,7 @@ impl Word {
 
     /// Whether a shell would replace part of it.
     pub(crate) fn is_dynamic(&self) -> bool {
-        self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
+        !self.is_bracket() && self.pieces.iter().enumerate().any(|(i, piece)| replaced(i, piece))
     }
 
     /// Whether it has a substitution or a complicated expansion.
@@ -172,7 +183,7 @@ impl Word {
             Some(Piece::Text { text, .. } | Piece::Ansi(text)) => {
                 text.starts_with('-') || text.starts_with(['*', '?', '[', '{'])
             }
-            Some(Piece::Var { .. } | Piece::Unknown) => true,
+            Some(Piece::Var { .. } | Piece::Number | Piece::Unknown) => true,
             None => false,
         }
     }
@@ -202,7 +213,7 @@ fn replaced(at: usize, piece: &Piece) -> bool {
         Piece::Text { text, quoted } => {
             !quoted && (special(text) || (at == 0 && text.starts_with('~')))
         }
-        Piece::Var { .. } | Piece::Ansi(_) | Piece::Unknown => true,
+        Piece::Var { .. } | Piece::Ansi(_) | Piece::Number | Piece::Unknown => true,
     }
 }
 
@@ -283,20 +294,23 @@ fn dollar(chars: &[char], at: usize, quoted: bool, out: &mut Pieces) -> usize {
             out.list.push(text.map_or(Piece::Unknown, Piece::Ansi));
             end
         }
-        Some('(') => {
-            out.list.push(Piece::Unknown);
-            balanced(chars, at + 1, '(', ')')
-        }
-        Some('[') => {
-            out.list.push(Piece::Unknown);
-            balanced(chars, at + 1, '[', ']')
+        Some('(' | '[') => {
+            let (end, number) = substitution(chars, at);
+            out.list.push(if number { Piece::Number } else { Piece::Unknown });
+            end
         }
         Some('{') => {
             let end = balanced(chars, at + 1, '{', '}');
             let name: String =
                 chars.get(at + 2..end.saturating_sub(1)).unwrap_or_default().iter().collect();
-            let plain = !name.is_empty() && name.chars().all(|c| name_char(&c));
-            out.list.push(if plain { Piece::Var { name, quoted } } else { Piece::Unknown });
+            let plain = |name: &str| !name.is_empty() && name.chars().all(|c| name_char(&c));
+            out.list.push(if plain(&name) {
+                Piece::Var { name, quoted }
+            } else if name.strip_prefix('#').is_some_and(plain) {
+                Piece::Number
+            } else {
+                Piece::Unknown
+            });
             end
         }
         Some(c) if name_char(c) => {
@@ -319,6 +333,13 @@ fn dollar(chars: &[char], at: usize, quoted: bool, out: &mut Pieces) -> usize {
             at + 1
         }
     }
+}
+
+/// At the beginning of a substitution; returns the index after its end, and whether it computes.
+fn substitution(chars: &[char], at: usize) -> (usize, bool) {
+    let text: String = chars[at..].iter().collect();
+    let (end, number) = super::syntax::substitution_end(&text, 0);
+    (at + text[..end].chars().count(), number)
 }
 
 /// After an opening backtick; returns the index after the closing one.

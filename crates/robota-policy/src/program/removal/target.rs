@@ -47,7 +47,7 @@ pub(super) fn target(
     // `"$X"/*` with an empty X is the root; `$(pwd)` is anything.
     let empty_is_root = word.pieces.len() > 1
         && word.pieces.iter().all(|piece| match piece {
-            Piece::Var { .. } | Piece::Unknown => true,
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => true,
             Piece::Text { text, .. } | Piece::Ansi(text) => {
                 text.starts_with('/') && text.chars().all(|c| matches!(c, '/' | '*' | '.'))
             }

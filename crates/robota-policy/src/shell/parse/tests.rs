@@ -1,3 +1,5 @@
+mod shapes;
+
 use super::*;
 
 fn script(text: &str) -> Script {
@@ -33,22 +35,82 @@ fn every_simple_command_is_found() {
 }
 
 #[test]
+fn substitutions_are_searched_and_marked() {
+    for text in [
+        "echo $(rm x)",
+        "echo `rm x`",
+        "cat <(rm x)",
+        "echo \"a$(rm x)b\"",
+        "x=$(rm x)",
+        "cat <<E\n$(rm x)\nE\n",
+        "echo ${y:-$(rm x)}",
+        "[[ -f $(rm x) ]]",
+        "[ -f \"$(rm x)\" ]",
+        "for i in $(rm x); do ls; done",
+        "case $(rm x) in a) ls;; esac",
+        "ls > $(rm x)",
+        "a=(1 $(rm x))",
+        "echo $(ls; (cd y && { rm x; }))",
+    ] {
+        let script = script(text);
+        let found = script.parts.iter().find(|part| part.shown() == "rm x");
+        assert!(found.is_some_and(|part| part.substituted && !part.hidden), "{text}: {script:?}");
+        assert_eq!(script.doubts, [], "{text}");
+    }
+}
+
+#[test]
 fn what_is_not_proven_leaves_a_doubt_and_is_still_searched() {
     for (text, inside) in [
-        ("echo $(rm x)", "rm x"),
-        ("echo `rm x`", "rm x"),
-        ("cat <(rm x)", "rm x"),
         ("f() { rm x; }; f", "rm x"),
-        ("echo \"a$(rm x)b\"", "rm x"),
-        ("x=$(rm x)", "rm x"),
-        ("cat <<E\n$(rm x)\nE\n", "rm x"),
-        ("echo ${y:-$(rm x)}", "rm x"),
         ("echo $((1 + $(rm x)))", "rm x"),
-        ("[[ -f $(rm x) ]]", "rm x"),
-        ("for i in $(rm x); do ls; done", "rm x"),
+        ("for ((i=0;i<3;i++)); do rm x; done", "rm x"),
+        ("echo ${!x} $(rm x)", "rm x"),
     ] {
         assert!(commands(text).iter().any(|c| c == inside), "{text}: {:?}", commands(text));
         assert!(!script(text).doubts.is_empty(), "{text}");
+    }
+}
+
+/// Names in a computation are evaluated like the computation itself, and an index in their value
+/// runs a command.
+#[test]
+fn computations_are_free_with_numbers_only() {
+    for text in [
+        "echo $((1+2))",
+        "i=0; echo $((i+1))",
+        "i=0; ((i++)); echo $i",
+        "for i in 1 2 {3..9}; do echo $((i*2)); done",
+        "echo ${#x} ${x:0:3} ${x%.rs} ${x:-y} \"${x[@]}\" ${x[0]}",
+        "[ -v x ]",
+        "[[ 1 -lt 2 ]]",
+        "x=$((1)); echo $[x]",
+    ] {
+        assert_eq!(script(text).doubts, [], "{text}");
+        assert!(!script(text).computes, "{text}");
+    }
+    for text in [
+        "x='a[$(rm x)]'; echo $((x))",
+        "x='a[$(rm x)]'; ((x))",
+        "x='$(rm x)'; echo ${x@P}",
+        "x='a[$(rm x)]'; echo ${!x}",
+        "x='a[$(rm x)]'; echo ${y:x}",
+        "x='a[$(rm x)]'; echo ${y[x]}",
+        "x='a[$(rm x)]'; [[ x -eq 1 ]]",
+        "test -v 'a[$(rm x)]'",
+        "[ -v 'a[$(rm x)]' ]",
+        "[[ -v 'a[$(rm x)]' ]]",
+        "let 'a[$(rm x)]'",
+        "printf -v 'a[$(rm x)]' y",
+        "read 'a[$(rm x)]' < y",
+        "unset 'a[$(rm x)]'",
+        "declare -i y='a[$(rm x)]'",
+        "for x in 'a[$(rm x)]'; do echo $((x)); done",
+        "read x; y='a[`rm x`]'; echo $((x))",
+    ] {
+        let script = script(text);
+        assert!(script.computes && !script.doubts.is_empty(), "{text}");
+        assert!(script.substitutions.iter().any(|inner| inner == "rm x"), "{text}: {script:?}");
     }
 }
 

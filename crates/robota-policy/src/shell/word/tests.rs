@@ -18,7 +18,7 @@ fn quotes_are_understood() {
         ("{a,b}", None),
         ("~/x", None),
         ("'~/x'", Some("~/x")),
-        ("$'ls'", None),
+        ("$'ls'", Some("ls")),
         ("$(x)", None),
         ("`x`", None),
         ("a$", Some("a$")),

@@ -1,195 +1,168 @@
 //! One simple command: its words and assignments.
 
-use tree_sitter::Node;
-
-use super::{MAX_DEPTH, Walker};
-use crate::shell::bomb;
+use super::Walker;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::readonly::indexes;
+use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};
 use crate::shell::vars::Value;
-use crate::shell::word::{Piece, Word};
+use crate::shell::word::Word;
 use crate::shell::wrappers::is_reserved;
+use crate::shell::{bomb, builtins};
 
 impl<'t> Walker<'t, '_> {
-    pub(super) fn command(&mut self, node: Node<'t>, redirects: &[Node<'t>]) {
-        let index = self.script.parts.len();
+    pub(super) fn simple(&mut self, simple: &'t Simple) {
         // Reserve the place: substitutions inside come after it.
-        self.script.parts.push(Part::default());
-        let mut part = Part {
-            piped: self.piped,
-            upstream: self.upstream.clone(),
-            bound: self.bound.clone(),
-            ..Part::default()
-        };
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            match child.kind() {
-                "variable_assignment" => self.assign(child, &mut part, index),
-                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
-                    self.redirect(child, &mut part, index);
-                }
-                "subshell" => self.unknown(child, "a subshell stands where an argument should"),
-                "comment" => {}
-                _ => self.word(child, &mut part, index),
-            }
+        let index = self.push(Part::default());
+        let mut part = self.script.parts[index].clone();
+        for assignment in &simple.assigns {
+            self.assign(assignment, &mut part);
         }
-        for redirect in redirects {
-            self.redirect(*redirect, &mut part, index);
+        for (at, word) in simple.words.iter().enumerate() {
+            self.argument(at, word, &mut part);
         }
+        for redirect in &simple.redirects {
+            self.redirect(redirect, &mut part);
+        }
+        self.improper_assignment(&part);
+        self.declaration(&mut part);
+        self.single_bracket(&mut part);
+        self.indexes(&part);
         let at = |i: usize| part.words.get(i).map_or("", |word| word.raw.as_str());
-        let skipped = usize::from(matches!(at(0), "time" | "coproc"));
-        let skipped = skipped + usize::from(skipped == 1 && at(1) == "-p");
-        if is_reserved(at(skipped)) || (skipped > 0 && is_reserved(at(skipped + 1))) {
+        if at(0) == "coproc" && (is_reserved(at(1)) || is_reserved(at(2))) {
             self.script.doubt("a word of the language stands where a command should", true);
         }
-        if at(0) == "sleep" && self.rounds > 60 {
+        let program = part.program().unwrap_or_default();
+        if program == "sleep" && self.rounds > 60 {
             self.script.doubt("its loop waits too long", false);
         }
-        if matches!(at(0), "read" | "mapfile" | "readarray" | "getopts" | "printf" | "select") {
-            // Words that these builtins may take for the names of variables.
-            for name in part.words.iter().skip(1).filter_map(Word::literal) {
-                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                if at(0) != "printf" || at(1) == "-v" {
-                    let named = !name.is_empty() && name.chars().all(plain);
-                    let values = named.then(|| self.script.vars.entry(name).or_default());
-                    values.into_iter().for_each(|values| values.push(Value::Unknown));
-                }
-            }
+        if program == "shopt" {
+            // It can make globs match hidden files, as this variable does.
+            self.script.vars.entry("GLOBIGNORE".into()).or_default().push(Value::Unknown);
         }
-        self.split_lines(&mut part);
-        // A `cd` itself is judged where it stands.
-        part.cwd = self.cwd.clone();
+        self.named_variables(&program, &part);
         self.change_dir(&part);
-        part.hidden = self.hidden;
         self.script.parts[index] = part;
     }
 
-    /// The grammar takes a line that begins with a backslash for more of the line before. To the
-    /// shell it is a command of its own.
-    pub(super) fn split_lines(&mut self, part: &mut Part) {
-        let broken = |word: &Word| {
-            word.pieces.iter().any(
-                |piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('\n')),
-            )
-        };
-        while let Some(at) = part.words.iter().rposition(broken) {
-            self.script.doubt("two readings of the command differ", true);
-            let mut words = part.words.split_off(at);
-            words[0] = Word::parse(words[0].raw.trim_start());
-            if broken(&words[0]) {
-                words[0] = Word::unknown();
-            }
-            self.script.parts.push(Part {
-                words,
-                hidden: true,
-                cwd: self.cwd.clone(),
-                ..Part::default()
-            });
-        }
-    }
-
-    pub(super) fn word(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
-        self.owned.push((node.start_byte(), node.end_byte(), index));
-        let word = Word::parse(self.raw(node));
-        if bomb::count(&word) > bomb::MAX_WORDS {
+    fn argument(&mut self, at: usize, word: &'t WordSpan, part: &mut Part) {
+        let from = self.script.parts.len();
+        let parsed = self.word(word);
+        if bomb::count(&parsed) > bomb::MAX_WORDS {
             self.script.doubt("a brace list stands for too many words", false);
         }
-        part.words.push(word);
-        self.inner(node);
+        if let [Inner::Command(_)] = word.inner.as_slice() {
+            let commands = self.script.parts[from..].iter().map(|part| part.words.clone());
+            part.outputs.push((at, commands.collect()));
+        }
+        part.words.push(parsed);
     }
 
-    /// Substitutions inside a word.
-    pub(super) fn inner(&mut self, node: Node<'t>) {
-        match node.kind() {
-            "command_substitution" => self.unknown(node, "it contains a command substitution"),
-            "process_substitution" => self.unknown(node, "it contains a process substitution"),
-            "arithmetic_expansion" => self.unknown(node, "it computes, which can run commands"),
-            "expansion" => {
-                if Word::parse(self.raw(node)).has_unknown() {
-                    self.script.doubt("it contains a complicated expansion", false);
-                }
-                self.descend(node);
-            }
-            _ => self.descend(node),
-        }
-    }
-
-    pub(super) fn descend(&mut self, node: Node<'t>) {
-        if self.depth > MAX_DEPTH {
-            self.script.doubt("the command is nested too deeply", true);
-            return;
-        }
-        if node.named_child_count() == 0 {
-            return;
-        }
-        self.depth += 1;
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            self.inner(child);
-        }
-        self.depth -= 1;
-    }
-
-    pub(super) fn assign(&mut self, node: Node<'t>, part: &mut Part, index: usize) {
-        self.owned.push((node.start_byte(), node.end_byte(), index));
-        let name = node.child_by_field_name("name");
-        let value = node.child_by_field_name("value");
-        let name = name.map_or("", |n| self.raw(n)).to_owned();
-        let value = match value {
-            Some(v) if v.kind() == "array" => None,
-            Some(v) => Some(Word::parse(self.raw(v))),
-            None => Some(Word::plain("")),
-        };
-        let plain = name.split('[').next().unwrap_or_default();
-        if plain.starts_with(|c: char| c.is_ascii_digit())
-            || plain.is_empty()
-            || !plain.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        {
-            // The shell takes it for a command.
+    /// `1X=2 rm x`: a command to the shell, and an assignment to people.
+    fn improper_assignment(&mut self, part: &Part) {
+        let Some((first, rest)) = part.words.split_first() else { return };
+        let improper = first.raw.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        });
+        if improper {
             self.script.doubt("an assignment has no proper name", true);
+            self.push(Part { words: rest.to_vec(), ..Part::default() });
         }
-        if bomb::count(&Word::parse(self.raw(node))) > bomb::MAX_WORDS {
+    }
+
+    /// Words that these builtins take for the names of variables.
+    fn named_variables(&mut self, program: &str, part: &Part) {
+        let by_flag = program == "printf"
+            && part.words.get(1).and_then(Word::value).is_some_and(|text| text.starts_with("-v"));
+        if !by_flag && !matches!(program, "read" | "mapfile" | "readarray" | "getopts" | "select") {
+            return;
+        }
+        for name in part.words.iter().skip(1).filter_map(Word::value) {
+            let name = if by_flag { name.trim_start_matches("-v") } else { &name };
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if !name.is_empty() && name.chars().all(plain) {
+                self.script.vars.entry(name.to_owned()).or_default().push(Value::Unknown);
+            }
+        }
+    }
+
+    fn assign(&mut self, assignment: &'t Assignment, part: &mut Part) {
+        let name = self.raw(assignment.name).to_owned();
+        self.inner(&assignment.word.inner);
+        let value = match &assignment.value {
+            Assigned::Word(span) if span.0 == span.1 => Some(Word::plain("")),
+            Assigned::Word(span) => Some(Word::parse(self.raw(*span))),
+            Assigned::Array(values) => {
+                for value in values {
+                    self.word(value);
+                }
+                None
+            }
+        };
+        if bomb::count(&Word::parse(self.raw(assignment.word.span))) > bomb::MAX_WORDS {
             self.script.doubt("a brace list stands for too many words", false);
         }
-        if name.contains('[') || value.as_ref().is_some_and(indexes) {
+        let (plain, index) = name.split_once('[').unwrap_or((&name, ""));
+        if !index.trim_end_matches(']').chars().all(|c| c.is_ascii_digit()) {
+            self.computes();
+        }
+        if value.as_ref().is_some_and(indexes) {
             self.script.doubt("an array index can run commands", false);
         }
-        let adds = node.child(1).is_some_and(|operator| operator.kind() == "+=");
         let given = match &value {
-            Some(word) if !adds => Value::Set(word.clone()),
+            Some(word) if !assignment.adds && index.is_empty() => Value::Set(word.clone()),
             _ => Value::Unknown,
         };
-        self.script.vars.entry(name.clone()).or_default().push(given);
+        self.script.vars.entry(plain.to_owned()).or_default().push(given);
         part.assigns.push(Assign { name, value });
-        self.descend(node);
     }
 
-    pub(super) fn assignments(&mut self, nodes: &[Node<'t>]) {
-        let index = self.script.parts.len();
-        self.script.parts.push(Part::default());
-        let mut part = Part::default();
-        for node in nodes {
-            self.assign(*node, &mut part, index);
+    /// `export A=b`, `declare -n A=b`, `unset A`: words that assign.
+    fn declaration(&mut self, part: &mut Part) {
+        let program = part.program().unwrap_or_default();
+        if !builtins::declares(&program) {
+            return;
         }
-        part.cwd = self.cwd.clone();
-        part.hidden = self.hidden;
-        self.script.parts[index] = part;
-    }
-
-    pub(super) fn declaration(&mut self, node: Node<'t>) {
-        let index = self.script.parts.len();
-        self.script.parts.push(Part::default());
-        let mut part = Part { declares: true, ..Part::default() };
-        let mut cursor = node.walk();
-        for child in node.children(&mut cursor) {
-            match child.kind() {
-                "variable_assignment" => self.assign(child, &mut part, index),
-                "comment" => {}
-                _ => self.word(child, &mut part, index),
+        part.declares = true;
+        // Quoted ones assign as well.
+        let mut at = 1;
+        while let Some(word) = part.words.get(at) {
+            let split = word.value().and_then(|text| {
+                let (name, value) = text.split_once('=')?;
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                (!name.is_empty() && name.chars().all(plain))
+                    .then(|| (name.to_owned(), Word::plain(value)))
+            });
+            let Some((name, value)) = split.filter(|_| program != "unset") else {
+                at += 1;
+                continue;
+            };
+            self.script.vars.entry(name.clone()).or_default().push(Value::Set(value.clone()));
+            part.assigns.push(Assign { name, value: Some(value) });
+            part.words.remove(at);
+        }
+        let flags = part.words.iter().skip(1).filter_map(Word::value);
+        let letters: String = flags.filter(|text| text.starts_with(['-', '+'])).collect();
+        if letters.contains('i') {
+            self.computes();
+        }
+        if letters.contains('n') && program != "unset" {
+            for assign in &part.assigns {
+                if let Some(target) = assign.value.as_ref().and_then(Word::value) {
+                    self.aliases.push((assign.name.clone(), target));
+                }
             }
         }
-        part.cwd = self.cwd.clone();
-        part.hidden = self.hidden;
-        self.script.parts[index] = part;
+    }
+
+    /// Whether a loop's condition is a `read`, which ends with its input.
+    pub(super) fn reads_on(&self, condition: &Sequence) -> bool {
+        let [item] = condition.items.as_slice() else { return false };
+        let Statement::Simple(simple) = &item.statement else { return false };
+        let words: Vec<Word> =
+            simple.words.iter().map(|word| Word::parse(self.raw(word.span))).collect();
+        simple.redirects.is_empty()
+            && !item.background
+            && words.first().and_then(Word::value).as_deref() == Some("read")
+            && builtins::reads_lines(&words[1..])
     }
 }

@@ -1,12 +1,12 @@
 //! Where `cd` leads.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::Walker;
-use crate::shell::parse::{Cwd, Part};
+use crate::shell::parse::{Cwd, Part, Straight};
 use crate::shell::word::{Piece, Word};
 
-impl<'t> Walker<'t, '_> {
+impl Walker<'_, '_> {
     pub(super) fn change_dir(&mut self, part: &Part) {
         self.after_cd = None;
         let there = match part.program().as_deref() {
@@ -14,35 +14,52 @@ impl<'t> Walker<'t, '_> {
             Some("pushd" | "popd") => {
                 // Where the stack leads is not followed; where `pushd` goes first is.
                 let mut there = self.cwd.clone();
-                if let Some(target) = self.cd_target(part) {
-                    there.join(&target);
-                }
-                Some(Cwd { lost: true, moved: true, ..there })
+                there.join(&self.cd_target(part));
+                Cwd { lost: true, moved: true, straight: None, ..there }
             }
-            _ => None,
+            _ => return,
         };
-        if let Some(there) = there {
-            self.cwd.join(&there);
-            self.after_cd = Some(there);
-        }
+        self.cwd.join(&there);
+        self.cwd.straight = there.straight.clone();
+        self.after_cd = Some(there);
     }
 
-    pub(super) fn cd_target(&self, part: &Part) -> Option<Cwd> {
-        let args: Vec<&Word> = part.words[1..]
-            .iter()
-            .filter(|w| !matches!(w.raw.as_str(), "-L" | "-P" | "-e" | "--"))
-            .collect();
-        let lost = Cwd { dirs: self.cwd.dirs.clone(), lost: true, moved: true };
-        let Some(target) = args.first() else {
-            return Some(Cwd { dirs: vec![self.home.to_owned()], lost: false, moved: true });
+    fn cd_target(&self, part: &Part) -> Cwd {
+        let operand = |w: &&Word| {
+            !w.value().is_some_and(|text| matches!(text.as_str(), "-L" | "-P" | "-e" | "--"))
         };
-        let Some(text) = simple_path(target, self.home) else { return Some(lost) };
+        let args: Vec<&Word> = part.words[1..].iter().filter(operand).collect();
+        let lost = Cwd { lost: true, moved: true, straight: None, ..self.cwd.clone() };
+        let Some(target) = args.first() else { return Cwd { moved: true, ..Cwd::at(self.home) } };
+        let Some(text) = simple_path(target, self.home) else { return lost };
         if text == "-" || args.len() > 1 {
-            return Some(lost);
+            return lost;
         }
-        let dirs: Vec<PathBuf> = self.cwd.dirs.iter().map(|dir| dir.join(&text)).collect();
-        Some(Cwd { dirs, lost: self.cwd.lost && !text.starts_with('/'), moved: true })
+        let go = |dir: &PathBuf| normal(&dir.join(&text));
+        let straight = self.cwd.straight.as_ref().map(|straight| {
+            let mut straight = straight.clone();
+            straight.at = go(&straight.at);
+            straight.entered.push(straight.at.clone());
+            straight
+        });
+        let lost = self.cwd.lost && !text.starts_with('/');
+        Cwd { dirs: self.cwd.dirs.iter().map(go).collect(), lost, moved: true, straight }
     }
+}
+
+/// `cd` removes `..` from the name before it goes there.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => out.push(component),
+        }
+    }
+    out
 }
 
 /// A folder's name, when it is a literal or starts with the home.
@@ -65,6 +82,13 @@ fn simple_path(word: &Word, home: &Path) -> Option<String> {
 }
 
 impl Cwd {
+    /// Surely here.
+    pub(super) fn at(dir: &Path) -> Self {
+        let straight = Straight { at: dir.to_owned(), entered: Vec::new() };
+        Self { dirs: vec![dir.to_owned()], lost: false, moved: false, straight: Some(straight) }
+    }
+
+    /// Here or there.
     pub(super) fn join(&mut self, other: &Self) {
         for dir in &other.dirs {
             if !self.dirs.contains(dir) && self.dirs.len() < 16 {
@@ -73,5 +97,8 @@ impl Cwd {
         }
         self.lost |= other.lost || self.dirs.len() >= 16;
         self.moved |= other.moved;
+        if self.straight != other.straight {
+            self.straight = None;
+        }
     }
 }

@@ -1,83 +1,122 @@
-//! Loops and cases.
-
-use tree_sitter::Node;
+//! Loops, cases and comparisons.
 
 use super::Walker;
 use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
 use crate::shell::readonly::indexes;
+use crate::shell::syntax::{Sequence, Span, WordSpan};
 use crate::shell::vars::Value;
 use crate::shell::word::Word;
 
+/// Comparisons of numbers.
+const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
 impl<'t> Walker<'t, '_> {
-    pub(super) fn for_loop(&mut self, node: Node<'t>) {
+    pub(super) fn for_loop(
+        &mut self,
+        name: Span,
+        values: Option<&'t [WordSpan]>,
+        select: bool,
+        body: &'t Sequence,
+    ) {
         let (rounds, bound) = (self.rounds, self.bound.len());
         // It asks until there is no more input.
-        self.script.endless |= self.raw(node).starts_with("select");
-        if let Some(name) = node.child_by_field_name("variable") {
-            let name = self.raw(name).to_owned();
-            self.part(Part {
-                assigns: vec![Assign { name: name.clone(), value: None }],
-                ..Part::default()
-            });
-            let mut cursor = node.walk();
-            let values: Vec<Word> = node
-                .children_by_field_name("value", &mut cursor)
-                .map(|value| Word::parse(self.raw(value)))
-                .collect();
-            let times =
-                values.iter().fold(0_u64, |sum, word| sum.saturating_add(bomb::count(word)));
-            self.rounds = self.rounds.saturating_mul(times.max(1));
-            if self.rounds > bomb::MAX_ROUNDS {
-                self.script.doubt("its loops run too often", false);
-            }
-            let known = self.script.vars.entry(name.clone()).or_default();
-            if values.is_empty() {
-                known.push(Value::Unknown);
-            }
-            known.extend(values.into_iter().map(Value::Each));
-            self.bound.push(name);
+        self.script.endless |= select;
+        let name = self.raw(name).to_owned();
+        self.push(Part {
+            assigns: vec![Assign { name: name.clone(), value: None }],
+            ..Part::default()
+        });
+        let from = self.script.parts.len();
+        let values: Vec<Word> =
+            values.unwrap_or_default().iter().map(|value| self.word(value)).collect();
+        let listed = self.script.parts[from..].iter().map(|part| lines(&part.words));
+        let listed = listed.fold(0_u64, u64::saturating_add);
+        let times = values.iter().fold(listed, |sum, word| sum.saturating_add(bomb::count(word)));
+        self.rounds = self.rounds.saturating_mul(times.max(1));
+        if self.rounds > bomb::MAX_ROUNDS {
+            self.script.doubt("its loops run too often", false);
         }
-        let body = node.child_by_field_name("body");
-        let end = body.map_or(node.end_byte(), |b| b.start_byte());
-        self.free.push((node.start_byte(), end));
-        let mut cursor = node.walk();
-        for value in node.children_by_field_name("value", &mut cursor) {
-            if indexes(&Word::parse(self.raw(value))) {
-                self.script.doubt("an array index can run commands", false);
-            }
-            self.inner(value);
+        if values.iter().any(indexes) {
+            self.script.doubt("an array index can run commands", false);
         }
-        if let Some(body) = body {
-            self.node(body);
+        let known = self.script.vars.entry(name.clone()).or_default();
+        if values.is_empty() {
+            known.push(Value::Unknown);
         }
+        known.extend(values.into_iter().map(Value::Each));
+        self.bound.push(name);
+        self.sequence(body);
         self.rounds = rounds;
         self.bound.truncate(bound);
     }
 
-    pub(super) fn case(&mut self, node: Node<'t>) {
-        if let Some(value) = node.child_by_field_name("value") {
-            self.free.push((value.start_byte(), value.end_byte()));
-            self.inner(value);
-        }
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor).filter(|c| c.kind() == "case_item") {
-            self.node(child);
+    pub(super) fn case(&mut self, value: &'t WordSpan, items: &'t [(Vec<WordSpan>, Sequence)]) {
+        self.inner(&value.inner);
+        for (patterns, body) in items {
+            for pattern in patterns {
+                self.inner(&pattern.inner);
+            }
+            self.sequence(body);
         }
     }
 
-    pub(super) fn case_item(&mut self, node: Node<'t>) {
-        let mut cursor = node.walk();
-        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
-        for value in &values {
-            self.free.push((value.start_byte(), value.end_byte()));
-            self.inner(*value);
+    /// `[[ … ]]`.
+    pub(super) fn compare(&mut self, words: &'t [WordSpan]) {
+        let index = self.push(Part { is_test: true, ..Part::default() });
+        let words: Vec<Word> = words.iter().map(|word| self.word(word)).collect();
+        self.tested(&words, true);
+        self.script.parts[index].words = words;
+    }
+
+    /// `[ … ]` is a simple command that tests.
+    pub(super) fn single_bracket(&mut self, part: &mut Part) {
+        let program = part.program().unwrap_or_default();
+        let closed = part.words.last().and_then(Word::value).as_deref() == Some("]");
+        if program == "test" || (program == "[" && closed) {
+            self.tested(&part.words, false);
+            part.is_test = true;
         }
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            if !values.contains(&child) {
-                self.node(child);
-            }
+    }
+
+    /// A comparison of numbers evaluates its sides, and `-v` an index.
+    fn tested(&mut self, words: &[Word], doubled: bool) {
+        let is = |word: &Word, known: &[&str]| {
+            word.value().is_some_and(|text| known.contains(&text.as_str()))
+        };
+        let number = |w: &Word| w.literal().is_some_and(|l| l.parse::<i64>().is_ok());
+        let plain = |w: &Word| {
+            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            w.literal().is_some_and(|text| text.chars().all(name))
+        };
+        let compares = doubled && words.iter().any(|word| is(word, NUMERIC));
+        let all_numbers = words.iter().all(|w| {
+            number(w) || is(w, NUMERIC) || is(w, &["[[", "]]", "&&", "||", "!", "(", ")"])
+        });
+        let looks_up = words
+            .iter()
+            .enumerate()
+            .any(|(at, w)| is(w, &["-v", "-R"]) && !words.get(at + 1).is_some_and(plain));
+        if words.iter().any(|word| bomb::count(word) > bomb::MAX_WORDS) {
+            self.script.doubt("a brace list stands for too many words", false);
         }
+        if (compares && !all_numbers) || looks_up || words.iter().any(indexes) {
+            self.computes();
+        }
+    }
+}
+
+/// How many words a command prints, as far as can be told: `seq` says it, the others list files.
+fn lines(words: &[Word]) -> u64 {
+    const FILES: u64 = 1_000;
+    if words.first().and_then(Word::value).as_deref() != Some("seq") {
+        return FILES;
+    }
+    let numbers: Option<Vec<i64>> =
+        words[1..].iter().map(|word| word.value()?.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([to]) => to.unsigned_abs(),
+        Some([from, to]) => from.abs_diff(*to).saturating_add(1),
+        _ => u64::MAX,
     }
 }

@@ -1,0 +1,132 @@
+//! The grammar's tree, flattened to the words of its commands.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use tree_sitter::{Node, Parser, Tree};
+
+use super::Reading;
+use crate::shell::syntax::Span;
+
+/// Trees deeper than this are not followed.
+const MAX_DEPTH: usize = 400;
+
+thread_local! {
+    /// A parser costs more to make than a command to parse. It keeps nothing of what it parsed.
+    static PARSER: Cell<Option<Parser>> = const { Cell::new(None) };
+}
+
+fn tree(text: &str) -> Option<Tree> {
+    let mut parser = match PARSER.take() {
+        Some(parser) => parser,
+        None => {
+            let mut parser = Parser::new();
+            parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+            parser
+        }
+    };
+    let tree = parser.parse(text, None);
+    parser.reset();
+    PARSER.set(Some(parser));
+    tree
+}
+
+/// The text with these stretches replaced, and with every character beyond ASCII replaced by
+/// letters of the same length: the grammar's scanner must not see them (it looks them up in a
+/// table that ends at 255), and to the shell they are letters. The letter occurs nowhere else, so
+/// that no line becomes the end of a here-document; `None` when every letter does.
+pub(super) fn masked<'t>(text: &'t str, replaced: &[(Span, char)]) -> Option<Cow<'t, str>> {
+    if text.is_ascii() && replaced.is_empty() {
+        return Some(text.into());
+    }
+    let letter = "QZXJKVWYqzxjkvwy".chars().find(|letter| !text.contains(*letter))?;
+    let mut replaced = replaced.to_vec();
+    replaced.sort_unstable();
+    let mut replaced = replaced.into_iter().peekable();
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in text.char_indices() {
+        while replaced.next_if(|((_, end), _)| *end <= at).is_some() {}
+        match replaced.peek() {
+            Some(((start, _), by)) if *start <= at => {
+                out.extend(std::iter::repeat_n(*by, c.len_utf8()));
+            }
+            _ if c.is_ascii() => out.push(c),
+            _ => out.extend(std::iter::repeat_n(letter, c.len_utf8())),
+        }
+    }
+    Some(out.into())
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str) -> Option<Reading> {
+    let tree = tree(text)?;
+    let mut reading = Reading { broken: tree.root_node().has_error(), ..Reading::default() };
+    node(tree.root_node(), 0, &mut reading);
+    Some(reading)
+}
+
+fn span(node: Node<'_>) -> Span {
+    (node.start_byte(), node.end_byte())
+}
+
+fn node(at: Node<'_>, depth: usize, out: &mut Reading) {
+    if depth > MAX_DEPTH {
+        out.broken = true;
+        return;
+    }
+    let mut cursor = at.walk();
+    match at.kind() {
+        "command" | "declaration_command" | "unset_command" => {
+            let mut words = Vec::new();
+            for child in at.children(&mut cursor) {
+                match child.kind() {
+                    "file_redirect"
+                    | "herestring_redirect"
+                    | "heredoc_redirect"
+                    | "subshell"
+                    | "comment" => {}
+                    _ if child.start_byte() == child.end_byte() => {}
+                    _ => words.push(span(child)),
+                }
+            }
+            out.commands.push(words);
+        }
+        "variable_assignment" => {
+            let whole = at.parent().is_none_or(|parent| {
+                !matches!(parent.kind(), "command" | "declaration_command" | "variable_assignments")
+            });
+            if whole {
+                out.commands.push(vec![span(at)]);
+            }
+        }
+        "variable_assignments" => {
+            out.commands.push(at.named_children(&mut cursor).map(span).collect());
+        }
+        "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {
+            for child in at.named_children(&mut cursor) {
+                out.loose.push(span(child));
+            }
+        }
+        "test_command" | "case_statement" | "arithmetic_expansion" => {
+            if let Some(value) = at.child_by_field_name("value") {
+                out.free.push(span(value));
+            } else {
+                out.free.push(span(at));
+            }
+        }
+        "case_item" => {
+            for value in at.children_by_field_name("value", &mut cursor) {
+                out.free.push(span(value));
+            }
+        }
+        "for_statement" => {
+            let body = at.child_by_field_name("body");
+            out.free.push((at.start_byte(), body.map_or(at.end_byte(), |body| body.start_byte())));
+        }
+        _ => {}
+    }
+    let mut cursor = at.walk();
+    for child in at.named_children(&mut cursor) {
+        node(child, depth + 1, out);
+    }
+}

@@ -1,0 +1,197 @@
+//! The syntax of bash: from text to statements, by recursive descent.
+//!
+//! Spans are byte offsets into the text. What bash would not accept is [`Stop::Unparsable`]; what
+//! it accepts and this parser does not know is [`Stop::Unsupported`].
+
+mod reader;
+mod words;
+
+pub(crate) use words::substitution_end;
+
+/// Where something stands in the text: the first byte, and the byte after the last.
+pub(crate) type Span = (usize, usize);
+
+/// Statements one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Sequence {
+    pub(crate) items: Vec<Item>,
+}
+
+/// A statement of a sequence.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) statement: Statement,
+    /// It ends with `&`.
+    pub(crate) background: bool,
+}
+
+/// One statement.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    Simple(Simple),
+    /// `a && b` and `a || b`.
+    Both {
+        left: Box<Statement>,
+        and: bool,
+        right: Box<Statement>,
+    },
+    /// `a | b | c`, and the keyword `time` before a statement that is no simple command.
+    Pipeline {
+        timed: Option<Span>,
+        commands: Vec<Statement>,
+    },
+    /// A statement with redirections of its own.
+    Compound {
+        body: Compound,
+        redirects: Vec<Redirection>,
+    },
+    /// `f() { …; }`.
+    Function {
+        body: Box<Statement>,
+    },
+}
+
+/// Statements that contain others.
+#[derive(Debug)]
+pub(crate) enum Compound {
+    /// `{ …; }`
+    Group(Sequence),
+    /// `( … )`
+    Subshell(Sequence),
+    /// `if`: conditions and branches in the order of the text.
+    If(Vec<Sequence>),
+    /// `while` and `until`.
+    While {
+        until: bool,
+        condition: Sequence,
+        body: Sequence,
+    },
+    /// `for` and `select` over words. Without `in` there are no values.
+    For {
+        name: Span,
+        values: Option<Vec<WordSpan>>,
+        select: bool,
+        body: Sequence,
+    },
+    /// `for (( … ))`
+    Counted {
+        header: Arithmetic,
+        body: Sequence,
+    },
+    Case {
+        value: WordSpan,
+        items: Vec<(Vec<WordSpan>, Sequence)>,
+    },
+    /// `(( … ))`
+    Arithmetic(Arithmetic),
+    /// `[[ … ]]`, with the brackets and the operators as words.
+    Test(Vec<WordSpan>),
+}
+
+/// A simple command.
+#[derive(Debug, Default)]
+pub(crate) struct Simple {
+    pub(crate) assigns: Vec<Assignment>,
+    pub(crate) words: Vec<WordSpan>,
+    pub(crate) redirects: Vec<Redirection>,
+    /// Its program is `[`.
+    pub(crate) bracket: bool,
+}
+
+/// `NAME=value`, `NAME+=value`, `NAME[index]=value`, `NAME=(values)`.
+#[derive(Debug)]
+pub(crate) struct Assignment {
+    pub(crate) word: WordSpan,
+    /// With the index, without the `+`.
+    pub(crate) name: Span,
+    pub(crate) adds: bool,
+    pub(crate) value: Assigned,
+}
+
+/// What an assignment gives.
+#[derive(Debug)]
+pub(crate) enum Assigned {
+    Word(Span),
+    Array(Vec<WordSpan>),
+}
+
+/// A word, and what the shell evaluates inside it.
+#[derive(Debug)]
+pub(crate) struct WordSpan {
+    pub(crate) span: Span,
+    pub(crate) inner: Vec<Inner>,
+}
+
+/// Something inside a word that the shell evaluates.
+#[derive(Debug)]
+pub(crate) enum Inner {
+    /// `$( … )`, `` `…` ``
+    Command(Sequence),
+    /// `<( … )`, `>( … )`
+    Process(Sequence),
+    /// `$(( … ))`, `$[ … ]`
+    Arithmetic(Arithmetic),
+    /// `${ … }` that is more than a name: its text, and what is inside.
+    Parameter { body: Span, inner: Vec<Inner> },
+    /// A backquoted command with escapes: its text is not the text that runs.
+    Escaped(Span),
+}
+
+/// Text that is evaluated as a number.
+#[derive(Debug)]
+pub(crate) struct Arithmetic {
+    pub(crate) body: Span,
+    pub(crate) inner: Vec<Inner>,
+}
+
+/// One redirection.
+#[derive(Debug)]
+pub(crate) struct Redirection {
+    pub(crate) operator: Span,
+    pub(crate) target: Target,
+}
+
+/// What a redirection names.
+#[derive(Debug)]
+pub(crate) enum Target {
+    Word(WordSpan),
+    /// The index of a here-document in [`Parsed::documents`].
+    Document(usize),
+}
+
+/// The body of a here-document.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// The operator and the delimiter.
+    pub(crate) head: Span,
+    pub(crate) body: Span,
+    /// Where the line with the delimiter ends.
+    pub(crate) end: usize,
+    /// Nothing in it is expanded.
+    pub(crate) literal: bool,
+    pub(crate) inner: Vec<Inner>,
+}
+
+/// A text taken apart.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) body: Sequence,
+    pub(crate) documents: Vec<Document>,
+}
+
+/// Why a text was not taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Bash would not accept it either.
+    Unparsable,
+    /// Bash may accept it; this parser does not.
+    Unsupported(&'static str),
+}
+
+/// Takes a text apart.
+pub(crate) fn parse(text: &str) -> Result<Parsed, Stop> {
+    reader::Reader::new(text).program()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,574 @@
+//! Statements.
+
+use super::{
+    Compound, Document, Item, Parsed, Redirection, Sequence, Simple, Span, Statement, Stop, Target,
+    WordSpan,
+};
+
+/// Statements nested deeper than this are not followed: no person nests that far.
+const MAX_DEPTH: usize = 100;
+
+/// Builtins whose arguments are assignments.
+const DECLARE: &[&str] = &["export", "declare", "typeset", "local", "readonly"];
+
+/// A here-document whose body has not been read yet.
+struct Pending {
+    index: usize,
+    delimiter: String,
+    strip_tabs: bool,
+}
+
+pub(super) struct Reader<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+    /// Where the text ends for this reader: earlier inside backquotes.
+    pub(super) end: usize,
+    documents: Vec<Document>,
+    pending: Vec<Pending>,
+    depth: usize,
+}
+
+pub(super) type Read<T> = Result<T, Stop>;
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, at: 0, end: text.len(), documents: Vec::new(), pending: Vec::new(), depth: 0 }
+    }
+
+    pub(super) fn program(mut self) -> Read<Parsed> {
+        let body = self.sequence(&[])?;
+        if self.at < self.end || !self.pending.is_empty() {
+            return Err(Stop::Unparsable);
+        }
+        Ok(Parsed { body, documents: self.documents })
+    }
+
+    /// The byte that many after the current one; 0 at the end.
+    pub(super) fn peek(&self, ahead: usize) -> u8 {
+        let at = self.at + ahead;
+        if at < self.end { self.text.as_bytes()[at] } else { 0 }
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        self.text.get(self.at..self.end).unwrap_or_default()
+    }
+
+    pub(super) fn raw(&self, span: Span) -> &'t str {
+        self.text.get(span.0..span.1).unwrap_or_default()
+    }
+
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        if found {
+            self.at += text.len();
+        }
+        found
+    }
+
+    /// Runs one level deeper.
+    pub(super) fn deeper<T>(&mut self, run: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Stop::Unsupported("the command is nested too deeply"));
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Skips blanks, continued lines and a comment.
+    pub(super) fn blanks(&mut self) {
+        loop {
+            match self.peek(0) {
+                b' ' | b'\t' => self.at += 1,
+                b'\\' if self.peek(1) == b'\n' => self.at += 2,
+                b'#' => {
+                    let line = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.at += line;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Skips blanks and ends of lines.
+    fn newlines(&mut self) -> Read<()> {
+        loop {
+            self.blanks();
+            if self.peek(0) != b'\n' {
+                return Ok(());
+            }
+            self.newline()?;
+        }
+    }
+
+    /// The end of a line, and the here-documents that follow it.
+    pub(super) fn newline(&mut self) -> Read<()> {
+        self.at += 1;
+        for pending in std::mem::take(&mut self.pending) {
+            let start = self.at;
+            let body_end = loop {
+                let line_start = self.at;
+                let rest = self.rest();
+                if rest.is_empty() {
+                    return Err(Stop::Unparsable);
+                }
+                let line = rest.split('\n').next().unwrap_or_default();
+                self.at = (self.at + line.len() + 1).min(self.end);
+                let stripped =
+                    if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
+                if stripped == pending.delimiter {
+                    break line_start;
+                }
+            };
+            let inner = match self.documents.get(pending.index) {
+                Some(document) if !document.literal => self.document((start, body_end))?,
+                _ => Vec::new(),
+            };
+            if let Some(document) = self.documents.get_mut(pending.index) {
+                document.body = (start, body_end);
+                document.end = self.at;
+                document.inner = inner;
+            }
+        }
+        Ok(())
+    }
+
+    /// Statements up to one of these words, a closing bracket, `;;` or the end.
+    pub(super) fn sequence(&mut self, ends: &[&str]) -> Read<Sequence> {
+        let mut items = Vec::new();
+        loop {
+            self.newlines()?;
+            if self.at >= self.end
+                || self.peek(0) == b')'
+                || (self.peek(0) == b';' && matches!(self.peek(1), b';' | b'&'))
+                || ends.contains(&self.bare_word())
+            {
+                return Ok(Sequence { items });
+            }
+            let statement = self.deeper(Self::list)?;
+            self.blanks();
+            let background = self.peek(0) == b'&' && self.peek(1) != b'&';
+            items.push(Item { statement, background });
+            match self.peek(0) {
+                b'&' if background => self.at += 1,
+                b';' if !matches!(self.peek(1), b';' | b'&') => self.at += 1,
+                b'\n' => self.newline()?,
+                _ => return Ok(Sequence { items }),
+            }
+        }
+    }
+
+    /// As [`Self::sequence`], but not empty.
+    fn statements(&mut self, ends: &[&str]) -> Read<Sequence> {
+        let sequence = self.sequence(ends)?;
+        if sequence.items.is_empty() { Err(Stop::Unparsable) } else { Ok(sequence) }
+    }
+
+    fn list(&mut self) -> Read<Statement> {
+        let mut left = self.pipeline()?;
+        loop {
+            self.blanks();
+            let and = match (self.peek(0), self.peek(1)) {
+                (b'&', b'&') => true,
+                (b'|', b'|') => false,
+                _ => return Ok(left),
+            };
+            self.at += 2;
+            self.newlines()?;
+            let right = Box::new(self.pipeline()?);
+            left = Statement::Both { left: Box::new(left), and, right };
+        }
+    }
+
+    fn pipeline(&mut self) -> Read<Statement> {
+        let mut commands = Vec::new();
+        let mut timed = None;
+        loop {
+            self.blanks();
+            match self.bare_word() {
+                "!" => self.at += 1,
+                "time" if self.times_a_statement() => {
+                    let start = self.at;
+                    self.at += "time".len();
+                    self.blanks();
+                    if self.bare_word() == "-p" {
+                        self.at += 2;
+                    }
+                    timed = timed.or(Some((start, self.at)));
+                }
+                _ => break,
+            }
+        }
+        loop {
+            commands.push(self.deeper(Self::command)?);
+            self.blanks();
+            if self.peek(0) != b'|' || self.peek(1) == b'|' {
+                break;
+            }
+            self.at += if self.peek(1) == b'&' { 2 } else { 1 };
+            self.newlines()?;
+        }
+        match commands.pop() {
+            Some(only) if commands.is_empty() && timed.is_none() => Ok(only),
+            Some(last) => {
+                commands.push(last);
+                Ok(Statement::Pipeline { timed, commands })
+            }
+            None => Err(Stop::Unparsable),
+        }
+    }
+
+    /// Whether `time` is followed by something other than a simple command.
+    fn times_a_statement(&mut self) -> bool {
+        let start = self.at;
+        self.at += "time".len();
+        self.blanks();
+        if self.bare_word() == "-p" {
+            self.at += 2;
+            self.blanks();
+        }
+        let compound = self.peek(0) == b'('
+            || matches!(
+                self.bare_word(),
+                "{" | "!" | "time" | "if" | "while" | "until" | "for" | "select" | "case" | "[["
+            );
+        self.at = start;
+        compound
+    }
+
+    /// The next word as far as it has no quotes and no meaning: keywords are such words.
+    fn bare_word(&self) -> &'t str {
+        let rest = self.rest();
+        let end = rest
+            .find(|c: char| c.is_ascii_whitespace() || ";&|()<>'\"\\$`".contains(c))
+            .unwrap_or(rest.len());
+        // A word that goes on with a quote is no keyword.
+        if rest[end..].starts_with(['\'', '"', '\\', '$', '`']) { "" } else { &rest[..end] }
+    }
+
+    fn keyword(&mut self, word: &str) -> Read<()> {
+        self.newlines()?;
+        if self.bare_word() != word {
+            return Err(Stop::Unparsable);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn command(&mut self) -> Read<Statement> {
+        self.blanks();
+        let body = match self.bare_word() {
+            _ if self.rest().starts_with("((") => {
+                self.at += 2;
+                Compound::Arithmetic(self.arithmetic("))")?)
+            }
+            _ if self.peek(0) == b'(' => {
+                self.at += 1;
+                let body = self.statements(&[])?;
+                if !self.eat(")") {
+                    return Err(Stop::Unparsable);
+                }
+                Compound::Subshell(body)
+            }
+            "{" => {
+                self.at += 1;
+                let body = self.statements(&["}"])?;
+                self.keyword("}")?;
+                Compound::Group(body)
+            }
+            "if" => self.conditional()?,
+            word @ ("while" | "until") => {
+                self.at += word.len();
+                let condition = self.statements(&["do"])?;
+                let body = self.do_group()?;
+                Compound::While { until: word == "until", condition, body }
+            }
+            word @ ("for" | "select") => self.loop_over(word == "select", word.len())?,
+            "case" => self.case()?,
+            "[[" => self.test()?,
+            "function" => {
+                self.at += "function".len();
+                self.blanks();
+                self.word()?;
+                self.blanks();
+                if self.eat("(") {
+                    self.blanks();
+                    if !self.eat(")") {
+                        return Err(Stop::Unparsable);
+                    }
+                }
+                return self.function();
+            }
+            "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "in" | "}" | "]]" => {
+                return Err(Stop::Unparsable);
+            }
+            _ => return self.simple(),
+        };
+        let mut redirects = Vec::new();
+        loop {
+            self.blanks();
+            match self.redirection()? {
+                Some(redirect) => redirects.push(redirect),
+                None => return Ok(Statement::Compound { body, redirects }),
+            }
+        }
+    }
+
+    fn function(&mut self) -> Read<Statement> {
+        self.newlines()?;
+        let body = self.deeper(Self::command)?;
+        match body {
+            Statement::Compound { .. } => Ok(Statement::Function { body: Box::new(body) }),
+            _ => Err(Stop::Unparsable),
+        }
+    }
+
+    fn do_group(&mut self) -> Read<Sequence> {
+        self.keyword("do")?;
+        let body = self.statements(&["done"])?;
+        self.keyword("done")?;
+        Ok(body)
+    }
+
+    fn conditional(&mut self) -> Read<Compound> {
+        self.at += "if".len();
+        let mut blocks = vec![self.statements(&["then"])?];
+        self.keyword("then")?;
+        loop {
+            blocks.push(self.statements(&["elif", "else", "fi"])?);
+            match self.bare_word() {
+                "elif" => {
+                    self.at += "elif".len();
+                    blocks.push(self.statements(&["then"])?);
+                    self.keyword("then")?;
+                }
+                "else" => {
+                    self.at += "else".len();
+                    blocks.push(self.statements(&["fi"])?);
+                    self.keyword("fi")?;
+                    return Ok(Compound::If(blocks));
+                }
+                _ => {
+                    self.keyword("fi")?;
+                    return Ok(Compound::If(blocks));
+                }
+            }
+        }
+    }
+
+    fn loop_over(&mut self, select: bool, len: usize) -> Read<Compound> {
+        self.at += len;
+        self.blanks();
+        if self.rest().starts_with("((") {
+            self.at += 2;
+            let header = self.arithmetic("))")?;
+            self.blanks();
+            self.eat(";");
+            let body = self.do_group()?;
+            return Ok(Compound::Counted { header, body });
+        }
+        let start = self.at;
+        self.at += self.bare_word().len();
+        let name = (start, self.at);
+        let proper = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !self.raw(name).starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            || !self.raw(name).chars().all(proper)
+        {
+            return Err(Stop::Unparsable);
+        }
+        self.newlines()?;
+        let mut values = None;
+        if self.bare_word() == "in" {
+            self.at += 2;
+            let mut words = Vec::new();
+            loop {
+                self.blanks();
+                match self.peek(0) {
+                    b';' => {
+                        self.at += 1;
+                        break;
+                    }
+                    b'\n' => break,
+                    _ => words.push(self.word()?),
+                }
+            }
+            values = Some(words);
+        } else {
+            self.eat(";");
+        }
+        let body = self.do_group()?;
+        Ok(Compound::For { name, values, select, body })
+    }
+
+    fn case(&mut self) -> Read<Compound> {
+        self.at += "case".len();
+        self.blanks();
+        let value = self.word()?;
+        self.keyword("in")?;
+        let mut items = Vec::new();
+        loop {
+            self.newlines()?;
+            if self.bare_word() == "esac" {
+                self.at += "esac".len();
+                return Ok(Compound::Case { value, items });
+            }
+            self.eat("(");
+            let mut patterns = Vec::new();
+            loop {
+                self.blanks();
+                patterns.push(self.word()?);
+                self.blanks();
+                if !self.eat("|") {
+                    break;
+                }
+            }
+            if !self.eat(")") {
+                return Err(Stop::Unparsable);
+            }
+            let body = self.sequence(&["esac"])?;
+            items.push((patterns, body));
+            if ![";;&", ";;", ";&"].iter().any(|end| self.eat(end)) {
+                self.newlines()?;
+                if self.bare_word() != "esac" {
+                    return Err(Stop::Unparsable);
+                }
+            }
+        }
+    }
+
+    /// `[[ … ]]`: compares, so `<` and `>` are operators.
+    fn test(&mut self) -> Read<Compound> {
+        let mut words = Vec::new();
+        let mut regex = false;
+        loop {
+            self.newlines()?;
+            let start = self.at;
+            let operator = ["&&", "||", "(", ")", "<", ">"].iter().find(|op| self.eat(op));
+            if operator.is_some() && !regex {
+                words.push(WordSpan { span: (start, self.at), inner: Vec::new() });
+                continue;
+            }
+            self.at = start;
+            let word = if regex { self.regex()? } else { self.word()? };
+            let raw = self.raw(word.span);
+            regex = raw == "=~";
+            let end = raw == "]]";
+            words.push(word);
+            if end {
+                return Ok(Compound::Test(words));
+            }
+        }
+    }
+
+    fn simple(&mut self) -> Read<Statement> {
+        let mut simple = Simple::default();
+        loop {
+            self.blanks();
+            if let Some(redirect) = self.redirection()? {
+                simple.redirects.push(redirect);
+                continue;
+            }
+            match self.peek(0) {
+                b'\n' | b';' | b'&' | b'|' | b')' | 0 => break,
+                b'(' => {
+                    // `f ()` defines a function; nothing else has a bracket here.
+                    self.at += 1;
+                    self.blanks();
+                    let named = simple.words.len() == 1
+                        && simple.assigns.is_empty()
+                        && simple.redirects.is_empty();
+                    if !named || !self.eat(")") {
+                        return Err(Stop::Unparsable);
+                    }
+                    return self.function();
+                }
+                _ => {}
+            }
+            let declares =
+                simple.words.first().is_some_and(|word| DECLARE.contains(&self.raw(word.span)));
+            if (simple.words.is_empty() || declares)
+                && let Some(assignment) = self.assignment()?
+            {
+                simple.assigns.push(assignment);
+                continue;
+            }
+            let word = self.word()?;
+            simple.bracket |= simple.words.is_empty() && self.raw(word.span) == "[";
+            simple.words.push(word);
+        }
+        if simple.words.is_empty() && simple.assigns.is_empty() && simple.redirects.is_empty() {
+            return Err(Stop::Unparsable);
+        }
+        Ok(Statement::Simple(simple))
+    }
+
+    fn redirection(&mut self) -> Read<Option<Redirection>> {
+        let start = self.at;
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        let rest = &self.rest()[digits..];
+        let operators: &[&str] = if digits == 0 {
+            &["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]
+        } else {
+            &["<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]
+        };
+        let Some(name) = operators.iter().find(|name| rest.starts_with(**name)) else {
+            return Ok(None);
+        };
+        // `<(` begins a word.
+        if matches!(*name, "<" | ">") && rest[1..].starts_with('(') {
+            return Ok(None);
+        }
+        self.at += digits + name.len();
+        let operator = (start, self.at);
+        self.blanks();
+        if !matches!(*name, "<<" | "<<-") {
+            let target = Target::Word(self.word()?);
+            return Ok(Some(Redirection { operator, target }));
+        }
+        let word = self.word()?;
+        let raw = self.raw(word.span);
+        if raw.contains(['$', '`']) {
+            return Err(Stop::Unsupported("the end of a here-document is not a plain word"));
+        }
+        if !raw.is_ascii() {
+            return Err(Stop::Unparsable);
+        }
+        let index = self.documents.len();
+        self.documents.push(Document {
+            head: (start, self.at),
+            body: (0, 0),
+            end: 0,
+            literal: raw.contains(['\'', '"', '\\']),
+            inner: Vec::new(),
+        });
+        let delimiter = raw.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        self.pending.push(Pending { index, delimiter, strip_tabs: *name == "<<-" });
+        Ok(Some(Redirection { operator, target: Target::Document(index) }))
+    }
+
+    /// A script inside a word, up to its closing bracket.
+    pub(super) fn substitution(&mut self) -> Read<Sequence> {
+        let outer = std::mem::take(&mut self.pending);
+        let body = self.deeper(|this| this.sequence(&[]))?;
+        if !self.pending.is_empty() || !self.eat(")") {
+            return Err(Stop::Unparsable);
+        }
+        self.pending = outer;
+        Ok(body)
+    }
+
+    /// A script between backquotes, without escapes; `end` is where the closing one stands.
+    pub(super) fn backquoted(&mut self, end: usize) -> Read<Sequence> {
+        let (outer, limit) =
+            (std::mem::take(&mut self.pending), std::mem::replace(&mut self.end, end));
+        let body = self.deeper(|this| this.sequence(&[]))?;
+        if !self.pending.is_empty() || self.at != end {
+            return Err(Stop::Unparsable);
+        }
+        self.pending = outer;
+        self.end = limit;
+        self.at = end + 1;
+        Ok(body)
+    }
+}
