@@ -63,10 +63,11 @@ mod workspace;
 
 pub use call::ToolCall;
 pub use defaults::DEFAULT_ALLOW;
+pub use judge::READ_ONLY_GIT_ENV;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
 pub use rule::{List, Rule, RuleError, RuleSource};
-pub use suggest::{TOO_BROAD, too_broad};
+pub use suggest::too_broad;
 pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};
 pub use workspace::{LexicalPaths, Workspace};
 

@@ -368,6 +368,11 @@ impl Shell<'_, '_> {
         if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
             return None;
         }
+        if (looks.fixed_cwd && self.repository_runs_programs())
+            || (looks.version && self.chooses_toolchain(part, words))
+        {
+            return None;
+        }
         let unsettled = |piece: &Piece| matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name));
         if looks.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
             return None;
@@ -410,7 +415,7 @@ impl Shell<'_, '_> {
     /// `export A=b`, `unset A`.
     fn declaration_base(&self, part: &Part, whole: Option<&Rule>) -> Base {
         let names: Option<Vec<String>> = part.words.iter().skip(1).map(Word::literal).collect();
-        let unset = part.words.first().is_some_and(|w| w.raw == "unset");
+        let unset = part.words.first().and_then(Word::value).as_deref() == Some("unset");
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
                 matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")

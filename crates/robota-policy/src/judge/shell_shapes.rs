@@ -27,7 +27,7 @@ impl Shell<'_, '_> {
             if !straight.entered.iter().all(entered) {
                 return false;
             }
-            let cwd = Cwd { dirs: vec![straight.at.clone()], lost: false, ..part.cwd.clone() };
+            let cwd = Cwd { dirs: vec![straight.at], lost: false, ..part.cwd.clone() };
             let part = Part { cwd, ..part.clone() };
             self.part_base(&part, seen, None, &mut Findings::default()) == Base::Look
         })
@@ -37,10 +37,7 @@ impl Shell<'_, '_> {
     pub(super) fn output_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let mut base = Base::Look;
         let output = |word: &Word| word.pieces.as_slice() == [Piece::Unknown];
-        let (at, commands) = match part.outputs.as_slice() {
-            [one] => one,
-            _ => return None,
-        };
+        let [(at, commands)] = part.outputs.as_slice() else { return None };
         // The words may be those under a wrapper.
         let at = (at + words.len()).checked_sub(part.words.len())?;
         if !words.get(at).is_some_and(output)

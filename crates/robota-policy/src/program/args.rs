@@ -347,7 +347,10 @@ impl Args {
             return self.give(opt, value, words, i);
         }
         let glued = |option: &&Opt| {
-            option.arity == Arity::Attached
+            (option.arity == Arity::Attached
+                || (option.arity == Arity::Required
+                    && option.name.len() > 2
+                    && spec.shape == Shape::Trees))
                 && text.len() > option.name.len()
                 && text.starts_with(option.name)
         };

@@ -369,7 +369,7 @@ impl<'p> Parser<'p> {
 
     /// Operators between operands. Which binds stronger makes no difference to what is done.
     fn operators(&mut self, compare: bool) -> Parsed<Kind> {
-        let mut kind = self.operand(compare)?;
+        let mut kind = self.operand()?;
         loop {
             let next = self.lexer.peek(false)?;
             match next {
@@ -393,7 +393,7 @@ impl<'p> Parser<'p> {
                     if matches!(next, Token::Name(name) if REACHING.contains(&name)) {
                         return Some(kind);
                     }
-                    let right = self.operand(compare)?;
+                    let right = self.operand()?;
                     kind = Kind { texts: kind.texts + right.texts, joined: true, place: false };
                     continue;
                 }
@@ -403,24 +403,24 @@ impl<'p> Parser<'p> {
             if matches!(next, Token::Sign("&&" | "||")) {
                 self.lexer.skip_newlines();
             }
-            self.operand(compare)?;
+            self.operand()?;
             kind = Kind::default();
         }
     }
 
-    fn operand(&mut self, compare: bool) -> Parsed<Kind> {
+    fn operand(&mut self) -> Parsed<Kind> {
         let one = Kind { texts: 1, ..Kind::default() };
         let place = Kind { texts: 1, place: true, joined: false };
         let first = self.lexer.take(true)?;
         let kind = match first {
             Token::Number(_) | Token::Text(_) | Token::Regex => Kind::default(),
             Token::Sign("!" | "-" | "+") => {
-                self.operand(compare)?;
+                self.operand()?;
                 Kind::default()
             }
             Token::Sign("++" | "--") => {
                 let target = self.lexer.peek(true)?;
-                let kind = self.operand(compare)?;
+                let kind = self.operand()?;
                 (kind.place && target != Token::Name("NF")).then_some(())?;
                 if let Token::Name(name) = target {
                     self.free(name)?;

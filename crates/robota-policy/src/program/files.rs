@@ -170,8 +170,8 @@ fn copy(args: &Args, uses: &mut Uses) {
     operands.retain(|word| !remote(word));
     if args.spec.shape == Shape::Moves {
         uses.writes.extend(operands.iter().cloned());
-        uses.below.extend(operands.iter().cloned());
     }
+    uses.below.extend(operands.iter().cloned());
     uses.reads.extend(operands.iter().cloned());
     // A folder goes with all that is in it, and so does a link to one.
     uses.trees.extend(operands.iter().cloned());

@@ -93,6 +93,7 @@ impl Reading {
                 looks.paths.extend(given.value.clone());
                 self.given = true;
             }
+            Effect::Write if text().is_some_and(|text| crate::judge_sink(&text)) => {}
             Effect::Write
             | Effect::Folder
             | Effect::Run
@@ -120,7 +121,7 @@ fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
     let mut operands = args.operands.iter();
     match args.spec.shape {
         // What commands in it print was proven where they stand.
-        Shape::Text => {}
+        Shape::Text => looks.paths.extend(args.operands.iter().filter_map(glob_folder)),
         Shape::Nothing => args.operands.is_empty().then_some(())?,
         Shape::One => {
             // A glob may become two files, of which the second is written.
@@ -128,7 +129,10 @@ fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
                 .then_some(())?;
             looks.paths.extend(operands.cloned());
         }
-        Shape::Facts => args.operands.iter().all(|word| !word.has_unknown()).then_some(())?,
+        Shape::Facts => {
+            args.operands.iter().all(|word| !word.has_unknown()).then_some(())?;
+            looks.paths.extend(args.operands.iter().filter_map(glob_folder));
+        }
         Shape::Reads | Shape::Names | Shape::Trees => looks.paths.extend(operands.cloned()),
         Shape::Pattern | Shape::PatternTrees => {
             if !reading.given {
@@ -174,9 +178,29 @@ fn operands(args: &Args, reading: &Reading, looks: &mut Looks) -> Option<()> {
     Some(())
 }
 
+/// The folder whose names a glob shows.
+pub(super) fn glob_folder(word: &Word) -> Option<Word> {
+    let mut pieces = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text, quoted: false } if text.contains(['*', '?', '[']) => {
+                let at = text.find(['*', '?', '[']).unwrap_or(text.len());
+                let folder = text[..at].rfind('/').map_or("", |slash| &text[..=slash]);
+                pieces.push(Piece::Text { text: folder.to_owned(), quoted: false });
+                // A word without a folder is about the one where it runs.
+                let here =
+                    pieces.iter().all(|p| matches!(p, Piece::Text { text, .. } if text.is_empty()));
+                return (!here).then(|| Word::of(word.raw.clone(), pieces));
+            }
+            other => pieces.push(other.clone()),
+        }
+    }
+    None
+}
+
 /// Programs whose first operand is a script of a language of its own.
 fn has_language(name: &str) -> bool {
-    matches!(name, "sed" | "gsed" | "jq" | "gojq" | "perl") || awk::speaks(name)
+    matches!(name, "sed" | "gsed" | "jq" | "gojq" | "yq" | "perl") || awk::speaks(name)
 }
 
 /// Whether a script is proven to print what it reads and nothing else.
@@ -184,6 +208,10 @@ fn is_tame(name: &str, script: &str) -> Option<()> {
     let tame = match name {
         "sed" | "gsed" => sed::is_tame(script),
         "jq" | "gojq" => jq::is_tame(script),
+        // Only paths: its functions read files and variables.
+        "yq" => script
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']' | '"')),
         _ => awk::speaks(name) && awk::is_tame(script),
     };
     tame.then_some(())

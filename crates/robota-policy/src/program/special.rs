@@ -1,7 +1,7 @@
 //! Programs whose words have a grammar of their own, where options and operands are not enough.
 
 use super::args::{Args, known};
-use super::look::{Looks, indexes};
+use super::look::{Looks, glob_folder, indexes};
 use super::{Effect, Shape};
 use crate::shell::word::Word;
 use crate::shell::{Part, bomb, builtins};
@@ -15,8 +15,8 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
         "cd" | "pushd" | "popd" => Some(folder(args)),
         "find" | "gfind" => Some(find(args)),
         "sleep" => free(bomb::short_sleep(words)),
-        "echo" | "true" | "false" | ":" => free(true),
-        "printf" => free(printf(words)),
+        "echo" | "true" | "false" | ":" => Some(Some(shown(words))),
+        "printf" => Some(printf(words).then(|| shown(words))),
         "seq" => free(args.is_clear() && bomb::short_count(operands)),
         // All variables at once are more than a look.
         "printenv" if operands.is_empty() => free(false),
@@ -26,11 +26,14 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
             };
             if operands.iter().all(format) { None } else { free(false) }
         }
-        "test" | "[" => free(words.iter().all(|word| {
-            !matches!(known(word).as_deref(), Some("-v" | "-R"))
-                && !word.has_unknown()
-                && !indexes(word)
-        })),
+        "test" | "[" => {
+            let plain = words.iter().all(|word| {
+                !matches!(known(word).as_deref(), Some("-v" | "-R"))
+                    && !word.has_unknown()
+                    && !indexes(word)
+            });
+            Some(plain.then(|| shown(words)))
+        }
         "command" => {
             let asks = args.options.iter().any(|given| matches!(given.name.as_str(), "-v" | "-V"));
             free(asks && args.is_clear() && operands.iter().all(|word| !word.has_unknown()))
@@ -74,16 +77,21 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
             let count = args.options.iter().any(|given| given.name == "-n");
             if args.name == "top" && batch && count { None } else { free(false) }
         }
-        "crontab" => None,
+        // Alone they show what is set.
+        "alias" | "history" => free(words.is_empty()),
         "tput" => {
             let asks = |word: &Word| {
                 matches!(known(word).as_deref(), Some("cols" | "lines" | "colors" | "longname"))
             };
             free(args.is_clear() && !operands.is_empty() && operands.iter().all(asks))
         }
-        "dirs" | "times" | "jobs" => None,
         _ => None,
     }
+}
+
+/// Words that are printed: those with a glob show the names in a folder.
+fn shown(words: &[Word]) -> Looks {
+    Looks { paths: words.iter().filter_map(glob_folder).collect(), ..Looks::default() }
 }
 
 fn folder(args: &Args) -> Option<Looks> {

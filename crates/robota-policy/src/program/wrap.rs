@@ -24,6 +24,8 @@ pub(crate) struct View {
     pub(crate) words: Vec<Word>,
     /// Allow rules may look at it too.
     pub(crate) covered: bool,
+    /// The folder it runs in, where a wrapper chooses one.
+    pub(crate) folder: Option<Word>,
     /// What it runs, where that is what it is for: a rule for it does not cover this.
     pub(crate) inner: Vec<Inner>,
 }
@@ -43,6 +45,13 @@ const MAX_VIEWS: usize = 64;
 /// More words than this are not tried as the beginning of a command.
 const MAX_TAILS: usize = 24;
 
+/// The folder that a wrapper goes to before it runs its command.
+fn folder_of(words: &[Word]) -> Option<Word> {
+    let args = Args::parse(words).filter(|args| matches!(args.spec.shape, Shape::Command(_)))?;
+    let folder = |given: &Given| given.opt.is_some_and(|opt| opt.effect == Effect::Folder);
+    args.options.into_iter().rev().find(folder)?.value
+}
+
 /// Whether running other commands is all that a program is for.
 fn is_wrapper(words: &[Word]) -> bool {
     let name = words.first().and_then(Word::value).unwrap_or_default();
@@ -57,8 +66,8 @@ fn is_wrapper(words: &[Word]) -> bool {
 /// Looks through all wrappers of a command.
 pub(crate) fn see(part: &Part) -> Seen {
     let mut seen = Seen::default();
-    let mut todo = vec![(part.words.clone(), !part.hidden)];
-    while let Some((words, covered)) = todo.pop() {
+    let mut todo = vec![(part.words.clone(), !part.hidden, None)];
+    while let Some((words, covered, folder)) = todo.pop() {
         if seen.views.len() >= MAX_VIEWS {
             seen.unknown = true;
             break;
@@ -66,17 +75,18 @@ pub(crate) fn see(part: &Part) -> Seen {
         // `time A=b rm x`: the keyword leaves the assignment to the shell.
         let assigned = words.iter().take_while(|word| is_assignment(word)).count();
         if assigned > 0 && assigned < words.len() {
-            todo.push((words[assigned..].to_vec(), false));
+            todo.push((words[assigned..].to_vec(), false, folder.clone()));
         }
         let (mut inner, clear) = open(&words, part);
         if words.first().and_then(Word::value).is_some_and(|word| is_reserved(&word)) {
             inner.extend(tails(&words[1..]));
             inner.push(Inner::Unknown);
         }
+        let entered = folder_of(&words).or_else(|| folder.clone());
         for inner in &inner {
             match inner {
                 Inner::Words(words) if !words.is_empty() => {
-                    todo.push((words.clone(), covered && clear));
+                    todo.push((words.clone(), covered && clear, entered.clone()));
                 }
                 Inner::Words(_) => {}
                 Inner::Script(text) => seen.scripts.push(text.clone()),
@@ -86,7 +96,7 @@ pub(crate) fn see(part: &Part) -> Seen {
         if clear || !is_wrapper(&words) {
             inner.clear();
         }
-        seen.views.push(View { words, covered, inner });
+        seen.views.push(View { words, covered, folder, inner });
     }
     let program = |view: &View| view.words.first().and_then(Word::value);
     let known = |view: &View| program(view).and_then(|name| Program::find(base(&name)));
