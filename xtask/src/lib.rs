@@ -7,6 +7,7 @@
 //! | `cargo xtask tidy` | checks conventions that no compiler and no lint checks |
 //! | `cargo xtask gen [--check]` | writes the generated files, or reports which are out of date |
 //! | `cargo xtask fuzz --secs N [TARGET]` | fuzzes on stable Rust |
+//! | `cargo xtask oracle --secs N` | runs what the permission policy calls read-only |
 //! | `cargo xtask bench [FILTER]` | runs the benchmarks and prints ratios measured in one run |
 //!
 //! A check is a function from a [`tree::Tree`] (paths and texts) to findings, so a test can show
@@ -27,6 +28,7 @@
 pub mod bench;
 pub mod fuzz;
 pub mod generate;
+pub mod oracle;
 pub mod setup;
 pub mod sh;
 pub mod suite;

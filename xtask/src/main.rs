@@ -11,7 +11,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, generate, setup, suite, tidy};
+use xtask::{bench, fuzz, generate, oracle, setup, suite, tidy};
 
 const USAGE: &str = "\
 usage: cargo xtask STEP
@@ -21,6 +21,8 @@ usage: cargo xtask STEP
   tidy                     check the conventions that no compiler checks
   gen [--check]            write the generated files, or only compare them
   fuzz --secs N [TARGET]   fuzz each target (or one) for N seconds
+  oracle --secs N [--seed S] [--count N]
+                           run what the permission policy calls read-only, and look at what it did
   bench [FILTER]           run the benchmarks; print ratios measured in one run
   bench program [DIR]      measure only the program against its speed budget; DIR contains
                            `robota` and `mock-model`, otherwise both are built";
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         ["fuzz", "--secs", secs, target] if secs.parse().is_ok_and(|secs: u32| secs > 0) => {
             fuzz::run(&root, secs, Some(target))
         }
+        ["oracle", args @ ..] => oracle::run(&root, args),
         ["bench"] => bench::run(&root, None),
         ["bench", "program"] => bench::program(&root, None),
         ["bench", "program", built] => bench::program(&root, Some(built.as_ref())),

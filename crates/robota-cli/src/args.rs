@@ -77,13 +77,94 @@ pub(crate) struct PermissionsArgs {
 /// The subcommands of `robota permissions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Explain what would happen to a tool call, without running it.
+    /// Explain what would happen to a command or a tool call, without running it.
     Check(Box<CheckArgs>),
+    /// Say what a rule covers, with examples that it covers and examples that it does not.
+    Explain(Box<ExplainRuleArgs>),
+    /// Check that calls get the verdicts that files expect; exit code 1 if one does not.
+    ///
+    /// Each line of a file is a verdict and a call: `allow git status`, `deny Read(.env)`. A call
+    /// without a tool is a shell command. `mode NAME` sets the mode of the lines that follow.
+    #[command(verbatim_doc_comment)]
+    Test(Box<TestArgs>),
+    /// Show the rule sets that are shipped, and add one to your settings.
+    Preset(PresetArgs),
+}
+
+/// `robota permissions explain`
+#[derive(Debug, Args)]
+pub(crate) struct ExplainRuleArgs {
+    /// Rule, e.g. 'Bash(git log *)'.
+    pub(crate) rule: String,
+    /// The list in which the rule stands.
+    #[arg(long, value_enum, default_value_t = RuleListArg::Allow)]
+    pub(crate) list: RuleListArg,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// A list of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RuleListArg {
+    /// Calls that run without approval.
+    Allow,
+    /// Calls that need approval.
+    Ask,
+    /// Calls that never run.
+    Deny,
+}
+
+/// `robota permissions test`
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Files with expected verdicts.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Permission mode: plan, default, acceptEdits or bypassPermissions.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<Mode>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// `robota permissions preset`
+#[derive(Debug, Args)]
+pub(crate) struct PresetArgs {
+    #[command(subcommand)]
+    pub(crate) command: PresetCommand,
+}
+
+/// The subcommands of `robota permissions preset`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetCommand {
+    /// List the rule sets.
+    List,
+    /// Show the rules of a set.
+    Show {
+        /// Name of the set, e.g. queries.
+        name: String,
+    },
+    /// Show the rules of a set, and with --yes add them to your settings.
+    Add {
+        /// Name of the set, e.g. queries.
+        name: String,
+        /// Write the rules.
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        settings: Box<SettingsArgs>,
+    },
 }
 
 /// `robota permissions check`
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
+    /// Shell command as it is typed, e.g. 'cd src && ls 2>&1 | head'.
+    #[arg(conflicts_with_all = ["tool", "input", "batch"])]
+    pub(crate) command: Option<String>,
     /// Tool name, e.g. Bash.
     #[arg(long)]
     pub(crate) tool: Option<String>,

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use robota_core::error::Diagnose;
 
-use args::{Cli, Command, OutputFormat, PermissionsCommand};
+use args::{Cli, Command, OutputFormat};
 
 /// The exit status of the program. Scripts rely on the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,9 +140,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         None => on_runtime(print::run(cli.print)),
         Some(Command::Demo(args)) => on_runtime(demo::run(args)),
-        Some(Command::Permissions(args)) => match args.command {
-            PermissionsCommand::Check(args) => commands::permissions::check(&args),
-        },
+        Some(Command::Permissions(args)) => commands::permissions::run(&args.command),
         Some(Command::Config(args)) => commands::config::run(&args),
         Some(Command::Trust(args)) => commands::trust::run(&args),
         Some(Command::Sessions(args)) => on_runtime(commands::sessions::run(*args)),

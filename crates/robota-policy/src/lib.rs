@@ -36,16 +36,18 @@
 //!
 //! - `rule`: the grammar of rules, both dialects, and what each kind matches;
 //! - `glob`, `workspace`, `web`: wildcards, real paths, real hosts;
-//! - `shell`: what a command would run: `parse` (the grammar's tree), `lexer` (the second
-//!   opinion), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
+//! - `shell`: what a command would run: `syntax` (the parser of bash), `parse` (the commands, and
+//!   a second reading by a general grammar), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
 //!   tables are in files of their own (`*_table.rs`);
-//! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves.
+//! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves; `explain`: the
+//!   verdict on each command, and what a rule covers.
 //!
 //! [`Paths`]: robota_core::paths::Paths
 
 mod call;
 mod defaults;
 mod disk;
+mod explain;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod glob;
@@ -63,6 +65,7 @@ mod workspace;
 
 pub use call::ToolCall;
 pub use defaults::DEFAULT_ALLOW;
+pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
 pub use judge::READ_ONLY_GIT_ENV;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};

@@ -8,6 +8,7 @@ mod errors;
 mod home;
 #[cfg(target_os = "linux")]
 mod killed;
+mod permissions;
 mod print;
 mod providers;
 mod secrets;

@@ -107,7 +107,7 @@ impl Policy {
     }
 
     /// The command of a shell call, taken apart; nothing where there is none.
-    pub(super) fn script(&self, call: &ToolCall<'_>) -> Script {
+    pub(crate) fn script(&self, call: &ToolCall<'_>) -> Script {
         let Some(text) = call.script() else { return Script::default() };
         let cwd = self.shell_cwd(&given_dirs(call));
         let mut script = Script::parse(text, &cwd, &self.workspace.home);

@@ -4,7 +4,7 @@ use super::args::{Args, known};
 use super::look::{Looks, glob_folder, indexes};
 use super::{Effect, Shape};
 use crate::shell::word::Word;
-use crate::shell::{Part, bomb, builtins};
+use crate::shell::{Part, RedirectKind, bomb, builtins};
 
 /// What such a command reads: `Some(None)` when it is not proven to only read, `None` when the
 /// command is none of these.
@@ -49,7 +49,9 @@ pub(super) fn looks(args: &Args, words: &[Word], part: &Part) -> Option<Option<L
         }
         // Without an input it waits for one.
         "read" => {
-            let fed = part.piped || part.stdin.is_some() || !part.redirects.is_empty();
+            let fed = part.piped
+                || part.stdin.is_some()
+                || part.redirects.iter().any(|r| r.kind == RedirectKind::Read);
             free(fed && builtins::reads_lines(words))
         }
         "set" => free(!words.is_empty() && words.iter().all(harmless_set)),

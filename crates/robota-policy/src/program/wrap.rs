@@ -42,6 +42,9 @@ pub(crate) struct Seen {
 /// More layers than this are not looked into.
 const MAX_VIEWS: usize = 64;
 
+/// More words than this, of all layers together, are not looked at.
+const MAX_WORDS: usize = 2_000;
+
 /// More words than this are not tried as the beginning of a command.
 const MAX_TAILS: usize = 24;
 
@@ -67,8 +70,11 @@ fn is_wrapper(words: &[Word]) -> bool {
 pub(crate) fn see(part: &Part) -> Seen {
     let mut seen = Seen::default();
     let mut todo = vec![(part.words.clone(), !part.hidden, None)];
+    let mut left = MAX_WORDS.max(part.words.len());
     while let Some((words, covered, folder)) = todo.pop() {
-        if seen.views.len() >= MAX_VIEWS {
+        let rest = left.checked_sub(words.len());
+        left = rest.unwrap_or(0);
+        if seen.views.len() >= MAX_VIEWS || rest.is_none() {
             seen.unknown = true;
             break;
         }
@@ -248,7 +254,14 @@ fn command(args: &Args, places: u8) -> Option<Vec<Word>> {
 
 /// When a wrapper's options are not understood, every tail may be the command.
 pub(crate) fn tails(words: &[Word]) -> Vec<Inner> {
-    (0..words.len().min(MAX_TAILS)).map(|i| Inner::Words(words[i..].to_vec())).collect()
+    // Of many words all tails would be as many times as many.
+    let most = if words.len() > MAX_WORDS / MAX_TAILS { 4 } else { MAX_TAILS };
+    let mut out: Vec<Inner> =
+        (0..words.len().min(most)).map(|i| Inner::Words(words[i..].to_vec())).collect();
+    if words.len() > most {
+        out.push(Inner::Unknown);
+    }
+    out
 }
 
 /// Words of the language. Where a command should be, they begin something else.
@@ -385,10 +398,17 @@ pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
     (!out.words.is_empty()).then_some(out)
 }
 
+/// What follows so many words is one unknown stretch.
+const MAX_HOLES: usize = 200;
+
 /// The words as one text with unknown stretches.
 pub(crate) fn holes(words: &[Word]) -> Vec<Ch> {
     let mut out = Vec::new();
     for (i, word) in words.iter().enumerate() {
+        if i > MAX_HOLES {
+            out.push(Ch::Any);
+            break;
+        }
         if i > 0 {
             out.push(Ch::Is(' '));
         }

@@ -8,6 +8,7 @@ mod second;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::text::unreadable;
 use super::vars::Vars;
@@ -59,13 +60,15 @@ pub(crate) struct Part {
     /// The commands before it in its pipeline, as words.
     pub(crate) upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever it runs.
-    pub(crate) bound: Vec<String>,
+    pub(crate) bound: Names,
     /// The text of a here-document or here-string it reads.
     pub(crate) stdin: Option<Word>,
     /// `export`, `declare` and the like: assignments that reach other programs.
     pub(crate) declares: bool,
     /// `[ … ]` and `[[ … ]]`.
     pub(crate) is_test: bool,
+    /// The statements and substitutions around it, from the outside.
+    pub(crate) within: Vec<&'static str>,
 }
 
 /// `NAME=value` before a command, or alone.
@@ -80,6 +83,8 @@ pub(crate) struct Assign {
 pub(crate) struct Redirect {
     pub(crate) kind: RedirectKind,
     pub(crate) target: Word,
+    /// As written, with its operator.
+    pub(crate) raw: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +93,37 @@ pub(crate) enum RedirectKind {
     Write,
     /// A copy or the end of a descriptor.
     Copy,
+}
+
+/// Names, of which each part has those that were there before it. Copies share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Option<Rc<(String, Names)>>);
+
+impl Names {
+    pub(crate) fn with(&self, name: String) -> Self {
+        Self(Some(Rc::new((name, self.clone()))))
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let mut at = self;
+        while let Some(node) = &at.0 {
+            if node.0 == name {
+                return true;
+            }
+            at = &node.1;
+        }
+        false
+    }
+}
+
+impl Drop for Names {
+    /// A long list would overflow the stack if each name dropped the next.
+    fn drop(&mut self) {
+        let mut next = self.0.take();
+        while let Some(node) = next {
+            next = Rc::into_inner(node).and_then(|(_, mut rest)| rest.0.take());
+        }
+    }
 }
 
 /// Where a command may run, after the `cd`s before it.
@@ -175,6 +211,20 @@ impl Part {
         } else {
             text
         }
+    }
+
+    /// Whether it does something by itself: the head of a loop does not.
+    pub(crate) fn is_command(&self) -> bool {
+        let sets = self.assigns.iter().any(|assign| assign.value.is_some());
+        sets || !self.words.is_empty() || !self.redirects.is_empty()
+    }
+
+    /// The command with its redirections, for people.
+    pub(crate) fn described(&self) -> String {
+        let shown = self.shown();
+        let words = Some(shown).filter(|shown| !shown.is_empty());
+        let redirects = self.redirects.iter().map(|redirect| redirect.raw.clone());
+        words.into_iter().chain(redirects).collect::<Vec<_>>().join(" ")
     }
 
     /// The program's name as written, when it is a literal.

@@ -62,7 +62,7 @@ impl Word {
         if !raw.is_empty() && !raw.contains(['\'', '"', '\\', '$', '`', '<', '>']) {
             return Self::of(raw, vec![Piece::Text { text: raw.to_owned(), quoted: false }]);
         }
-        let chars: Vec<char> = raw.chars().collect();
+        let chars = Chars::new(raw);
         let mut out = Pieces::default();
         let mut i = 0;
         while i < chars.len() {
@@ -222,6 +222,28 @@ fn special(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '}'])
 }
 
+/// A text as characters, and where each stands in bytes.
+struct Chars<'a> {
+    raw: &'a str,
+    list: Vec<char>,
+    offsets: Vec<usize>,
+}
+
+impl<'a> Chars<'a> {
+    fn new(raw: &'a str) -> Self {
+        let (offsets, list) = raw.char_indices().unzip();
+        Self { raw, list, offsets }
+    }
+}
+
+impl Deref for Chars<'_> {
+    type Target = [char];
+
+    fn deref(&self) -> &[char] {
+        &self.list
+    }
+}
+
 #[derive(Default)]
 struct Pieces {
     list: Vec<Piece>,
@@ -243,7 +265,7 @@ fn find(chars: &[char], from: usize, what: char) -> usize {
     (from..chars.len()).find(|i| chars[*i] == what).unwrap_or(chars.len())
 }
 
-fn double(chars: &[char], from: usize, out: &mut Pieces) -> usize {
+fn double(chars: &Chars<'_>, from: usize, out: &mut Pieces) -> usize {
     let mut i = from;
     out.text(&[], true);
     while i < chars.len() {
@@ -272,7 +294,7 @@ fn double(chars: &[char], from: usize, out: &mut Pieces) -> usize {
 }
 
 /// At a `$`; returns the index after what it begins.
-fn dollar(chars: &[char], at: usize, quoted: bool, out: &mut Pieces) -> usize {
+fn dollar(chars: &Chars<'_>, at: usize, quoted: bool, out: &mut Pieces) -> usize {
     let name_char = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
     match chars.get(at + 1) {
         Some('\'') if !quoted => {
@@ -336,10 +358,10 @@ fn dollar(chars: &[char], at: usize, quoted: bool, out: &mut Pieces) -> usize {
 }
 
 /// At the beginning of a substitution; returns the index after its end, and whether it computes.
-fn substitution(chars: &[char], at: usize) -> (usize, bool) {
-    let text: String = chars[at..].iter().collect();
-    let (end, number) = super::syntax::substitution_end(&text, 0);
-    (at + text[..end].chars().count(), number)
+fn substitution(chars: &Chars<'_>, at: usize) -> (usize, bool) {
+    let start = chars.offsets.get(at).copied().unwrap_or(chars.raw.len());
+    let (end, number) = super::syntax::substitution_end(chars.raw, start);
+    (chars.offsets.partition_point(|offset| *offset < end), number)
 }
 
 /// After an opening backtick; returns the index after the closing one.

@@ -8,9 +8,12 @@ mod redirect;
 
 use std::path::Path;
 
-use super::{Cwd, Part, RedirectKind, Script};
+use super::{Cwd, Names, Part, RedirectKind, Script};
 use crate::shell::syntax::{Compound, Document, Parsed, Sequence, Span, Statement};
 use crate::shell::word::Word;
+
+/// Each command of a pipeline knows those before it, so that they must not be too many.
+const MAX_UPSTREAM: usize = 64;
 
 pub(super) struct Walker<'t, 's> {
     text: &'t str,
@@ -27,7 +30,7 @@ pub(super) struct Walker<'t, 's> {
     /// The commands before this one in its pipeline.
     upstream: Vec<Vec<Word>>,
     /// Variables that are set whenever the next command runs.
-    bound: Vec<String>,
+    bound: Names,
     /// How often the innermost loop's body runs, at most.
     rounds: u64,
     /// Where the last command leaves us if it was a `cd` that worked.
@@ -36,6 +39,8 @@ pub(super) struct Walker<'t, 's> {
     numbers: Vec<String>,
     /// `declare -n NAME=TARGET`.
     aliases: Vec<(String, String)>,
+    /// The statements and substitutions around.
+    within: Vec<&'static str>,
 }
 
 pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script: &mut Script) {
@@ -49,11 +54,12 @@ pub(super) fn walk(text: &str, parsed: &Parsed, cwd: &Path, home: &Path, script:
         substituted: false,
         piped: false,
         upstream: Vec::new(),
-        bound: Vec::new(),
+        bound: Names::default(),
         rounds: 1,
         after_cd: None,
         numbers: Vec::new(),
         aliases: Vec::new(),
+        within: Vec::new(),
     };
     walker.program(&parsed.body);
     walker.settle();
@@ -76,8 +82,7 @@ impl<'t> Walker<'t, '_> {
                 && simple.words.is_empty()
             {
                 for assign in &simple.assigns {
-                    let name = self.raw(assign.name).to_owned();
-                    self.bound.push(name);
+                    self.bound = self.bound.with(self.raw(assign.name).to_owned());
                 }
             }
         }
@@ -98,7 +103,9 @@ impl<'t> Walker<'t, '_> {
                 self.script.doubt("it defines a function", false);
                 let (hidden, cwd) = (self.hidden, self.cwd.clone());
                 self.hidden = true;
+                self.within.push("function");
                 self.statement(body);
+                self.within.pop();
                 self.hidden = hidden;
                 self.cwd = cwd;
                 self.after_cd = None;
@@ -113,7 +120,9 @@ impl<'t> Walker<'t, '_> {
                 });
                 let piped = self.piped;
                 self.piped |= fed;
+                self.within.push(label(body));
                 self.compound(body);
+                self.within.pop();
                 self.piped = piped;
                 // `{ sh; } <<E`: every command inside reads it.
                 let stdin =
@@ -180,6 +189,10 @@ impl<'t> Walker<'t, '_> {
             self.scoped(|this| this.statement(command));
             let written = self.script.parts.iter().skip(from).map(|part| part.words.clone());
             self.upstream.extend(written.filter(|words| !words.is_empty()));
+            if self.upstream.len() > MAX_UPSTREAM {
+                self.script.doubt("a pipeline is longer than anybody follows", true);
+                self.upstream.truncate(MAX_UPSTREAM);
+            }
         }
         self.upstream.truncate(before);
         self.piped = outer;
@@ -203,8 +216,25 @@ impl<'t> Walker<'t, '_> {
             substituted: self.substituted,
             piped: self.piped,
             upstream: self.upstream.clone(),
+            within: self.within.clone(),
             ..part
         });
         index
+    }
+}
+
+/// How a statement is called where its commands are shown.
+fn label(body: &Compound) -> &'static str {
+    match body {
+        Compound::Group(_) => "{ }",
+        Compound::Subshell(_) => "( )",
+        Compound::If(_) => "if",
+        Compound::While { until: false, .. } => "while",
+        Compound::While { until: true, .. } => "until",
+        Compound::For { select: false, .. } | Compound::Counted { .. } => "for",
+        Compound::For { select: true, .. } => "select",
+        Compound::Case { .. } => "case",
+        Compound::Arithmetic(_) => "(( ))",
+        Compound::Test(_) => "[[ ]]",
     }
 }

@@ -3,6 +3,9 @@
 use super::reader::{Read, Reader};
 use super::{Arithmetic, Assigned, Assignment, Inner, Span, Stop, WordSpan};
 
+/// Longer indexes are not looked for: most words with a bracket are globs.
+const MAX_INDEX: usize = 200;
+
 /// Where the substitution ends that begins at `at` with `$(`, `<(` or `>(`: the byte after its
 /// closing bracket, or the end of the text. The flag says that it is a number.
 pub(crate) fn substitution_end(text: &str, at: usize) -> (usize, bool) {
@@ -292,7 +295,11 @@ impl<'t> Reader<'t> {
         let mut inner = Vec::new();
         if self.peek(0) == b'[' {
             self.at += 1;
-            if self.up_to(b']', false, &mut inner).is_err() {
+            let end = self.end;
+            self.end = end.min(self.at + MAX_INDEX);
+            let index = self.up_to(b']', false, &mut inner);
+            self.end = end;
+            if index.is_err() {
                 self.at = start;
                 return Ok(None);
             }

@@ -6,6 +6,9 @@ use super::Walker;
 use crate::shell::parse::{Cwd, Part, Straight};
 use crate::shell::word::{Piece, Word};
 
+/// After more `cd`s than this nobody knows where it is.
+const MAX_ENTERED: usize = 16;
+
 impl Walker<'_, '_> {
     pub(super) fn change_dir(&mut self, part: &Part) {
         self.after_cd = None;
@@ -36,7 +39,8 @@ impl Walker<'_, '_> {
             return lost;
         }
         let go = |dir: &PathBuf| normal(&dir.join(&text));
-        let straight = self.cwd.straight.as_ref().map(|straight| {
+        let followed = |straight: &&Straight| straight.entered.len() < MAX_ENTERED;
+        let straight = self.cwd.straight.as_ref().filter(followed).map(|straight| {
             let mut straight = straight.clone();
             straight.at = go(&straight.at);
             straight.entered.push(straight.at.clone());

@@ -21,7 +21,8 @@ impl<'t> Walker<'t, '_> {
     pub(super) fn inner(&mut self, inner: &'t [Inner]) {
         for inner in inner {
             match inner {
-                Inner::Command(body) | Inner::Process(body) => self.substitution(body),
+                Inner::Command(body) => self.substitution("$( )", body),
+                Inner::Process(body) => self.substitution("<( )", body),
                 Inner::Arithmetic(arithmetic) => self.computed(arithmetic),
                 Inner::Parameter { body, inner } => {
                     self.inner(inner);
@@ -36,9 +37,11 @@ impl<'t> Walker<'t, '_> {
         }
     }
 
-    fn substitution(&mut self, body: &'t Sequence) {
+    fn substitution(&mut self, label: &'static str, body: &'t Sequence) {
         let outer = std::mem::replace(&mut self.substituted, true);
+        self.within.push(label);
         self.scoped(|this| this.sequence(body));
+        self.within.pop();
         self.substituted = outer;
     }
 

@@ -19,7 +19,7 @@ impl<'t> Walker<'t, '_> {
         select: bool,
         body: &'t Sequence,
     ) {
-        let (rounds, bound) = (self.rounds, self.bound.len());
+        let (rounds, bound) = (self.rounds, self.bound.clone());
         // It asks until there is no more input.
         self.script.endless |= select;
         let name = self.raw(name).to_owned();
@@ -45,10 +45,10 @@ impl<'t> Walker<'t, '_> {
             known.push(Value::Unknown);
         }
         known.extend(values.into_iter().map(Value::Each));
-        self.bound.push(name);
+        self.bound = self.bound.with(name);
         self.sequence(body);
         self.rounds = rounds;
-        self.bound.truncate(bound);
+        self.bound = bound;
     }
 
     pub(super) fn case(&mut self, value: &'t WordSpan, items: &'t [(Vec<WordSpan>, Sequence)]) {

@@ -38,7 +38,8 @@ impl<'t> Walker<'t, '_> {
             "<&" | ">&" if word.value().is_some_and(descriptor) => RedirectKind::Copy,
             _ => RedirectKind::Write,
         };
-        part.redirects.push(Redirect { kind, target: word });
+        let raw = format!("{}{}", self.raw(redirect.operator), word.raw);
+        part.redirects.push(Redirect { kind, target: word, raw });
     }
 
     fn document(&mut self, index: usize, part: &mut Part) {

@@ -1,0 +1,115 @@
+//! The oracle: runs what the policy calls read-only, and looks at what it did.
+//!
+//! Generated commands are judged in default mode without rules. Those that are free because they
+//! are proven read-only run in a scratch tree with a hostile repository, inside a fence that allows
+//! writing to the scratch tree and nothing else. A file that is created, changed or removed, a
+//! program of the repository that ran, and the text of a file outside the workspace in the output
+//! are violations.
+//!
+//! `cargo xtask oracle --secs N` runs it for longer; these variables choose what is tried:
+//! `ROBOTA_ORACLE_COUNT`, `ROBOTA_ORACLE_SECS`, `ROBOTA_ORACLE_SEED`.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+#[path = "oracle/generate.rs"]
+mod generate;
+#[path = "oracle/run.rs"]
+mod run;
+#[path = "oracle/scratch.rs"]
+mod scratch;
+
+use std::time::{Duration, Instant};
+
+use generate::Generator;
+use robota_core::permission::{Class, Verdict};
+use robota_exec::OsPaths;
+use robota_policy::{Policy, PolicySpec, ToolCall, Workspace};
+use run::Runner;
+use scratch::Scratch;
+use serde_json::json;
+
+/// Commands that run one after the other before the tree is looked at.
+const BATCH: usize = 100;
+
+#[expect(clippy::disallowed_methods, reason = "how long the oracle runs is chosen outside")]
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(format!("ROBOTA_ORACLE_{name}")).ok()?.parse().ok()
+}
+
+/// Whether the policy calls a command read-only.
+fn is_free(policy: &Policy, command: &str) -> bool {
+    let input = json!({ "command": command });
+    let call = ToolCall { tool: "Bash", input: &input, class: Class::Execute };
+    let judged = policy.judge(&call, &OsPaths);
+    judged.verdict == Verdict::Allow
+}
+
+fn policy(scratch: &Scratch) -> Policy {
+    let workspace = Workspace::new(scratch.workspace(), scratch.home());
+    Policy::new(&PolicySpec::new(workspace), &OsPaths).0
+}
+
+#[tokio::test]
+#[ignore = "needs the program model"]
+async fn what_is_called_read_only_has_no_effect() {
+    let Some(runner) = Runner::new().await else { return };
+    let seed = setting("SEED").unwrap_or(1);
+    let secs = setting("SECS");
+    let count = setting("COUNT").unwrap_or(if secs.is_some() { u64::MAX } else { 20_000 });
+    let end = secs.map(|secs| Instant::now() + Duration::from_secs(secs));
+    let scratch = Scratch::new();
+    let policy = policy(&scratch);
+    let mut generator = Generator::new(seed, |command| is_free(&policy, command));
+    let (mut tried, mut ran) = (0_u64, 0_u64);
+    let mut violations = Vec::new();
+    while tried < count && end.is_none_or(|end| Instant::now() < end) {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH && tried < count {
+            tried += 1;
+            let command = generator.command();
+            if is_free(&policy, &command) {
+                batch.push(command);
+            }
+        }
+        ran += batch.len() as u64;
+        let found = runner.violations(&scratch, &batch).await;
+        found.iter().for_each(|violation| println!("{violation}"));
+        violations.extend(found);
+        if violations.len() >= 50 {
+            break;
+        }
+    }
+    println!("oracle: seed {seed}, {tried} commands, {ran} of them free and run");
+    assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
+    assert!(ran * 10 > tried, "only {ran} of {tried} commands are free: nothing is tried");
+}
+
+/// Each effect that the oracle looks for is found.
+#[tokio::test]
+async fn effects_are_found() {
+    let Some(runner) = Runner::new().await else { return };
+    for (command, effect) in [
+        ("echo x > new", "created"),
+        ("echo x >> a.txt", "changed"),
+        ("touch -d 2001-01-01 a.txt", "changed"),
+        ("chmod 600 a.txt", "changed"),
+        ("rm a.txt", "removed"),
+        ("mkdir d", "created"),
+        ("cat ../outside/secret.txt", "printed"),
+        ("cat ~/secret.txt", "printed"),
+        ("git -c core.fsmonitor=.git/run/fsmonitor status", "ran"),
+        ("GIT_ATTR_SOURCE= git diff", "ran"),
+        ("git x", "ran"),
+    ] {
+        let scratch = Scratch::new();
+        let found = runner.violations(&scratch, &[command.to_owned()]).await;
+        assert!(found.iter().any(|text| text.contains(effect)), "{command}: {found:?}");
+    }
+    let scratch = Scratch::new();
+    let batch: Vec<String> =
+        ["ls", "cat a.txt", "rm b.txt", "git log"].iter().map(|text| (*text).to_owned()).collect();
+    let found = runner.violations(&scratch, &batch).await;
+    assert_eq!(found.len(), 1, "only one of them has an effect: {found:?}");
+    assert!(found[0].contains("rm b.txt"), "{found:?}");
+    assert!(runner.violations(&scratch, &batch[..2]).await.is_empty(), "the tree was restored");
+}
