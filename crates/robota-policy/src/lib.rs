@@ -37,8 +37,9 @@
 //! - `rule`: the grammar of rules, both dialects, and what each kind matches;
 //! - `glob`, `workspace`, `web`: wildcards, real paths, real hosts;
 //! - `shell`: what a command would run: `syntax` (the parser of bash), `parse` (the commands, and
-//!   a second reading by a general grammar), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
-//!   tables are in files of their own (`*_table.rs`);
+//!   a second reading by a general grammar), `word`, `expand`, `scan`;
+//! - `program`: what is known of programs, as data (`program/data/*.prog`), the parser of their
+//!   arguments, and the questions to it: `look`, `files`, `danger`, `wrap`, `reach`, `removal`;
 //! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves; `explain`: the
 //!   verdict on each command, and what a rule covers.
 //!

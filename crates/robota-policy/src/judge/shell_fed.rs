@@ -295,8 +295,12 @@ fn listed(words: &[Word], part: &Part) -> Option<Listed> {
                 Some("diff") => has(&["--name-only"]),
                 _ => false,
             };
+            // What lies elsewhere is not listed.
+            let path =
+                |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
+            let named = args.sub == ["ls-files"] && args.operands.iter().all(path);
             (plain && lists).then(|| Listed {
-                starts: here(),
+                starts: if named { or_here(args.operands.clone()) } else { here() },
                 links: true,
                 bare: true,
                 inner: false,

@@ -165,6 +165,8 @@ impl<'a> Shell<'a, '_> {
         {
             return;
         }
+        // Once is enough to ask.
+        let mut asks = sure && self.policy.has_read_rules();
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
@@ -173,7 +175,7 @@ impl<'a> Shell<'a, '_> {
                     self.forbid_read(&file, found);
                 }
             }
-            if expansion.unknown && sure && self.policy.has_read_rules() {
+            if expansion.unknown && std::mem::take(&mut asks) {
                 let why = format!(
                     "which file `{}` is cannot be known, and some must not be read",
                     word.raw
@@ -242,6 +244,7 @@ impl<'a> Shell<'a, '_> {
     }
 
     fn forbid_writes(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let mut asks = self.policy.has_edit_rules();
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
@@ -250,7 +253,7 @@ impl<'a> Shell<'a, '_> {
                     self.policy.forbid_edit(&file, found);
                 }
             }
-            if expansion.unknown && self.policy.has_edit_rules() {
+            if expansion.unknown && std::mem::take(&mut asks) {
                 let why = format!(
                     "which file `{}` is cannot be known, and some must not be changed",
                     word.raw
