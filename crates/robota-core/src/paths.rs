@@ -34,4 +34,11 @@ pub trait Paths: Send + Sync {
 
     /// Returns whether names below this path are case-sensitive: whether `a` and `A` are two files.
     fn case_sensitive(&self, path: &Path) -> bool;
+
+    /// Returns the text of a small regular file; `None` if it cannot be read, is large or is not
+    /// text. The policy reads settings by it that choose which programs run.
+    fn text(&self, path: &Path) -> Option<String> {
+        let _ = path;
+        None
+    }
 }

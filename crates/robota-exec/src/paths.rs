@@ -17,7 +17,19 @@ const NAMES_PROBED: usize = 64;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsPaths;
 
+/// The largest settings file that is read.
+const MAX_TEXT: u64 = 256 * 1024;
+
 impl Paths for OsPaths {
+    fn text(&self, path: &Path) -> Option<String> {
+        // A pipe would block, and a device is no settings file.
+        let metadata = path.symlink_metadata().ok()?;
+        if !metadata.is_file() || metadata.len() > MAX_TEXT {
+            return None;
+        }
+        std::fs::read_to_string(path).ok()
+    }
+
     fn canonical(&self, path: &Path) -> Option<PathBuf> {
         if !path.is_absolute() {
             return None;

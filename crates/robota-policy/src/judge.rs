@@ -7,9 +7,11 @@ mod shell;
 mod shell_base;
 mod shell_fed;
 mod shell_loose;
+mod shell_repo;
 mod shell_rules;
 mod shell_shapes;
 
+pub use shell_repo::READ_ONLY_GIT_ENV;
 pub(crate) use shell_rules::is_sink;
 
 use robota_core::paths::Paths;

@@ -37,8 +37,9 @@
 //! - `rule`: the grammar of rules, both dialects, and what each kind matches;
 //! - `glob`, `workspace`, `web`: wildcards, real paths, real hosts;
 //! - `shell`: what a command would run: `syntax` (the parser of bash), `parse` (the commands, and
-//!   a second reading by a general grammar), `word`, `expand`, `wrappers`, `readonly`, `files`, `danger`, `removal`, `scan`;
-//!   tables are in files of their own (`*_table.rs`);
+//!   a second reading by a general grammar), `word`, `expand`, `scan`;
+//! - `program`: what is known of programs, as data (`program/data/*.prog`), the parser of their
+//!   arguments, and the questions to it: `look`, `files`, `danger`, `wrap`, `reach`, `removal`;
 //! - `judge`: from a call to a [`PolicyVerdict`]; `suggest`: what "always" saves; `explain`: the
 //!   verdict on each command, and what a rule covers.
 //!
@@ -54,6 +55,7 @@ mod glob;
 mod judge;
 mod policy;
 mod presets;
+mod program;
 mod protect;
 mod rule;
 mod shell;
@@ -65,11 +67,12 @@ mod workspace;
 pub use call::ToolCall;
 pub use defaults::DEFAULT_ALLOW;
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
+pub use judge::READ_ONLY_GIT_ENV;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
 pub use protect::protected;
 pub use rule::{List, Rule, RuleError, RuleSource};
-pub use suggest::{TOO_BROAD, too_broad};
+pub use suggest::too_broad;
 pub use verdict::{PolicyVerdict, Reason, RuleRef, Suggestion, VerdictSource};
 pub use workspace::{LexicalPaths, Workspace};
 

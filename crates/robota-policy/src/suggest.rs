@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::call::{self, Family, PATH_FIELDS, ToolCall};
 use crate::disk::Disk;
 use crate::policy::{Policy, Rules};
+use crate::program::{Program, Shape};
 use crate::rule::{CommandPattern, List, RuleSource};
 use crate::shell::{Part, RedirectKind, Script, Word, wrappers};
 use crate::verdict::Suggestion;
@@ -20,139 +21,82 @@ use crate::workspace::{normal, text};
 /// More than this is not a decision any more.
 const MAX_RULES: usize = 5;
 
-/// Programs whose name alone says nothing about what they will do.
-pub const TOO_BROAD: &[&str] = &[
-    "bash",
-    "sh",
-    "zsh",
-    "dash",
-    "ksh",
-    "fish",
-    "csh",
-    "tcsh",
-    "pwsh",
-    "powershell",
-    "cmd",
-    "python",
-    "python2",
-    "python3",
-    "node",
-    "deno",
-    "bun",
-    "ruby",
-    "perl",
-    "php",
-    "lua",
-    "Rscript",
-    "osascript",
-    "git",
-    "sudo",
-    "doas",
-    "su",
-    "env",
-    "npx",
-    "bunx",
-    "pnpx",
-    "uvx",
-    "pipx",
-    "xargs",
-    "eval",
-    "exec",
-    "source",
-    ".",
-    "command",
-    "builtin",
-    "time",
-    "timeout",
-    "nice",
-    "nohup",
-    "stdbuf",
-    "setsid",
-    "ssh",
-    "scp",
-    "rsync",
-    "docker",
-    "podman",
-    "kubectl",
-    "curl",
-    "wget",
-    "rm",
-    "dd",
-    "make",
-    "npm",
-    "yarn",
-    "pnpm",
-    "pip",
-    "pip3",
-    "cargo",
-    "go",
-    "gh",
-    "find",
-    "awk",
-    "sed",
-    "tee",
-    "cp",
-    "mv",
-    "chmod",
-    "chown",
-    "ln",
-    "apt",
-    "apt-get",
-    "brew",
-    "systemctl",
-    "parallel",
-    "watch",
-    "nsenter",
-    "chroot",
-    "busybox",
-    "gdb",
-    "strace",
-    "screen",
-    "tmux",
-    "vim",
-    "vi",
-    "ed",
-    "emacs",
-    "nano",
-    "tar",
-    "zip",
-    "make",
+/// Programs without subcommands whose first word says what they do.
+const WITH_TARGETS: &[&str] =
+    &["make", "just", "task", "rake", "mix", "nx", "turbo", "mvn", "gradle", "gmake"];
+
+/// Subcommands whose next word says what they do; `*` are all of a program.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "git",
+        &[
+            "bisect",
+            "bundle",
+            "config",
+            "lfs",
+            "maintenance",
+            "notes",
+            "reflog",
+            "remote",
+            "sparse-checkout",
+            "stash",
+            "submodule",
+            "worktree",
+        ],
+    ),
+    (
+        "docker",
+        &[
+            "builder",
+            "buildx",
+            "compose",
+            "config",
+            "container",
+            "context",
+            "image",
+            "manifest",
+            "network",
+            "node",
+            "plugin",
+            "secret",
+            "service",
+            "stack",
+            "swarm",
+            "system",
+            "trust",
+            "volume",
+        ],
+    ),
+    ("podman", &["compose", "container", "image", "machine", "network", "pod", "volume"]),
+    ("gh", &["*"]),
+    ("glab", &["*"]),
+    ("aws", &["*"]),
+    ("az", &["*"]),
+    ("gcloud", &["*"]),
+    ("kubectl", &["auth", "certificate", "config", "create", "plugin", "rollout", "set"]),
+    ("helm", &["dependency", "plugin", "registry", "repo", "search", "show"]),
+    ("terraform", &["providers", "state", "workspace"]),
+    ("npm", &["access", "cache", "config", "org", "owner", "pkg", "profile", "team", "token"]),
+    ("yarn", &["cache", "config", "global", "plugin", "workspace"]),
+    ("pnpm", &["config", "env", "store"]),
+    ("go", &["mod", "telemetry", "tool", "work"]),
+    ("cargo", &["report"]),
+    ("rustup", &["component", "override", "self", "set", "target", "toolchain"]),
+    ("pip", &["cache", "config", "index"]),
+    ("pip3", &["cache", "config", "index"]),
+    ("uv", &["cache", "pip", "python", "self", "tool"]),
+    ("poetry", &["cache", "config", "env", "self", "source"]),
+    ("dotnet", &["nuget", "sln", "tool", "workload"]),
+    ("brew", &["bundle", "services"]),
+    ("composer", &["config", "global"]),
+    ("bundle", &["config", "plugin"]),
+    ("systemctl", &[]),
 ];
 
-/// Programs whose first word says what they do, so that a rule may end after it.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "git",
-    "npm",
-    "yarn",
-    "pnpm",
-    "bun",
-    "cargo",
-    "go",
-    "gh",
-    "docker",
-    "kubectl",
-    "pip",
-    "pip3",
-    "uv",
-    "poetry",
-    "rustup",
-    "dotnet",
-    "mvn",
-    "gradle",
-    "terraform",
-    "helm",
-    "brew",
-    "deno",
-    "composer",
-    "bundle",
-    "mix",
-    "rake",
-    "just",
-    "task",
-    "nx",
-    "turbo",
-    "make",
-];
+/// Subcommands whose words change what they do from a query to a change: only the exact command
+/// is saved.
+const EXACT: &[(&str, &str)] =
+    &[("go", "env"), ("git", "config"), ("npm", "config"), ("npm", "pkg"), ("gh", "api")];
 
 /// Subcommands that run what their next word names.
 const RUNNERS: &[&str] = &["run", "exec", "x", "dlx", "run-script", "workspace"];
@@ -194,7 +138,7 @@ pub fn too_broad(rule: &str) -> bool {
     // `npm run *` and `python -m *` are as broad as the program alone.
     let meaningful =
         words[1..].iter().filter(|w| !w.starts_with('-') && !RUNNERS.contains(&w.as_str())).count();
-    TOO_BROAD.contains(&program) && meaningful == 0
+    Program::find(program).is_some_and(|program| program.broad) && meaningful == 0
 }
 
 /// Rules that would allow this call, when narrow ones exist.
@@ -264,18 +208,28 @@ fn command_rule(part: &Part) -> Option<String> {
         let text = words.iter().map(Word::rendered).collect::<Vec<_>>().join(" ");
         format!("Bash({})", escape_command(&text))
     };
-    if !WITH_SUBCOMMANDS.contains(&program.as_str()) {
+    let known = Program::find(program).is_some_and(|known| known.shape == Shape::Sub);
+    let first = values.get(1).map(String::as_str).unwrap_or_default();
+    let only_exact = EXACT.contains(&(program.as_str(), first));
+    if only_exact || !(known || WITH_TARGETS.contains(&program.as_str())) {
         return Some(exact());
     }
+    let groups = GROUPS.iter().find(|(name, _)| name == program).map_or(&[][..], |(_, all)| all);
+    let is_group = |value: &str| groups.contains(&"*") || groups.contains(&value);
     let mut stem = vec![program.clone()];
     for value in &values[1..] {
         if value.starts_with('-') || !is_plain(value) {
             return Some(exact());
         }
         stem.push(value.clone());
-        if !RUNNERS.contains(&value.as_str()) {
+        let group = stem.len() == 2 && is_group(value);
+        if !group && !RUNNERS.contains(&value.as_str()) {
             break;
         }
+    }
+    // The name of a group alone says nothing.
+    if stem.len() == 2 && is_group(&stem[1]) {
+        return Some(exact());
     }
     let rule = format!("Bash({} *)", stem.join(" "));
     Some(if stem.len() < 2 || too_broad(&rule) { exact() } else { rule })

@@ -249,18 +249,20 @@ impl Policy {
         files
     }
 
-    /// Whether a Read rule of this list could match something really lying below the folder.
+    /// The rule of this list about reading or changing something that really lies below the
+    /// folder.
     pub(super) fn rule_below<'p>(
         &self,
         rules: &'p Rules,
         folder: &FileRef,
+        reading: bool,
         paths: &dyn Paths,
     ) -> Option<&'p Rule> {
         let candidates: Vec<&Rule> = rules
             .files()
             .filter(|rule| match &rule.matcher {
-                Matcher::File { reads: true, only: None, pattern } => {
-                    pattern.may_match_below(folder)
+                Matcher::File { reads, only: None, pattern } => {
+                    *reads == reading && pattern.may_match_below(folder)
                 }
                 _ => false,
             })

@@ -9,7 +9,7 @@ use super::Base;
 use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
-use crate::shell::expand::Scope;
+use crate::shell::expand::{self, Scope};
 use crate::shell::removal::{self, Critical};
 use crate::shell::vars::{self, Vars};
 use crate::shell::wrappers::{self, Seen};
@@ -147,11 +147,12 @@ struct Nested<'n> {
 fn given_vars(words: &[Word]) -> Vars {
     let mut vars = Vars::new();
     for word in words {
-        if let Some((name, value)) = word.raw.split_once('=')
+        if let Some(text) = word.value()
+            && let Some((name, value)) = text.split_once('=')
             && !name.is_empty()
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         {
-            vars.entry(name.to_owned()).or_default().push(vars::Value::Set(Word::parse(value)));
+            vars.entry(name.to_owned()).or_default().push(vars::Value::Set(Word::plain(value)));
         }
     }
     vars
@@ -165,6 +166,16 @@ fn given_dirs<'c>(call: &ToolCall<'c>) -> Vec<&'c str> {
 }
 
 impl Shell<'_, '_> {
+    /// The part as it runs in another folder, where a wrapper chooses one.
+    fn there(&self, part: &Part, folder: Option<&Word>) -> Option<Part> {
+        let found = expand::files(folder?, &self.scope(part));
+        let mut cwd = part.cwd.clone();
+        cwd.lost |= found.unknown;
+        cwd.moved = true;
+        cwd.dirs = found.paths;
+        Some(Part { cwd, ..part.clone() })
+    }
+
     /// Deny rules, ask rules, protected files, dangers and critical removals, for every command
     /// that is found anywhere in the script.
     fn forbid(&self, depth: usize, found: &mut Findings, unknown: &mut bool) {
@@ -177,7 +188,10 @@ impl Shell<'_, '_> {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
             self.forbid_redirects(part, found);
+            self.forbid_variables(part, found);
             for view in &seen.views {
+                let there = self.there(part, view.folder.as_ref());
+                let part = there.as_ref().unwrap_or(part);
                 *unknown |= self.forbid_command(part, &view.words, found);
                 self.forbid_files(part, &view.words, found);
                 let scope = self.scope(part);

@@ -3,18 +3,19 @@
 
 use std::rc::Rc;
 
-use robota_core::permission::{Class, Verdict};
+use robota_core::permission::{Class, Mode, Verdict};
 
 use super::Base;
 use super::shell::Shell;
 use super::shell_rules::is_sink;
 use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
-use crate::rule::{Matcher, Rule};
+use crate::program::args::known;
+use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::Piece;
-use crate::shell::wrappers::Seen;
+use crate::shell::wrappers::{self, Inner, Seen, View};
 use crate::shell::{
-    Part, RedirectKind, Word, assign, builtins, expand, files, mention, readonly, vars,
+    Part, RedirectKind, Script, Word, assign, builtins, expand, files, reach, readonly, vars,
 };
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
@@ -141,9 +142,10 @@ impl Shell<'_, '_> {
 
     /// Whether the words are proven to look and nothing else, wherever that is.
     pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
+        let feeds =
+            |word: &Word| matches!(known(word).as_deref(), Some("xargs" | "find" | "gfind"));
         readonly::looks(words, part).is_some()
-            || (words.first().is_some_and(|word| matches!(word.raw.as_str(), "xargs" | "find"))
-                && self.fed_base(part).is_some())
+            || (words.first().is_some_and(feeds) && self.fed_base(part).is_some())
     }
 
     fn command_base(
@@ -194,7 +196,7 @@ impl Shell<'_, '_> {
             let leave =
                 if uses.needs_leave { self.writes_base(&writes.0, writes.1) } else { Base::Look };
             // What an option says it writes needs leave where the workspace ends.
-            let outputs = self.look_words(part, &mention::mentions(core, part).outputs).0;
+            let outputs = self.look_words(part, &reach::mentions(core, part).outputs).0;
             let away: Vec<_> =
                 outputs.into_iter().filter(|file| !self.policy.roots.holds(file)).collect();
             let leave = leave.and(self.writes_base(&away, false));
@@ -241,7 +243,7 @@ impl Shell<'_, '_> {
         if !harmless || part.substituted {
             return false;
         }
-        let inmost = core(seen).and_then(|words| words.first()).map(|word| word.raw.clone());
+        let inmost = core(seen).and_then(|words| words.first()).and_then(Word::value);
         for view in seen.views.iter().filter(|view| view.covered) {
             if view.words.first().is_none_or(Word::is_dynamic)
                 || view.words.iter().any(|word| word.has_unknown() && word.raw != "…")
@@ -259,11 +261,14 @@ impl Shell<'_, '_> {
                 // An exact rule does not cover what xargs adds, and a rule for a wrapper does not
                 // cover what it runs unless it names that.
                 Matcher::Command(pattern) => {
+                    let inner = || {
+                        view.words.first().and_then(Word::value) == inmost
+                            || inmost.as_ref().is_some_and(|inner| pattern.names(inner))
+                    };
                     !(appended && pattern.is_exact())
-                        && (pattern.is_exact()
-                            || view.words.first().map(|word| &word.raw) == inmost.as_ref()
-                            || inmost.as_ref().is_some_and(|inner| pattern.names(inner)))
                         && (pattern.matches(raw) || pattern.matches(plain))
+                        && (pattern.is_exact()
+                            || (inner() && self.covers_inner(part, view, pattern)))
                 }
                 _ => false,
             });
@@ -273,6 +278,40 @@ impl Shell<'_, '_> {
             }
         }
         false
+    }
+
+    /// Whether what a wrapper runs is allowed too: by its own rule, because it only reads, or
+    /// because the wrapper's rule names it.
+    fn covers_inner(&self, part: &Part, view: &View, pattern: &CommandPattern) -> bool {
+        let program = |words: &[Word]| words.first().and_then(Word::value);
+        let named = |inner: &Inner| match inner {
+            Inner::Words(words) => program(words).is_some_and(|program| pattern.names(&program)),
+            Inner::Script(_) | Inner::Unknown => false,
+        };
+        view.inner.is_empty()
+            || view.inner.iter().any(named)
+            || view.inner.iter().all(|inner| match inner {
+                Inner::Words(words) => self.is_allowed(&Part {
+                    words: words.clone(),
+                    cwd: part.cwd.clone(),
+                    ..Part::default()
+                }),
+                Inner::Script(text) => part.cwd.dirs.iter().all(|cwd| {
+                    let inner = Script::parse(text, cwd, &self.policy.workspace.home);
+                    inner.doubts.is_empty()
+                        && !inner.parts.is_empty()
+                        && self.disk.may_look_into_script()
+                        && inner.parts.iter().all(|part| self.is_allowed(part))
+                }),
+                Inner::Unknown => false,
+            })
+    }
+
+    /// Whether a command that another one runs would be allowed if it stood alone.
+    fn is_allowed(&self, part: &Part) -> bool {
+        let seen = wrappers::see(part);
+        let base = self.part_base(part, &seen, None, &mut Findings::default());
+        base.verdict(Mode::Default) == Verdict::Allow
     }
 
     /// What a command proven to look would see; `None` when it is not proven.
@@ -329,8 +368,22 @@ impl Shell<'_, '_> {
         if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
             return None;
         }
+        if (looks.fixed_cwd && self.repository_runs_programs())
+            || (looks.version && self.chooses_toolchain(part, words))
+        {
+            return None;
+        }
         let unsettled = |piece: &Piece| matches!(piece, Piece::Var { name, .. } if self.script.vars.contains_key(name));
         if looks.paths.iter().any(|word| word.pieces.iter().any(unsettled)) {
+            return None;
+        }
+        let here = [Word::plain(".")];
+        let starts = if looks.paths.is_empty() { &here[..] } else { &looks.paths };
+        let inside = |word: &Word| {
+            let found = expand::files(word, &self.scope(part));
+            !found.unknown && found.paths.iter().all(|path| self.stays_inside(path))
+        };
+        if looks.follows && !starts.iter().all(inside) {
             return None;
         }
         let mut base = Base::Look;
@@ -362,7 +415,7 @@ impl Shell<'_, '_> {
     /// `export A=b`, `unset A`.
     fn declaration_base(&self, part: &Part, whole: Option<&Rule>) -> Base {
         let names: Option<Vec<String>> = part.words.iter().skip(1).map(Word::literal).collect();
-        let unset = part.words.first().is_some_and(|w| w.raw == "unset");
+        let unset = part.words.first().and_then(Word::value).as_deref() == Some("unset");
         let fine = names.is_some_and(|names| {
             names.iter().all(|name| {
                 matches!(name.as_str(), "-x" | "-r" | "-g" | "-f")

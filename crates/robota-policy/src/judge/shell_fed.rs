@@ -6,7 +6,10 @@ use robota_core::paths::PathKind;
 
 use super::Base;
 use super::shell::Shell;
-use crate::shell::{Part, Word, expand, readonly, wrappers};
+use crate::program::args::{Args, known};
+use crate::program::{Effect, Shape};
+use crate::shell::wrappers::{self, Fed};
+use crate::shell::{Part, Word, expand, readonly};
 
 /// More entries than this are not looked at: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
@@ -21,24 +24,28 @@ struct Listed {
     links: bool,
     /// Names may stand at the beginning of a line, as they are.
     bare: bool,
+    /// So may the names of what lies in folders.
+    inner: bool,
 }
 
 impl Shell<'_, '_> {
     /// What a command would see that is given the files another one lists; `None` when that is
     /// not proven to be a look.
     pub(super) fn fed_base(&self, part: &Part) -> Option<Base> {
-        if part.words.first()?.raw == "find" {
+        if matches!(known(part.words.first()?)?.as_str(), "find" | "gfind") {
             return self.find_base(part);
         }
-        let (inner, nul) = wrappers::fed(&part.words)?;
+        let fed = wrappers::fed(&part.words)?;
+        // Texts that are printed may be anything.
+        if takes_anything(&fed.words) {
+            return self.inner_base(part, &fed.words);
+        }
         // Whatever the names are, it must stay a look: with one of them and with two.
         let mut base = Base::Look;
         for extra in 1..=2 {
-            let mut words = inner.clone();
-            words.extend((0..extra).map(|_| Word::plain(NAME)));
-            base = base.and(self.inner_base(part, &words)?);
+            base = base.and(self.inner_base(part, &filled(&fed, extra)?)?);
         }
-        Some(base.and(self.listed_base(part, &part.upstream, nul)?))
+        Some(base.and(self.listed_base(part, &part.upstream, &fed)?))
     }
 
     /// What a pipeline reads that lists files; `None` when it may print anything else.
@@ -46,7 +53,7 @@ impl Shell<'_, '_> {
         &self,
         part: &Part,
         pipeline: &[Vec<Word>],
-        nul: bool,
+        fed: &Fed,
     ) -> Option<Base> {
         let mut base = Base::Look;
         let (first, filters) = pipeline.split_first()?;
@@ -57,7 +64,7 @@ impl Shell<'_, '_> {
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
             if expansion.unknown
-                || !expansion.paths.iter().all(|path| self.tidy(path, nul, &listed))
+                || !expansion.paths.iter().all(|path| self.tidy(path, fed, &listed))
             {
                 return None;
             }
@@ -69,30 +76,30 @@ impl Shell<'_, '_> {
     /// What the command looks at besides the names it is given.
     pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
         let looks = readonly::looks(words, part)?;
-        if looks.fixed_cwd || words.iter().any(Word::is_dynamic) {
+        if looks.fixed_cwd || looks.follows || looks.version || words.iter().any(Word::is_dynamic) {
             return None;
         }
-        let own: Vec<Word> = looks.paths.into_iter().filter(|word| word.raw != NAME).collect();
+        let is_name = |word: &Word| known(word).as_deref() == Some(NAME);
+        let own: Vec<Word> = looks.paths.into_iter().filter(|word| !is_name(word)).collect();
         Some(self.reads_base(part, &own))
     }
 
     /// `find … -exec wc -l {} +`: a look at each file that is found.
     fn find_base(&self, part: &Part) -> Option<Base> {
-        let at = part.words.iter().position(|word| word.raw == "-exec")?;
+        let at = part.words.iter().position(|word| known(word).as_deref() == Some("-exec"))?;
         let (before, exec) = part.words.split_at(at);
         let (last, inner) = exec[1..].split_last()?;
-        let several = last.raw == "+";
-        if !(several || last.value()? == ";") || part.cwd.moved || part.cwd.lost {
+        let last = last.value()?;
+        if !matches!(last.as_str(), ";" | "+") || part.cwd.moved || part.cwd.lost {
             return None;
         }
-        let names = if several { 2 } else { 1 };
+        let names = if last == "+" { 2 } else { 1 };
         let mut words = Vec::new();
         for word in inner {
-            if word.raw == "{}" {
+            let text = word.value()?;
+            if text == "{}" {
                 words.extend((0..names).map(|_| Word::plain(NAME)));
-            } else if word.is_dynamic()
-                || word.value().is_none_or(|text| text.contains("{}") || text == ";" || text == "+")
-            {
+            } else if word.is_dynamic() || text.contains("{}") || text == ";" || text == "+" {
                 // A second action may follow, or the name may become something else.
                 return None;
             } else {
@@ -101,9 +108,10 @@ impl Shell<'_, '_> {
         }
         let mut base = self.inner_base(part, &words)?;
         let listed = listed(before, part)?;
+        let fed = Fed { words, nul: true, ..Fed::blanks() };
         for start in &listed.starts {
             let expansion = expand::files(start, &self.scope(part));
-            let tidy = expansion.paths.iter().all(|path| self.tidy(path, true, &listed));
+            let tidy = expansion.paths.iter().all(|path| self.tidy(path, &fed, &listed));
             if expansion.unknown || !tidy {
                 return None;
             }
@@ -112,10 +120,17 @@ impl Shell<'_, '_> {
         Some(base)
     }
 
+    /// Whether no link below this folder leads out of the workspace.
+    pub(super) fn stays_inside(&self, folder: &std::path::Path) -> bool {
+        let fed = Fed { nul: true, ..Fed::blanks() };
+        let listed = Listed { starts: Vec::new(), links: true, bare: false, inner: false };
+        self.tidy(folder, &fed, &listed)
+    }
+
     /// Whether no name below this folder can become anything but a file of the workspace.
-    fn tidy(&self, start: &std::path::Path, nul: bool, listed: &Listed) -> bool {
+    fn tidy(&self, start: &std::path::Path, fed: &Fed, listed: &Listed) -> bool {
         let paths = self.disk.paths;
-        if nul && !listed.links && !listed.bare {
+        if fed.nul && !listed.links && !listed.bare {
             return true;
         }
         let mut todo: Vec<(PathBuf, bool)> = vec![(start.to_owned(), true)];
@@ -126,7 +141,8 @@ impl Shell<'_, '_> {
                     Some(left) => left,
                     None => return false,
                 };
-                if (top && listed.bare && name.starts_with('-')) || (!nul && splits(&name)) {
+                let bare = listed.bare && (top || listed.inner);
+                if (bare && name.starts_with('-')) || (!fed.nul && splits(&name, fed.lines)) {
                     return false;
                 }
                 let path = dir.join(&name);
@@ -147,80 +163,148 @@ impl Shell<'_, '_> {
 
 /// Whether splitting a name at blanks and quotes, as xargs does, could leave a path or an option
 /// that it is not.
-fn splits(name: &str) -> bool {
+fn splits(name: &str, lines: bool) -> bool {
     let blank = |c: char| c.is_whitespace();
-    name.contains(['"', '\'', '\\', '\n'])
-        || name.ends_with(blank)
+    if name.contains(['"', '\'', '\\', '\n']) {
+        return true;
+    }
+    if lines {
+        return name.starts_with(blank);
+    }
+    name.ends_with(blank)
         || name.split(blank).skip(1).any(|word| word.starts_with(['-', '.', '/', '~']))
+}
+
+/// The command with so many names; `None` where a name would become part of another word.
+fn filled(fed: &Fed, names: usize) -> Option<Vec<Word>> {
+    let Some(place) = &fed.place else {
+        let names = (0..names).map(|_| Word::plain(NAME));
+        return Some(fed.words.iter().cloned().chain(names).collect());
+    };
+    let fill = |word: &Word| match known(word)? {
+        text if text == *place => Some(Word::plain(NAME)),
+        text if text.contains(place.as_str()) => None,
+        _ => Some(word.clone()),
+    };
+    fed.words.iter().map(fill).collect()
+}
+
+/// Whether a command prints its words, whatever they are.
+fn takes_anything(words: &[Word]) -> bool {
+    Args::parse(words).is_some_and(|args| {
+        let plain = args.spec.options.iter().all(|option| option.effect == Effect::Inert);
+        args.spec.shape == Shape::Text && args.spec.free && args.spec.inert && plain
+    })
 }
 
 /// Whether a command passes lines on as they are, or not at all.
 fn passes(words: &[Word], part: &Part) -> bool {
-    let Some(program) = words.first().and_then(Word::literal) else { return false };
-    if !matches!(program.as_str(), "grep" | "egrep" | "fgrep" | "sort" | "head" | "tail") {
-        return false;
-    }
     let Some(looks) = readonly::looks(words, part) else { return false };
-    let whole =
-        words[1..].iter().filter_map(Word::value).filter(|t| t.starts_with('-')).all(|flag| {
-            let letters = flag.trim_start_matches('-');
-            match flag.strip_prefix("--") {
-                Some(long) => matches!(
-                    long,
-                    "ignore-case"
-                        | "invert-match"
-                        | "extended-regexp"
-                        | "fixed-strings"
-                        | "reverse"
-                        | "unique"
-                        | "version-sort"
-                ),
-                None => {
-                    letters.chars().all(|c| c.is_ascii_digit() || "viEFPwxzneurVdf".contains(c))
-                        && !(program.ends_with("grep") && letters.contains(['n', 'r']))
-                }
-            }
-        });
-    whole && looks.paths.is_empty()
+    let Some(args) = Args::parse(words) else { return false };
+    const WHOLE: &[&str] = &[
+        "-v",
+        "-i",
+        "-E",
+        "-F",
+        "-P",
+        "-w",
+        "-x",
+        "-z",
+        "-e",
+        "-u",
+        "-r",
+        "-V",
+        "-d",
+        "-f",
+        "-n",
+        "--ignore-case",
+        "--invert-match",
+        "--extended-regexp",
+        "--fixed-strings",
+        "--reverse",
+        "--unique",
+        "--version-sort",
+        "--lines",
+    ];
+    let numbers = args.name.ends_with("grep");
+    let whole = args.options.iter().all(|given| {
+        WHOLE.contains(&given.name.as_str())
+            && !(numbers && matches!(given.name.as_str(), "-n" | "-r"))
+    });
+    matches!(args.name.as_str(), "grep" | "egrep" | "fgrep" | "sort" | "head" | "tail")
+        && whole
+        && looks.paths.is_empty()
 }
 
 /// What a command lists, when it is known to list files and nothing else.
 fn listed(words: &[Word], part: &Part) -> Option<Listed> {
-    let program = words.first()?.literal()?;
     let looks = readonly::looks(words, part)?;
-    let flags: Vec<String> = words[1..].iter().filter_map(Word::value).collect();
-    let has = |flag: &str| flags.iter().any(|known| known == flag);
+    let args = Args::parse(words)?;
+    let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
     let here = || vec![Word::plain(".")];
     let or_here = |paths: Vec<Word>| if paths.is_empty() { here() } else { paths };
-    match program.as_str() {
-        "find" => {
-            if ["-printf", "-ls", "-L", "-H"].iter().any(|flag| has(flag)) {
+    let found = |starts| Some(Listed { starts, links: false, bare: true, inner: false });
+    match args.name.as_str() {
+        "find" | "gfind" => {
+            if has(&["-printf", "-ls", "-L", "-H", "-follow"]) {
                 return None;
             }
-            let only_files = flags.windows(2).any(|pair| pair == ["-type", "f"]);
-            let alternatives = has("-o") || has("-or") || has(",") || has("!") || has("-not");
-            let links = !only_files || alternatives;
-            Some(Listed { starts: or_here(looks.paths), links, bare: false })
+            let file = |o: &crate::program::args::Given| {
+                o.name == "-type" && o.value.as_ref().and_then(known).as_deref() == Some("f")
+            };
+            let alternatives = has(&["-o", "-or", ",", "!", "-not"]);
+            let links = !args.options.iter().any(file) || alternatives;
+            Some(Listed {
+                starts: or_here(args.operands.clone()),
+                links,
+                bare: false,
+                inner: false,
+            })
         }
-        "rg" if has("-l") || has("--files") || has("--files-with-matches") => {
-            Some(Listed { starts: or_here(looks.paths), links: false, bare: true })
+        "rg" if has(&["-l", "--files", "--files-with-matches"]) => found(or_here(looks.paths)),
+        "grep" if has(&["-l", "--files-with-matches"]) && has(&["-r", "--recursive"]) => {
+            found(or_here(looks.paths))
         }
-        "grep" if flags.iter().any(|f| matches!(f.as_str(), "-rl" | "-lr" | "-ril" | "-rli")) => {
-            Some(Listed { starts: or_here(looks.paths), links: false, bare: true })
+        "ls" => {
+            let plain = |given: &crate::program::args::Given| {
+                matches!(given.name.as_str(), "-1" | "-a" | "-A" | "-t" | "-r" | "-S" | "-d")
+            };
+            args.options.iter().all(plain).then(|| Listed {
+                starts: here(),
+                links: true,
+                bare: true,
+                inner: true,
+            })
         }
-        "git" if has("ls-files") => {
-            let plain = flags.iter().filter(|f| f.starts_with('-')).all(|f| {
-                matches!(
-                    f.as_str(),
-                    "-z" | "--cached"
-                        | "--modified"
-                        | "-m"
-                        | "--others"
-                        | "-o"
-                        | "--exclude-standard"
-                )
-            });
-            plain.then(|| Listed { starts: here(), links: true, bare: true })
+        "git" => {
+            const PLAIN: &[&str] = &[
+                "-z",
+                "--cached",
+                "--staged",
+                "--modified",
+                "-m",
+                "--others",
+                "-o",
+                "--exclude-standard",
+                "--name-only",
+                "--diff-filter",
+            ];
+            let plain = args.options.iter().all(|o| PLAIN.contains(&o.name.as_str()));
+            let lists = match args.sub.first().map(String::as_str) {
+                Some("ls-files") => true,
+                Some("diff") => has(&["--name-only"]),
+                _ => false,
+            };
+            // What lies elsewhere is not listed.
+            let path =
+                |word: &Word| known(word).is_some_and(|text| !text.contains(['*', '?', '[', ':']));
+            let named = args.sub == ["ls-files"] && args.operands.iter().all(path);
+            (plain && lists).then(|| Listed {
+                starts: if named { or_here(args.operands.clone()) } else { here() },
+                links: true,
+                bare: true,
+                inner: false,
+            })
         }
         _ => None,
     }

@@ -1,20 +1,20 @@
 //! What is judged without knowing a program's options: every word that may be a file, and every
 //! text that may be run. It can only forbid.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
-use robota_core::paths::PathKind;
 use robota_core::permission::Verdict;
 
 use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
 use crate::rule::Matcher;
-use crate::shell::mention::{self, Mentions};
+use crate::shell::reach::{self, Mentions};
 use crate::shell::removal::{self, Critical};
-use crate::shell::{Part, Word, expand, readonly, runs, scan, wrappers};
+use crate::shell::wrappers::Inner;
+use crate::shell::{Part, Word, assign, expand, scan, wrappers};
 use crate::verdict::{Findings, VerdictSource};
-use crate::workspace::{FileRef, text, within};
+use crate::workspace::FileRef;
 
 impl Shell<'_, '_> {
     /// Files that a command may touch although nobody has listed how.
@@ -25,10 +25,13 @@ impl Shell<'_, '_> {
         if !reads && !writes {
             return;
         }
-        let Mentions { any, reads: read, outputs, inside, suspects } =
-            mention::mentions(words, part);
+        let Mentions { any, reads: read, outputs, inside, suspects } = reach::mentions(words, part);
         // What another machine calls that is no file of this one.
-        let local = |word: &&Word| !word.raw.contains("://") || word.raw.contains("file:");
+        let local = |word: &&Word| {
+            let shown = word.value().filter(|text| text.contains("://"));
+            let text = shown.unwrap_or_else(|| word.raw.clone());
+            !text.contains("://") || text.contains("file:")
+        };
         if reads {
             for word in any.iter().chain(&read).chain(&outputs).filter(local) {
                 for file in self.mentioned(part, word) {
@@ -61,7 +64,7 @@ impl Shell<'_, '_> {
 
     /// The files a word may be.
     fn mentioned(&self, part: &Part, word: &Word) -> Vec<Rc<FileRef>> {
-        if word.raw.starts_with('-') && word.value().is_some_and(|text| text.starts_with('-')) {
+        if word.value().is_some_and(|text| text.starts_with('-')) {
             return Vec::new();
         }
         let found = expand::files(word, &self.scope(part));
@@ -123,7 +126,7 @@ impl Shell<'_, '_> {
     /// Commands that another program may run for this one.
     pub(super) fn forbid_runs(&self, part: &Part, words: &[Word], found: &mut Findings) {
         let critical = Critical { dirs: &self.policy.precious };
-        for command in runs::commands(words, part) {
+        for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
             let seen = wrappers::see(&inner);
@@ -135,12 +138,65 @@ impl Shell<'_, '_> {
                 }
             }
         }
+        // Nobody knows what the program does with its words: any of them may begin a command.
+        if reach::is_stranger(words) {
+            for tail in wrappers::tails(&words[1..]) {
+                match tail {
+                    // A single word is more likely a word.
+                    Inner::Words(tail) if tail.len() > 1 => self.forbid_tail(part, &tail, found),
+                    Inner::Words(_) | Inner::Script(_) | Inner::Unknown => {}
+                }
+            }
+        }
         let workspace = &self.policy.workspace;
-        for word in mention::texts(words, part) {
+        for word in reach::texts(words, part) {
             if scan::critical(&word, &workspace.cwd, &workspace.home, &critical) {
                 let why = "a text in it looks like a removal of something that must not be removed";
                 found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
             }
+        }
+    }
+
+    /// Values of variables that the shell or a program may run: those of names that say so, and
+    /// those with a substitution in quotes, which an arithmetic or a prompt expansion runs.
+    pub(super) fn forbid_variables(&self, part: &Part, found: &mut Findings) {
+        let assigned =
+            part.assigns.iter().filter_map(|a| Some((a.name.clone(), a.value.as_ref()?.value()?)));
+        let words = part.words.iter().skip(1).filter_map(|word| {
+            let text = word.value()?;
+            text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+        });
+        for (name, value) in assigned.chain(words) {
+            let mut commands = Vec::new();
+            if assign::is_dangerous(&name) {
+                reach::pieces(&value, true, &mut commands);
+            }
+            for text in scan::substitutions(&value) {
+                reach::pieces(&text, true, &mut commands);
+            }
+            for command in commands.iter().take(64) {
+                let inner =
+                    Part { words: command.clone(), cwd: part.cwd.clone(), ..Part::default() };
+                for view in &wrappers::see(&inner).views {
+                    self.forbid_tail(part, &view.words, found);
+                }
+            }
+        }
+    }
+
+    /// Words that may be a command of a program that nobody knows.
+    fn forbid_tail(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let mut hits = Findings::default();
+        self.forbid_text(part, words, &mut hits);
+        let critical = Critical { dirs: &self.policy.precious };
+        let inner = Part { words: words.to_vec(), cwd: part.cwd.clone(), ..Part::default() };
+        let removes = removal::critical(words, &inner, &self.scope(&inner), &critical);
+        if hits.worst() > Verdict::Allow {
+            let why = "it may run a command that a rule forbids";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, Some(&part.shown()));
+        }
+        if let Some(why) = removes {
+            found.add(Verdict::Ask, VerdictSource::Critical, why, Some(&part.shown()));
         }
     }
 
@@ -161,50 +217,5 @@ impl Shell<'_, '_> {
                 }
             }
         }
-    }
-
-    /// Why git would obey another repository than the workspace's, if so: one below it, or one
-    /// elsewhere.
-    pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
-        let folders = readonly::git_folders(words)?;
-        if folders.is_empty() && !part.cwd.moved {
-            return None;
-        }
-        let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
-        let unknown = || Some("which repository git looks at cannot be known".to_owned());
-        if part.cwd.lost {
-            return unknown();
-        }
-        for folder in &folders {
-            let scope = self.scope(part);
-            let (texts, open) = expand::variants(folder, &scope);
-            let text = texts.first().and_then(|text| expand::tilde(text, scope.home));
-            let (Some(text), 1, false) = (text, texts.len(), open) else { return unknown() };
-            let text: String = text.iter().map(|(c, _)| *c).collect();
-            dirs = dirs.iter().map(|dir| dir.join(&text)).collect();
-        }
-        dirs.iter().find_map(|dir| self.foreign(dir))
-    }
-
-    fn foreign(&self, dir: &Path) -> Option<String> {
-        let file = self.disk.look(dir);
-        let roots = &self.policy.roots;
-        let Some(target) = file.target.as_deref().filter(|_| roots.holds(&file)) else {
-            return Some(format!("git would look at `{}`, outside the workspace", file.shown()));
-        };
-        let paths = self.disk.paths;
-        let mut at = PathBuf::from(target);
-        while !roots.inside.iter().any(|root| within(root, &text(&at), file.fold)) {
-            // A folder that looks like a repository is one, and its settings run programs.
-            let marked =
-                [".git", "HEAD"].iter().any(|name| paths.kind(&at.join(name)) != PathKind::Missing);
-            if marked {
-                return Some(format!("`{}` is a repository of its own", at.display()));
-            }
-            if !at.pop() {
-                break;
-            }
-        }
-        None
     }
 }

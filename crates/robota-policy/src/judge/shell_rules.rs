@@ -150,6 +150,7 @@ impl<'a> Shell<'a, '_> {
         self.forbid_trees(part, &uses.trees, found);
         self.forbid_writes(part, &uses.writes, found);
         self.forbid_writes(part, &uses.removes, found);
+        self.forbid_below(part, &uses.below, found);
         for file in self.created_files(part, &uses).0 {
             if !is_sink(&file.name) {
                 self.policy.forbid_edit(&file, found);
@@ -164,6 +165,8 @@ impl<'a> Shell<'a, '_> {
         {
             return;
         }
+        // Once is enough to ask.
+        let mut asks = sure && self.policy.has_read_rules();
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
@@ -172,7 +175,7 @@ impl<'a> Shell<'a, '_> {
                     self.forbid_read(&file, found);
                 }
             }
-            if expansion.unknown && sure && self.policy.has_read_rules() {
+            if expansion.unknown && std::mem::take(&mut asks) {
                 let why = format!(
                     "which file `{}` is cannot be known, and some must not be read",
                     word.raw
@@ -205,7 +208,7 @@ impl<'a> Shell<'a, '_> {
                 self.forbid_folder(&folder, found);
                 let lists = [(List::Deny, &self.policy.deny), (List::Ask, &self.policy.ask)];
                 for (list, rules) in lists {
-                    let find = || self.policy.rule_below(rules, &folder, self.disk.paths);
+                    let find = || self.policy.rule_below(rules, &folder, true, self.disk.paths);
                     if let Some(rule) = self.disk.rule(About::Below, list, &folder, find) {
                         found.rule(Verdict::Ask, rule, Some(&part.shown()));
                     }
@@ -214,7 +217,34 @@ impl<'a> Shell<'a, '_> {
         }
     }
 
+    /// Folders that are moved, changed or removed with all that is in them.
+    fn forbid_below(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        if !self.policy.has_edit_rules() {
+            return;
+        }
+        for path in words.iter().flat_map(|word| expand::files(word, &self.scope(part)).paths) {
+            if self.disk.paths.kind(&path) == PathKind::File {
+                continue;
+            }
+            let folder = self.disk.look(&path);
+            let inside = self.disk.look(&path.join("…"));
+            for (rules, verdict) in self.lists() {
+                if let Some(rule) = self.policy.edit_pattern(rules, &inside) {
+                    found.rule(verdict, rule, Some(folder.shown()));
+                } else if let Some(rule) =
+                    self.policy.rule_below(rules, &folder, false, self.disk.paths)
+                {
+                    found.rule(Verdict::Ask, rule, Some(folder.shown()));
+                }
+            }
+            if let Some(rule) = self.policy.read_pattern(&self.policy.deny, &inside, "Read") {
+                found.rule(Verdict::Deny, rule, Some(folder.shown()));
+            }
+        }
+    }
+
     fn forbid_writes(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let mut asks = self.policy.has_edit_rules();
         for word in words {
             let expansion = expand::files(word, &self.scope(part));
             for path in &expansion.paths {
@@ -223,7 +253,7 @@ impl<'a> Shell<'a, '_> {
                     self.policy.forbid_edit(&file, found);
                 }
             }
-            if expansion.unknown && self.policy.has_edit_rules() {
+            if expansion.unknown && std::mem::take(&mut asks) {
                 let why = format!(
                     "which file `{}` is cannot be known, and some must not be changed",
                     word.raw
@@ -248,7 +278,8 @@ impl<'a> Shell<'a, '_> {
         let mut unknown = expansion.unknown;
         let mut out = Vec::new();
         for path in &expansion.paths {
-            let into_folder = self.is_dir(path) || target.raw.ends_with('/');
+            let into_folder =
+                self.is_dir(path) || target.value().is_some_and(|text| text.ends_with('/'));
             if !into_folder {
                 out.push(self.disk.look(path));
                 continue;

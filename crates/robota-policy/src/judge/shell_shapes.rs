@@ -7,6 +7,7 @@ use super::Base;
 use super::shell::Shell;
 use crate::shell::parse::Cwd;
 use crate::shell::word::Piece;
+use crate::shell::wrappers::Fed;
 use crate::shell::{Part, Script, Word};
 use crate::verdict::Findings;
 
@@ -50,7 +51,7 @@ impl Shell<'_, '_> {
             filled.splice(at..=at, names);
             base = base.and(self.inner_base(part, &filled)?);
         }
-        Some(base.and(self.listed_base(part, commands, false)?))
+        Some(base.and(self.listed_base(part, commands, &Fed::blanks())?))
     }
 
     /// `sh -c 'ls'`: a look if its script is one.

@@ -51,7 +51,7 @@ pub(crate) fn count(word: &Word) -> u64 {
 }
 
 /// Whether `sleep` with these words ends soon.
-pub(super) fn short_sleep(args: &[Word]) -> bool {
+pub(crate) fn short_sleep(args: &[Word]) -> bool {
     let mut total = 0.0;
     for word in args {
         let Some(text) = word.literal() else { return false };
@@ -73,7 +73,7 @@ pub(super) fn short_sleep(args: &[Word]) -> bool {
 }
 
 /// Whether `seq` with these operands counts no further than a person would read.
-pub(super) fn short_count(operands: &[Word]) -> bool {
+pub(crate) fn short_count(operands: &[Word]) -> bool {
     let numbers: Option<Vec<f64>> =
         operands.iter().map(|word| word.literal()?.parse().ok()).collect();
     let Some(numbers) = numbers else { return false };
@@ -90,7 +90,7 @@ pub(super) fn short_count(operands: &[Word]) -> bool {
 }
 
 /// Whether a format pads no wider than a line.
-pub(super) fn narrow(format: &str) -> bool {
+pub(crate) fn narrow(format: &str) -> bool {
     let digits = format.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty());
     let mut wide = digits.map(|run| run.parse::<u64>().unwrap_or(u64::MAX));
     wide.all(|width| width <= MAX_WIDTH)

@@ -136,7 +136,7 @@ pub(crate) fn variable(
 }
 
 /// `a{b,c}` becomes `ab ac`. False when it is too much, or a sequence.
-pub(super) fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> bool {
+pub(crate) fn braces(text: &[Live], depth: usize, out: &mut Vec<Vec<Live>>) -> bool {
     if out.len() >= MAX || depth > 16 {
         return false;
     }

@@ -9,6 +9,9 @@ use crate::shell::word::{Piece, Word};
 /// After more `cd`s than this nobody knows where it is.
 const MAX_ENTERED: usize = 16;
 
+/// Folders that lie deeper than this are not followed.
+const MAX_DEPTH: usize = 128;
+
 impl Walker<'_, '_> {
     pub(super) fn change_dir(&mut self, part: &Part) {
         self.after_cd = None;
@@ -36,6 +39,10 @@ impl Walker<'_, '_> {
         let Some(target) = args.first() else { return Cwd { moved: true, ..Cwd::at(self.home) } };
         let Some(text) = simple_path(target, self.home) else { return lost };
         if text == "-" || args.len() > 1 {
+            return lost;
+        }
+        // Names that grow with every `cd` would cost more each time.
+        if self.cwd.dirs.iter().any(|dir| dir.components().count() > MAX_DEPTH) {
             return lost;
         }
         let go = |dir: &PathBuf| normal(&dir.join(&text));

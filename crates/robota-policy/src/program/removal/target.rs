@@ -1,8 +1,8 @@
 //! Whether a word names a place that must not be removed.
 
-use super::super::expand::{Live, Scope, files, is_glob, tilde, variants};
-use super::super::word::{Piece, Word};
 use super::{Critical, risky};
+use crate::shell::expand::{Live, Scope, files, is_glob, tilde, variants};
+use crate::shell::word::{Piece, Word};
 
 /// Why removing this word is critical, if it is.
 pub(super) fn target(

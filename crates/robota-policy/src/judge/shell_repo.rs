@@ -1,0 +1,203 @@
+//! What a checkout itself decides about the programs that look at it: which repository git obeys,
+//! which programs its settings name, and which toolchain a version query would run.
+
+use std::path::{Path, PathBuf};
+
+use robota_core::paths::PathKind;
+
+use super::shell::Shell;
+use crate::program::args::base;
+use crate::shell::{Part, Word, expand, readonly};
+use crate::workspace::{text, within};
+
+/// The environment under which a git command that was proven to only read must run, so that it
+/// obeys none of the repository's programs: no hooks, no file system monitor, no pager, no
+/// signatures, no network and no repository that is found by accident.
+pub const READ_ONLY_GIT_ENV: &[(&str, &str)] = &[
+    ("GIT_CONFIG_COUNT", "12"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "core.hooksPath"),
+    ("GIT_CONFIG_VALUE_1", "/dev/null"),
+    ("GIT_CONFIG_KEY_2", "core.pager"),
+    ("GIT_CONFIG_VALUE_2", "cat"),
+    ("GIT_CONFIG_KEY_3", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_3", "explicit"),
+    ("GIT_CONFIG_KEY_4", "log.showSignature"),
+    ("GIT_CONFIG_VALUE_4", "false"),
+    ("GIT_CONFIG_KEY_5", "protocol.allow"),
+    ("GIT_CONFIG_VALUE_5", "never"),
+    ("GIT_CONFIG_KEY_6", "credential.helper"),
+    ("GIT_CONFIG_VALUE_6", ""),
+    ("GIT_CONFIG_KEY_7", "gpg.program"),
+    ("GIT_CONFIG_VALUE_7", "false"),
+    ("GIT_CONFIG_KEY_8", "maintenance.auto"),
+    ("GIT_CONFIG_VALUE_8", "false"),
+    ("GIT_CONFIG_KEY_9", "gc.auto"),
+    ("GIT_CONFIG_VALUE_9", "0"),
+    ("GIT_CONFIG_KEY_10", "status.submoduleSummary"),
+    ("GIT_CONFIG_VALUE_10", "false"),
+    ("GIT_CONFIG_KEY_11", "diff.ignoreSubmodules"),
+    ("GIT_CONFIG_VALUE_11", "dirty"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_SSH_COMMAND", "false"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+];
+
+/// Files that choose the toolchain for programs of a family, by the names of the programs; `*`
+/// are all, because version managers stand before every program.
+const TOOLCHAINS: &[(&[&str], &[&str])] = &[
+    (
+        &["cargo", "rustc", "rustdoc", "rustfmt", "rustup"],
+        &["rust-toolchain", "rust-toolchain.toml"],
+    ),
+    (&["yarn"], &[".yarnrc", ".yarnrc.yml"]),
+    (&["*"], &["mise.toml", ".mise.toml", ".tool-versions", ".envrc"]),
+];
+
+impl Shell<'_, '_> {
+    /// Why git would obey another repository than the workspace's, if so: one below it, or one
+    /// elsewhere; or why the workspace's own would run programs of its own.
+    pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
+        let folders = readonly::git_folders(words)?;
+        let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
+        let unknown = || Some("which repository git looks at cannot be known".to_owned());
+        if part.cwd.lost && (part.cwd.moved || !folders.is_empty()) {
+            return unknown();
+        }
+        for folder in &folders {
+            let scope = self.scope(part);
+            let (texts, open) = expand::variants(folder, &scope);
+            let text = texts.first().and_then(|text| expand::tilde(text, scope.home));
+            let (Some(text), 1, false) = (text, texts.len(), open) else { return unknown() };
+            let text: String = text.iter().map(|(c, _)| *c).collect();
+            dirs = dirs.iter().map(|dir| dir.join(&text)).collect();
+        }
+        if folders.is_empty() && !part.cwd.moved {
+            return None;
+        }
+        dirs.iter().find_map(|dir| self.foreign(dir))
+    }
+
+    fn foreign(&self, dir: &Path) -> Option<String> {
+        let file = self.disk.look(dir);
+        let roots = &self.policy.roots;
+        let Some(target) = file.target.as_deref().filter(|_| roots.holds(&file)) else {
+            return Some(format!("git would look at `{}`, outside the workspace", file.shown()));
+        };
+        let paths = self.disk.paths;
+        let mut at = PathBuf::from(target);
+        while !roots.inside.iter().any(|root| within(root, &text(&at), file.fold)) {
+            // A folder that looks like a repository is one, and its settings run programs.
+            let marked =
+                [".git", "HEAD"].iter().any(|name| paths.kind(&at.join(name)) != PathKind::Missing);
+            if marked {
+                return Some(format!("`{}` is a repository of its own", at.display()));
+            }
+            if !at.pop() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Whether the workspace's own repository may make git run programs that cannot be switched
+    /// off, or is not what it seems.
+    pub(super) fn repository_runs_programs(&self) -> bool {
+        let paths = self.disk.paths;
+        self.policy.roots.inside.iter().any(|root| {
+            let root = Path::new(root);
+            let git = root.join(".git");
+            match paths.kind(&git) {
+                PathKind::Dir => {
+                    let settings = ["config", "config.worktree"];
+                    settings.iter().any(|name| {
+                        paths.text(&git.join(name)).is_some_and(|text| names_programs(&text))
+                    })
+                }
+                // It leads to another folder, which must lie in the workspace.
+                PathKind::File => {
+                    let text = paths.text(&git).unwrap_or_default();
+                    let leads = text.trim().strip_prefix("gitdir:").map(str::trim);
+                    !leads.is_some_and(|to| {
+                        let file = self.disk.look(&root.join(to));
+                        self.policy.roots.holds(&file)
+                            && !paths
+                                .text(&root.join(to).join("config"))
+                                .is_some_and(|text| names_programs(&text))
+                    })
+                }
+                PathKind::Link | PathKind::Other => true,
+                // A folder that looks like a repository without a work tree is obeyed as one.
+                PathKind::Missing => {
+                    paths.kind(&root.join("HEAD")) == PathKind::File
+                        && paths.kind(&root.join("objects")) == PathKind::Dir
+                }
+            }
+        })
+    }
+
+    /// Whether files of the workspace may choose which program shows its version.
+    pub(super) fn chooses_toolchain(&self, part: &Part, words: &[Word]) -> bool {
+        let Some(program) = words.first().and_then(Word::value) else { return true };
+        let files = TOOLCHAINS
+            .iter()
+            .filter(|(programs, _)| programs.contains(&"*") || programs.contains(&base(&program)));
+        let paths = self.disk.paths;
+        let roots = &self.policy.roots;
+        let names: Vec<&str> = files.flat_map(|(_, files)| *files).copied().collect();
+        part.cwd.dirs.iter().any(|dir| {
+            let inside = |folder: &&Path| roots.holds(&self.disk.look(folder));
+            dir.ancestors().take_while(inside).any(|folder| {
+                names.iter().any(|name| {
+                    let file = folder.join(name);
+                    // What it says may be harmless, where that can be read.
+                    paths.kind(&file) != PathKind::Missing
+                        && !paths.text(&file).is_some_and(|text| is_plain_choice(name, &text))
+                })
+            })
+        })
+    }
+}
+
+/// Whether a file that chooses a toolchain names a version and nothing else.
+fn is_plain_choice(name: &str, text: &str) -> bool {
+    match name {
+        "rust-toolchain" | "rust-toolchain.toml" => !text.contains("path") && !text.contains('/'),
+        ".tool-versions" => !text.contains("path:") && !text.contains('/'),
+        ".yarnrc" | ".yarnrc.yml" => !text.contains("Path") && !text.contains("-path"),
+        _ => false,
+    }
+}
+
+/// Whether settings of a repository name programs that reading it runs: filters, drivers of
+/// differences, and other settings that are included.
+fn names_programs(config: &str) -> bool {
+    let mut section = String::new();
+    config.lines().any(|line| {
+        let line = line.trim().to_lowercase();
+        let mut rest = line.as_str();
+        if let Some(head) = line.strip_prefix('[') {
+            let Some((name, after)) = head.split_once(']') else { return true };
+            section = name.trim().to_owned();
+            rest = after.trim();
+            if section.starts_with("include") {
+                return true;
+            }
+        }
+        let (key, value) = rest.split_once('=').map_or((rest, ""), |(k, v)| (k.trim(), v.trim()));
+        let lfs = value.starts_with("git-lfs ") || value.starts_with("\"git-lfs ");
+        match section.split([' ', '.', '"']).next().unwrap_or_default() {
+            "filter" => matches!(key, "clean" | "smudge" | "process") && !lfs,
+            "diff" => matches!(key, "textconv" | "command" | "external"),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

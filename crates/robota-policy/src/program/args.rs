@@ -1,0 +1,423 @@
+//! The one parser of arguments: from the words of a command to options with their values and
+//! operands, by what is known of the program.
+
+use super::{Arity, Opt, Program, Shape};
+use crate::shell::expand;
+use crate::shell::word::{Piece, Word};
+
+/// An option that was given.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// What is known of it; `None` for an option nobody listed.
+    pub(crate) opt: Option<&'static Opt>,
+    /// In full, with its dashes and without its value.
+    pub(crate) name: String,
+    pub(crate) value: Option<Word>,
+    /// The command it is given.
+    pub(crate) command: Vec<Word>,
+}
+
+/// The words of a command, taken apart.
+#[derive(Debug, Clone)]
+pub(crate) struct Args {
+    /// The program's name without its folder.
+    pub(crate) name: String,
+    pub(crate) program: &'static Program,
+    /// The subcommand; the program itself where it has none, or where it is not known.
+    pub(crate) spec: &'static Program,
+    /// The subcommand's name as it was written.
+    pub(crate) sub: Vec<String>,
+    /// Options before the subcommand.
+    pub(crate) globals: Vec<Given>,
+    pub(crate) options: Vec<Given>,
+    pub(crate) operands: Vec<Word>,
+    /// How many operands stand before `--`, where there is one.
+    pub(crate) ended: Option<usize>,
+    /// A word may be an option that cannot be known.
+    pub(crate) open: bool,
+}
+
+/// The last part of a program's path.
+pub(crate) fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// The value of a word that is one word to the shell, and always the same one.
+pub(crate) fn known(word: &Word) -> Option<String> {
+    let (text, whole) = prefix(word);
+    whole.then_some(text)
+}
+
+/// What a word begins with before anything that the shell replaces, and whether that is all.
+fn prefix(word: &Word) -> (String, bool) {
+    let mut out = String::new();
+    for (i, piece) in word.pieces.iter().enumerate() {
+        match piece {
+            Piece::Text { text, quoted: true } | Piece::Ansi(text) => out.push_str(text),
+            Piece::Text { text, quoted: false } => {
+                let stop = if i == 0 && text.starts_with('~') {
+                    Some(0)
+                } else {
+                    text.find(['*', '?', '[', '{', '}'])
+                };
+                out.push_str(&text[..stop.unwrap_or(text.len())]);
+                if stop.is_some() {
+                    return (out, false);
+                }
+            }
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => return (out, false),
+        }
+    }
+    (out, true)
+}
+
+/// Whether a word is one word to the shell, whatever its value is.
+pub(crate) fn is_one(word: &Word) -> bool {
+    word.pieces.iter().all(|piece| match piece {
+        Piece::Var { name, quoted } => *quoted && name != "@",
+        Piece::Text { quoted: true, .. } | Piece::Ansi(_) | Piece::Number => true,
+        Piece::Text { text, quoted: false } => !text.contains(['*', '?', '[', '{']),
+        Piece::Unknown => false,
+    })
+}
+
+/// Whether the shell may make several words of it at blanks.
+fn splits(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Var { name, quoted } => !quoted || name == "@",
+        Piece::Unknown => true,
+        Piece::Text { .. } | Piece::Ansi(_) | Piece::Number => false,
+    })
+}
+
+/// What follows the first so many bytes of a word's known beginning.
+fn cut(word: &Word, at: usize) -> Word {
+    let mut left = at;
+    let mut pieces = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text, quoted } if left > 0 => {
+                let taken = left.min(text.len());
+                left -= taken;
+                if taken < text.len() {
+                    pieces.push(Piece::Text { text: text[taken..].to_owned(), quoted: *quoted });
+                }
+            }
+            Piece::Ansi(text) if left > 0 => {
+                let taken = left.min(text.len());
+                left -= taken;
+                if taken < text.len() {
+                    pieces.push(Piece::Ansi(text[taken..].to_owned()));
+                }
+            }
+            other => pieces.push(other.clone()),
+        }
+    }
+    let raw = pieces.iter().map(shown).collect::<String>();
+    Word::of(raw, pieces)
+}
+
+fn shown(piece: &Piece) -> String {
+    match piece {
+        Piece::Text { text, .. } | Piece::Ansi(text) => text.clone(),
+        Piece::Var { name, .. } => format!("${name}"),
+        Piece::Number | Piece::Unknown => "…".into(),
+    }
+}
+
+/// The words that the braces of a word make of it; itself where that cannot be known.
+fn braced(word: &Word) -> Vec<Word> {
+    let live =
+        |piece: &Piece| matches!(piece, Piece::Text { text, quoted: false } if text.contains('{'));
+    if !word.pieces.iter().any(live) {
+        return vec![word.clone()];
+    }
+    let mut text: Vec<expand::Live> = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text: part, quoted } => text.extend(part.chars().map(|c| (c, !quoted))),
+            Piece::Ansi(part) => text.extend(part.chars().map(|c| (c, false))),
+            Piece::Var { .. } | Piece::Number | Piece::Unknown => return vec![word.clone()],
+        }
+    }
+    let mut out = Vec::new();
+    if !expand::braces(&text, 0, &mut out) {
+        return vec![word.clone()];
+    }
+    out.iter()
+        .map(|text| {
+            let mut pieces: Vec<Piece> = Vec::new();
+            for (c, live) in text {
+                match pieces.last_mut() {
+                    Some(Piece::Text { text, quoted }) if *quoted != *live => text.push(*c),
+                    _ => pieces.push(Piece::Text { text: c.to_string(), quoted: !live }),
+                }
+            }
+            Word::of(text.iter().map(|(c, _)| *c).collect::<String>(), pieces)
+        })
+        .collect()
+}
+
+impl Args {
+    /// Takes a command apart; `None` for a program of which nothing is known.
+    pub(crate) fn parse(words: &[Word]) -> Option<Self> {
+        let (first, rest) = words.split_first()?;
+        let path = first.value()?;
+        let name = base(&path);
+        let program = Program::find(name)?;
+        let words: Vec<Word> = rest.iter().flat_map(braced).collect();
+        let mut args = Self {
+            name: name.to_owned(),
+            program,
+            spec: program,
+            sub: Vec::new(),
+            globals: Vec::new(),
+            options: Vec::new(),
+            operands: Vec::new(),
+            ended: None,
+            open: false,
+        };
+        if program.shape == Shape::Sub {
+            args.subcommand(&words);
+        } else {
+            args.read(&words, 0, program.posix);
+        }
+        Some(args)
+    }
+
+    /// Finds the subcommand, and reads what follows it.
+    fn subcommand(&mut self, words: &[Word]) {
+        let at = self.read(words, 0, true);
+        self.globals = std::mem::take(&mut self.options);
+        self.operands.clear();
+        let Some(first) = words.get(at).and_then(known) else {
+            self.open |= at < words.len();
+            return;
+        };
+        let find = |names: &[&str]| self.program.subs.iter().find(|sub| sub.names == names);
+        let one = find(&[&first]);
+        // Options may stand between the two words of a name.
+        let open = self.open;
+        self.spec = one.unwrap_or(self.program);
+        let next = self.read(words, at + 1, true);
+        let second = words.get(next).and_then(known);
+        let find = |names: &[&str]| self.program.subs.iter().find(|sub| sub.names == names);
+        match second.as_deref().and_then(|second| find(&[&first, second])) {
+            Some(two) => {
+                self.spec = two;
+                self.operands.clear();
+                self.sub = [Some(first), second].into_iter().flatten().collect();
+                self.read(words, next + 1, false);
+            }
+            None => {
+                self.open = open;
+                self.options.clear();
+                self.operands.clear();
+                self.sub = vec![first];
+                self.read(words, at + 1, false);
+            }
+        }
+    }
+
+    /// Reads options and operands from here on. With `stop`, it ends at the first operand.
+    fn read(&mut self, words: &[Word], from: usize, stop: bool) -> usize {
+        let stop = stop || self.spec.posix;
+        let mut i = from;
+        while let Some(word) = words.get(i) {
+            let (text, whole) = prefix(word);
+            if whole && text == "--" && self.spec.option("--").is_none() {
+                self.ended = Some(self.operands.len());
+                self.operands.extend(words[i + 1..].iter().cloned());
+                return i + 1;
+            }
+            if self.spec.shape == Shape::Find
+                && whole
+                && let Some(opt) = self.spec.option(&text)
+            {
+                i = self.give(opt, None, words, i);
+                continue;
+            }
+            if !text.starts_with('-') || (whole && text == "-" && self.spec.option("-").is_none()) {
+                // What begins with a variable may be an option.
+                self.open |= !whole && text.is_empty() && !may_not_be_option(word);
+                if stop {
+                    self.operands.extend(words[i..].iter().cloned());
+                    return i;
+                }
+                self.operands.push(word.clone());
+                i += 1;
+                continue;
+            }
+            i = if self.spec.single {
+                self.word_option(word, &text, whole, words, i)
+            } else if text.starts_with("--") {
+                self.long_option(word, &text, whole, words, i)
+            } else {
+                self.cluster(word, &text, whole, words, i)
+            };
+        }
+        i
+    }
+
+    /// `--name`, `--name=value`.
+    fn long_option(
+        &mut self,
+        word: &Word,
+        text: &str,
+        whole: bool,
+        words: &[Word],
+        i: usize,
+    ) -> usize {
+        let (name, value) = match text.split_once('=') {
+            Some((name, _)) => (name, Some(cut(word, name.len() + 1))),
+            None => (text, None),
+        };
+        // A value that the shell splits may go on with another option.
+        self.open |= match &value {
+            Some(value) => splits(value),
+            None => !whole,
+        };
+        match self.spec.long(name).or_else(|| self.program.long(name)) {
+            Some(opt) => self.give(opt, value, words, i),
+            None => self.unlisted(name, value, i),
+        }
+    }
+
+    /// `-abc`, `-n5`.
+    fn cluster(&mut self, word: &Word, text: &str, whole: bool, words: &[Word], i: usize) -> usize {
+        if text == "-" && whole {
+            return match self.spec.option("-") {
+                Some(opt) => self.give(opt, None, words, i),
+                None => i + 1,
+            };
+        }
+        if self.spec.digits && whole && text[1..].chars().all(|c| c.is_ascii_digit()) {
+            return i + 1;
+        }
+        for (at, c) in text.char_indices().skip(1) {
+            let end = at + c.len_utf8();
+            let name = format!("-{c}");
+            let Some(opt) = self.spec.option(&name).or_else(|| self.program.option(&name)) else {
+                let rest = (end < text.len() || !whole).then(|| cut(word, end));
+                // What may be hidden in it must be found, whole and after its first letter.
+                return self.unlisted(&name, rest, i);
+            };
+            let more = end < text.len() || !whole;
+            match opt.arity {
+                Arity::None => {
+                    self.options.push(Given {
+                        opt: Some(opt),
+                        name,
+                        value: None,
+                        command: Vec::new(),
+                    });
+                }
+                _ if more => {
+                    let value = cut(word, end);
+                    self.open |= splits(&value);
+                    return self.give(opt, Some(value), words, i);
+                }
+                _ => return self.give(opt, None, words, i),
+            }
+        }
+        self.open |= !whole;
+        i + 1
+    }
+
+    /// `-name`, `-name=value`, `-Dvalue`, of programs that have no clusters.
+    fn word_option(
+        &mut self,
+        word: &Word,
+        text: &str,
+        whole: bool,
+        words: &[Word],
+        i: usize,
+    ) -> usize {
+        let (head, value) = match text.split_once('=') {
+            Some((head, _)) => (head, Some(cut(word, head.len() + 1))),
+            None => (text, None),
+        };
+        let spec = self.spec;
+        let program = self.program;
+        let find = |name: &str| spec.option(name).or_else(|| program.option(name));
+        // `--name` is `-name` to most of them.
+        let found = find(head).or_else(|| head.strip_prefix('-').and_then(find));
+        if let Some(opt) = found {
+            self.open |= !whole && value.is_none();
+            return self.give(opt, value, words, i);
+        }
+        let glued = |option: &&Opt| {
+            (option.arity == Arity::Attached
+                || (option.arity == Arity::Required
+                    && option.name.len() > 2
+                    && spec.shape == Shape::Trees))
+                && text.len() > option.name.len()
+                && text.starts_with(option.name)
+        };
+        let options = spec.options.iter().chain(&program.options);
+        match options.filter(glued).max_by_key(|option| option.name.len()) {
+            Some(opt) => self.give(opt, Some(cut(word, opt.name.len())), words, i),
+            None => self.unlisted(head, value, i),
+        }
+    }
+
+    fn unlisted(&mut self, name: &str, value: Option<Word>, i: usize) -> usize {
+        self.options.push(Given { opt: None, name: name.to_owned(), value, command: Vec::new() });
+        i + 1
+    }
+
+    /// Takes an option and what follows it; gives the index after that.
+    fn give(&mut self, opt: &'static Opt, value: Option<Word>, words: &[Word], i: usize) -> usize {
+        let mut given =
+            Given { opt: Some(opt), name: opt.name.to_owned(), value, command: Vec::new() };
+        let mut next = i + 1;
+        match opt.arity {
+            Arity::None | Arity::Attached => {}
+            Arity::Required => {
+                if given.value.is_none() {
+                    given.value = words.get(next).cloned();
+                    // One word may become several, and the next of them an option.
+                    self.open |= given.value.as_ref().is_none_or(|word| !is_one(word));
+                    next += 1;
+                }
+            }
+            Arity::Pair => {
+                given.value = words.get(next + 1).cloned();
+                self.open |= words.get(next..next + 2).is_none_or(|pair| !pair.iter().all(is_one));
+                next += 2;
+            }
+            Arity::Command => {
+                given.command.extend(given.value.clone());
+                while let Some(word) = words.get(next) {
+                    next += 1;
+                    if matches!(known(word).as_deref(), Some(";" | "+")) {
+                        break;
+                    }
+                    given.command.push(word.clone());
+                }
+            }
+        }
+        self.options.push(given);
+        next.min(words.len())
+    }
+
+    /// Every option, those before the subcommand first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Given> {
+        self.globals.iter().chain(&self.options)
+    }
+
+    /// Whether every option is known, and no other word can be one.
+    pub(crate) fn is_clear(&self) -> bool {
+        !self.open && self.all().all(|given| given.opt.is_some())
+    }
+}
+
+/// Whether a word that begins with something the shell replaces is a file's name all the same.
+fn may_not_be_option(word: &Word) -> bool {
+    match word.pieces.first() {
+        Some(Piece::Var { name, .. }) => matches!(name.as_str(), "PWD" | "HOME"),
+        // Names that match are looked at one by one.
+        Some(Piece::Text { .. }) => true,
+        Some(Piece::Ansi(_) | Piece::Number | Piece::Unknown) | None => false,
+    }
+}

@@ -1,0 +1,551 @@
+//! The part of awk that prints: patterns, fields, sums, arrays, loops that are counted. Programs
+//! are parsed; what is not understood is not tame. Redirections, pipes, other files, the
+//! environment, loops without a count and texts that grow out of themselves are not understood.
+
+mod lexer;
+
+use crate::shell::bomb;
+use lexer::{Lexer, Token};
+
+/// Whether a program of this name takes programs in awk.
+pub(super) fn speaks(name: &str) -> bool {
+    matches!(name, "awk" | "gawk" | "mawk" | "nawk")
+}
+
+/// Whether the program prints what it reads and does nothing else.
+pub(super) fn is_tame(program: &str) -> bool {
+    let mut parser = Parser { lexer: Lexer::new(program), loops: Vec::new(), depth: 0 };
+    parser.program().is_some()
+}
+
+/// Functions that compute from what they are given.
+const FUNCTIONS: &[&str] = &[
+    "length", "substr", "index", "split", "match", "sub", "gsub", "tolower", "toupper", "int",
+    "sqrt", "exp", "log", "sin", "cos", "atan2", "rand", "sprintf",
+];
+
+/// Names that reach beyond the lines that are read, and words of what is not understood.
+const REACHING: &[&str] = &[
+    "getline", "system", "close", "fflush", "ENVIRON", "PROCINFO", "ARGV", "ARGC", "ARGIND",
+    "SYMTAB", "FUNCTAB", "BINMODE", "while", "do", "function", "func", "return", "switch", "case",
+    "default", "nextfile", "CONVFMT", "OFMT", "print", "printf", "BEGIN", "END", "if", "else",
+    "for", "next", "exit", "delete", "in", "break", "continue",
+];
+
+/// A counted loop runs no more often than this.
+const MAX_ROUNDS: f64 = 100_000.0;
+
+/// What an expression was, as far as it matters.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    /// Variables and calls whose texts are joined.
+    texts: usize,
+    /// It can be assigned to.
+    place: bool,
+    /// Texts are joined at its top.
+    joined: bool,
+}
+
+struct Parser<'p> {
+    lexer: Lexer<'p>,
+    /// Counters and bounds of the loops around, which nothing may change.
+    loops: Vec<String>,
+    depth: usize,
+}
+
+type Parsed<T = ()> = Option<T>;
+
+impl<'p> Parser<'p> {
+    fn program(&mut self) -> Parsed {
+        loop {
+            self.lexer.skip_ends();
+            if self.lexer.peek(true)? == Token::Done {
+                return Some(());
+            }
+            let start = self.lexer.peek(true)?;
+            let special = matches!(start, Token::Name("BEGIN" | "END"));
+            if special {
+                self.lexer.take(true)?;
+            } else if start != Token::Sign("{") {
+                self.expression(true)?;
+                if self.lexer.eat(",")? {
+                    self.lexer.skip_newlines();
+                    self.expression(true)?;
+                }
+            }
+            match self.lexer.peek(false)? {
+                Token::Sign("{") => self.block()?,
+                Token::End | Token::Done if !special => {}
+                _ => return None,
+            }
+        }
+    }
+
+    fn block(&mut self) -> Parsed {
+        self.expect("{")?;
+        loop {
+            self.lexer.skip_ends();
+            if self.lexer.eat("}")? {
+                return Some(());
+            }
+            self.statement()?;
+        }
+    }
+
+    /// A statement, and a `;` or the end of the line behind it where it needs one.
+    fn statement(&mut self) -> Parsed {
+        self.depth += 1;
+        if self.depth > 32 {
+            return None;
+        }
+        match self.lexer.peek(true)? {
+            Token::Sign("{") => self.block()?,
+            Token::Name("if") => self.condition()?,
+            Token::Name("for") => self.counted()?,
+            _ => {
+                self.simple()?;
+                self.finish()?;
+            }
+        }
+        self.depth -= 1;
+        Some(())
+    }
+
+    /// What ends a simple statement.
+    fn finish(&mut self) -> Parsed {
+        match self.lexer.peek(false)? {
+            Token::End => self.lexer.take(false).map(|_| ()),
+            Token::Sign("}") | Token::Done => Some(()),
+            _ => None,
+        }
+    }
+
+    fn condition(&mut self) -> Parsed {
+        self.lexer.take(true)?;
+        self.expect("(")?;
+        self.expression(true)?;
+        self.expect(")")?;
+        self.lexer.skip_newlines();
+        self.body()?;
+        let mark = self.lexer.mark();
+        self.lexer.skip_ends();
+        if self.lexer.peek(true)? == Token::Name("else") {
+            self.lexer.take(true)?;
+            self.lexer.skip_newlines();
+            return self.body();
+        }
+        self.lexer.reset(mark);
+        Some(())
+    }
+
+    /// The statement of an `if` or a loop; a `;` alone is none.
+    fn body(&mut self) -> Parsed {
+        if self.lexer.peek(true)? == Token::End {
+            return self.lexer.take(true).map(|_| ());
+        }
+        self.statement()
+    }
+
+    /// `for (i = 1; i <= NF; i++)`, `for (key in list)`.
+    fn counted(&mut self) -> Parsed {
+        self.lexer.take(true)?;
+        self.expect("(")?;
+        let name = self.name()?;
+        if self.lexer.peek(false)? == Token::Name("in") {
+            self.lexer.take(false)?;
+            let list = self.name()?;
+            self.expect(")")?;
+            // A list that grows while it is walked may never end.
+            return self.looped(&[name, list]);
+        }
+        self.expect("=")?;
+        let from = self.bound()?;
+        self.end_of_part()?;
+        (self.name()? == name).then_some(())?;
+        let Token::Sign(compare @ ("<" | "<=" | ">" | ">=")) = self.lexer.take(false)? else {
+            return None;
+        };
+        let to = self.bound()?;
+        self.end_of_part()?;
+        let up = self.step(name)?;
+        (up == compare.starts_with('<')).then_some(())?;
+        self.expect(")")?;
+        match (from, to) {
+            (Bound::Number(a), Bound::Number(b)) => ((b - a).abs() <= MAX_ROUNDS).then_some(())?,
+            _ => (self.loops.len() < 4).then_some(())?,
+        }
+        let mut kept = vec![name];
+        kept.extend([from, to].into_iter().filter_map(|bound| match bound {
+            Bound::Name(name) => Some(name),
+            Bound::Number(_) => None,
+        }));
+        self.looped(&kept)
+    }
+
+    fn end_of_part(&mut self) -> Parsed {
+        (self.lexer.take(false)? == Token::End).then_some(())
+    }
+
+    /// `i++`, `++i`, `i += 2`, and the same downwards: whether it counts up.
+    fn step(&mut self, name: &str) -> Parsed<bool> {
+        let token = self.lexer.take(true)?;
+        let (first, sign) = match token {
+            Token::Name(first) => (first, self.lexer.take(false)?),
+            sign @ Token::Sign("++" | "--") => (self.name()?, sign),
+            _ => return None,
+        };
+        (first == name).then_some(())?;
+        let up = match sign {
+            Token::Sign("++") => true,
+            Token::Sign("--") => false,
+            Token::Sign(sign @ ("+=" | "-=")) => {
+                let Bound::Number(by) = self.bound()? else { return None };
+                (by > 0.0).then_some(())?;
+                sign == "+="
+            }
+            _ => return None,
+        };
+        Some(up)
+    }
+
+    /// A number, a name, or the length of something.
+    fn bound(&mut self) -> Parsed<Bound<'p>> {
+        match self.lexer.take(true)? {
+            Token::Number(number) => Some(Bound::Number(number)),
+            Token::Name("length") => {
+                self.expect("(")?;
+                let name = self.name()?;
+                self.expect(")")?;
+                Some(Bound::Name(name))
+            }
+            Token::Name(name) if !REACHING.contains(&name) => Some(Bound::Name(name)),
+            _ => None,
+        }
+    }
+
+    fn looped(&mut self, names: &[&str]) -> Parsed {
+        let before = self.loops.len();
+        self.loops.extend(names.iter().map(|name| (*name).to_owned()));
+        self.lexer.skip_newlines();
+        self.body()?;
+        self.loops.truncate(before);
+        Some(())
+    }
+
+    fn simple(&mut self) -> Parsed {
+        match self.lexer.peek(true)? {
+            Token::Name("print") => {
+                self.lexer.take(true)?;
+                self.printed()
+            }
+            Token::Name("printf") => {
+                self.lexer.take(true)?;
+                let grouped = self.lexer.eat("(")?;
+                self.format()?;
+                while self.lexer.eat(",")? {
+                    self.lexer.skip_newlines();
+                    self.expression(grouped)?;
+                }
+                if grouped { self.expect(")") } else { Some(()) }
+            }
+            Token::Name("next" | "break" | "continue") => self.lexer.take(true).map(|_| ()),
+            Token::Name("exit") => {
+                self.lexer.take(true)?;
+                match self.lexer.peek(true)? {
+                    Token::End | Token::Done | Token::Sign("}") => Some(()),
+                    _ => self.expression(false).map(|_| ()),
+                }
+            }
+            Token::Name("delete") => {
+                self.lexer.take(true)?;
+                let name = self.name()?;
+                if self.lexer.eat("[")? { self.index() } else { self.free(name) }
+            }
+            _ => self.expression(false).map(|_| ()),
+        }
+    }
+
+    /// A list of expressions; a `>` that stands in no bracket would be a redirection.
+    fn printed(&mut self) -> Parsed {
+        if matches!(self.lexer.peek(true)?, Token::End | Token::Done | Token::Sign("}")) {
+            return Some(());
+        }
+        loop {
+            self.expression(false)?;
+            if !self.lexer.eat(",")? {
+                return Some(());
+            }
+            self.lexer.skip_newlines();
+        }
+    }
+
+    /// A text that says how to print: known, and no wider than a line.
+    fn format(&mut self) -> Parsed {
+        let Token::Text(text) = self.lexer.take(true)? else { return None };
+        (bomb::narrow(text) && !text.contains('*')).then_some(())?;
+        // It must be the whole of it.
+        matches!(self.lexer.peek(false)?, Token::End | Token::Done | Token::Sign("," | ")" | "}"))
+            .then_some(())
+    }
+
+    fn name(&mut self) -> Parsed<&'p str> {
+        match self.lexer.take(true)? {
+            Token::Name(name) if !REACHING.contains(&name) && !FUNCTIONS.contains(&name) => {
+                Some(name)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing depends on this name keeping its value.
+    fn free(&self, name: &str) -> Parsed {
+        (!self.loops.iter().any(|kept| kept == name)).then_some(())
+    }
+
+    fn expect(&mut self, sign: &str) -> Parsed {
+        self.lexer.eat(sign)?.then_some(())
+    }
+
+    /// The rest of an index, after its bracket.
+    fn index(&mut self) -> Parsed {
+        loop {
+            self.expression(true)?;
+            if !self.lexer.eat(",")? {
+                return self.expect("]");
+            }
+        }
+    }
+
+    /// An expression. `compare`: a `>` compares, and does not redirect.
+    fn expression(&mut self, compare: bool) -> Parsed<Kind> {
+        self.depth += 1;
+        if self.depth > 64 {
+            return None;
+        }
+        let kind = self.choice(compare)?;
+        self.depth -= 1;
+        Some(kind)
+    }
+
+    fn choice(&mut self, compare: bool) -> Parsed<Kind> {
+        let target = self.lexer.peek(true)?;
+        let left = self.operators(compare)?;
+        match self.lexer.peek(false)? {
+            Token::Sign("?") => {
+                self.lexer.take(false)?;
+                let a = self.expression(compare)?;
+                self.expect(":")?;
+                let b = self.expression(compare)?;
+                Some(Kind {
+                    texts: a.texts.max(b.texts),
+                    joined: a.joined || b.joined,
+                    place: false,
+                })
+            }
+            Token::Sign("=" | "+=" | "-=" | "*=" | "/=" | "%=" | "^=") => {
+                left.place.then_some(())?;
+                let Token::Sign(sign) = self.lexer.take(false)? else { return None };
+                self.assignable(target)?;
+                let right = self.expression(compare)?;
+                // A text that is made of two others can double with every line.
+                let grows = sign == "=" && right.joined && right.texts > 1;
+                let loops = !self.loops.is_empty() && right.joined && right.texts > 0;
+                (!grows && !loops).then_some(Kind { texts: 1, ..Kind::default() })
+            }
+            _ => Some(left),
+        }
+    }
+
+    /// Whether a value may be given to what begins with this token.
+    fn assignable(&self, target: Token<'p>) -> Parsed {
+        match target {
+            // The number of fields is how many the line gets.
+            Token::Name("NF") => None,
+            Token::Name(name) => self.free(name),
+            Token::Sign("$" | "++" | "--") => Some(()),
+            _ => None,
+        }
+    }
+
+    /// Operators between operands. Which binds stronger makes no difference to what is done.
+    fn operators(&mut self, compare: bool) -> Parsed<Kind> {
+        let mut kind = self.operand()?;
+        loop {
+            let next = self.lexer.peek(false)?;
+            match next {
+                Token::Sign(">") if compare => {}
+                Token::Sign(">") => return None,
+                Token::Sign(
+                    "&&" | "||" | "==" | "!=" | "<" | "<=" | ">=" | "~" | "!~" | "+" | "-" | "*"
+                    | "/" | "%" | "^",
+                ) => {}
+                Token::Name("in") => {
+                    self.lexer.take(false)?;
+                    self.name()?;
+                    kind = Kind::default();
+                    continue;
+                }
+                // Two operands side by side are joined.
+                Token::Number(_)
+                | Token::Text(_)
+                | Token::Name(_)
+                | Token::Sign("$" | "(" | "!") => {
+                    if matches!(next, Token::Name(name) if REACHING.contains(&name)) {
+                        return Some(kind);
+                    }
+                    let right = self.operand()?;
+                    kind = Kind { texts: kind.texts + right.texts, joined: true, place: false };
+                    continue;
+                }
+                _ => return Some(kind),
+            }
+            self.lexer.take(false)?;
+            if matches!(next, Token::Sign("&&" | "||")) {
+                self.lexer.skip_newlines();
+            }
+            self.operand()?;
+            kind = Kind::default();
+        }
+    }
+
+    fn operand(&mut self) -> Parsed<Kind> {
+        let one = Kind { texts: 1, ..Kind::default() };
+        let place = Kind { texts: 1, place: true, joined: false };
+        let first = self.lexer.take(true)?;
+        let kind = match first {
+            Token::Number(_) | Token::Text(_) | Token::Regex => Kind::default(),
+            Token::Sign("!" | "-" | "+") => {
+                self.operand()?;
+                Kind::default()
+            }
+            Token::Sign("++" | "--") => {
+                let target = self.lexer.peek(true)?;
+                let kind = self.operand()?;
+                (kind.place && target != Token::Name("NF")).then_some(())?;
+                if let Token::Name(name) = target {
+                    self.free(name)?;
+                }
+                Kind::default()
+            }
+            Token::Sign("$") => self.field()?,
+            Token::Sign("(") => {
+                let kind = self.expression(true)?;
+                // `(i, j) in list`
+                let mut several = false;
+                while self.lexer.eat(",")? {
+                    several = true;
+                    self.expression(true)?;
+                }
+                self.expect(")")?;
+                if several {
+                    (self.lexer.peek(false)? == Token::Name("in")).then_some(())?;
+                }
+                Kind { place: false, ..kind }
+            }
+            Token::Name(name) if REACHING.contains(&name) => return None,
+            Token::Name(name) if FUNCTIONS.contains(&name) => self.call(name)?,
+            Token::Name(_) => {
+                if self.lexer.follows('(') {
+                    return None;
+                }
+                if self.lexer.eat("[")? {
+                    self.index()?;
+                }
+                place
+            }
+            Token::Sign(_) | Token::End | Token::Done => return None,
+        };
+        let changed = matches!(self.lexer.peek(false)?, Token::Sign("++" | "--"));
+        if changed && kind.place {
+            if let Token::Name(name) = first {
+                (name != "NF").then_some(())?;
+                self.free(name)?;
+            }
+            self.lexer.take(false)?;
+            return Some(one);
+        }
+        Some(kind)
+    }
+
+    /// `$1`, `$NF`, `$(NF - 1)`, `$i`.
+    fn field(&mut self) -> Parsed<Kind> {
+        match self.lexer.take(true)? {
+            // A field that far out makes the line as long.
+            Token::Number(number) => (number <= 10_000.0).then_some(())?,
+            Token::Name(name) if !REACHING.contains(&name) && !FUNCTIONS.contains(&name) => {
+                if self.lexer.eat("[")? {
+                    self.index()?;
+                }
+                return Some(Kind { texts: 1, ..Kind::default() });
+            }
+            Token::Sign("(") => {
+                self.expression(true)?;
+                self.expect(")")?;
+                return Some(Kind { texts: 1, ..Kind::default() });
+            }
+            Token::Sign("$") => {
+                self.field()?;
+                return Some(Kind { texts: 1, ..Kind::default() });
+            }
+            _ => return None,
+        }
+        Some(Kind { texts: 0, place: true, joined: false })
+    }
+
+    fn call(&mut self, name: &str) -> Parsed<Kind> {
+        let one = Kind { texts: 1, ..Kind::default() };
+        if name == "length" && self.lexer.peek(false)? != Token::Sign("(") {
+            return Some(one);
+        }
+        self.expect("(")?;
+        if name == "sprintf" {
+            self.format()?;
+        } else if matches!(name, "sub" | "gsub") {
+            return self.replaced();
+        } else if matches!(self.lexer.peek(true)?, Token::Sign(")")) {
+            self.lexer.take(true)?;
+            return matches!(name, "length" | "rand").then_some(one);
+        } else {
+            self.expression(true)?;
+        }
+        while self.lexer.eat(",")? {
+            self.lexer.skip_newlines();
+            if name == "split"
+                && let Token::Name(list) = self.lexer.peek(true)?
+            {
+                self.free(list)?;
+            }
+            self.expression(true)?;
+        }
+        self.expect(")")?;
+        Some(one)
+    }
+
+    /// `gsub(/a/, "b")`: of the line or one of its fields, so that nothing grows for long.
+    fn replaced(&mut self) -> Parsed<Kind> {
+        self.expression(true)?;
+        self.expect(",")?;
+        let Token::Text(text) = self.lexer.take(true)? else { return None };
+        let short = text.len() <= 1 && text != "&";
+        if self.lexer.eat(",")? {
+            let target = self.lexer.peek(true)?;
+            let kind = self.expression(true)?;
+            kind.place.then_some(())?;
+            if let Token::Name(name) = target {
+                (short && name != "NF").then_some(())?;
+                self.free(name)?;
+            }
+        }
+        self.expect(")")?;
+        (short || (self.loops.is_empty() && text.len() <= 256)).then_some(Kind::default())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Bound<'p> {
+    Number(f64),
+    Name(&'p str),
+}
+
+#[cfg(test)]
+mod tests;

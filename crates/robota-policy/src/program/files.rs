@@ -1,0 +1,319 @@
+//! Which files a command reads, writes and removes, for the programs that are known.
+
+use super::args::{Args, Given, base, known};
+use super::{Effect, Shape, look};
+use crate::shell::Part;
+use crate::shell::word::{Piece, Word};
+
+/// The files a command touches.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    /// Shown, in whole or in part.
+    pub(crate) reads: Vec<Word>,
+    /// Shown with all that lies below.
+    pub(crate) trees: Vec<Word>,
+    /// Created or changed.
+    pub(crate) writes: Vec<Word>,
+    /// Changed, moved or removed with all that lies below.
+    pub(crate) below: Vec<Word>,
+    /// Written into, when it is a folder: `cp a b folder`.
+    pub(crate) into: Option<(Vec<Word>, Word)>,
+    /// Removed.
+    pub(crate) removes: Vec<Word>,
+    /// It does nothing but this to files, and can be free where edits are free.
+    pub(crate) plain_edit: bool,
+    /// It writes contents, so that it needs leave to edit even where the command is allowed.
+    pub(crate) needs_leave: bool,
+    /// Words that may hold further files (`--file=x`, `@x`).
+    pub(crate) maybe_reads: Vec<Word>,
+}
+
+/// What the words do to files; nothing for programs that are not known.
+pub(crate) fn uses(words: &[Word], part: &Part) -> Uses {
+    let mut uses = Uses::default();
+    if part.is_test {
+        return uses;
+    }
+    let Some(args) = Args::parse(words) else { return uses };
+    let spec = args.spec;
+    let operands = args.operands.clone();
+    options(&args, &mut uses);
+    match spec.shape {
+        Shape::Reads | Shape::One | Shape::Facts | Shape::Code | Shape::Shell => {
+            uses.reads.extend(operands);
+        }
+        Shape::Names => uses.reads.extend(operands),
+        Shape::Find => uses.reads.extend(or_here(operands)),
+        Shape::Trees => uses.trees.extend(operands),
+        Shape::Pattern | Shape::PatternTrees => pattern(&args, part, &mut uses),
+        Shape::Writes => {
+            uses.writes.extend(operands);
+            uses.needs_leave = true;
+        }
+        Shape::Creates => uses.writes.extend(operands),
+        Shape::Copies | Shape::Moves => copy(&args, &mut uses),
+        Shape::Removes => {
+            if has(&args, Effect::Deep) || args.name != "rm" {
+                uses.below.clone_from(&operands);
+            }
+            uses.removes = operands;
+        }
+        Shape::Modes => {
+            let files: Vec<Word> = operands.into_iter().skip(1).collect();
+            if has(&args, Effect::Deep) {
+                uses.below.clone_from(&files);
+            }
+            uses.writes.extend(files);
+        }
+        Shape::Edits => {
+            uses.reads.extend(operands.iter().cloned());
+            uses.writes.extend(operands);
+        }
+        Shape::Fetches => fetch(words, &mut uses),
+        Shape::Revisions => git(&args, &mut uses),
+        Shape::Any if args.name == "dd" => dd(words, &mut uses),
+        _ => {}
+    }
+    uses.plain_edit |= spec.plain_edit;
+    if uses.writes.iter().any(|word| word.has_unknown() && word.pieces.len() == 1) {
+        // It merges folders, and what is in them is not known.
+        uses.plain_edit = false;
+    }
+    uses
+}
+
+/// Whether an option with this effect was given.
+pub(super) fn has(args: &Args, effect: Effect) -> bool {
+    args.all().any(|given| given.opt.is_some_and(|opt| opt.effect == effect))
+}
+
+fn or_here(words: Vec<Word>) -> Vec<Word> {
+    if words.is_empty() { vec![Word::plain(".")] } else { words }
+}
+
+/// Files that options name.
+fn options(args: &Args, uses: &mut Uses) {
+    for given in args.all() {
+        let Some(value) = &given.value else { continue };
+        match given.opt.map(|opt| opt.effect) {
+            Some(Effect::Read | Effect::ScriptFile | Effect::Other) => {
+                uses.reads.push(value.clone());
+            }
+            Some(Effect::Lines) => {
+                let text = value.value().unwrap_or_default();
+                uses.reads.extend(text.rsplit_once(':').map(|(_, file)| Word::plain(file)));
+            }
+            Some(Effect::Write)
+                if known(value).as_deref() != Some("-") && !is_target(args, given) =>
+            {
+                // An archive that is read stands where one that is written does.
+                let reads = args.spec.may_write && args.spec.shape == Shape::Trees;
+                if reads {
+                    uses.maybe_reads.push(value.clone());
+                } else if args.spec.free || args.spec.shape == Shape::Fetches {
+                    // What builds write is seen where it is mentioned.
+                    uses.writes.push(value.clone());
+                    uses.needs_leave = true;
+                }
+            }
+            // An option that nobody listed may be given a file.
+            None => uses.maybe_reads.push(value.clone()),
+            _ => {}
+        }
+    }
+}
+
+/// Whether this is `-t folder` of a program that copies.
+fn is_target(args: &Args, given: &Given) -> bool {
+    matches!(args.spec.shape, Shape::Copies | Shape::Moves)
+        && matches!(given.name.as_str(), "-t" | "--target-directory")
+}
+
+fn pattern(args: &Args, part: &Part, uses: &mut Uses) {
+    let gives = |given: &Given| {
+        given.opt.is_some_and(|opt| {
+            matches!(opt.effect, Effect::Pattern | Effect::Script | Effect::ScriptFile)
+        })
+    };
+    let given = args.options.iter().any(gives);
+    let paths: Vec<Word> = args.operands.iter().skip(usize::from(!given)).cloned().collect();
+    if has(args, Effect::InPlace) {
+        uses.writes.extend(paths.iter().cloned());
+        uses.needs_leave = true;
+    }
+    let grep = args.name.ends_with("grep");
+    let recursive = args.spec.shape == Shape::PatternTrees
+        && (!grep || has(args, Effect::Deep) || has(args, Effect::Links));
+    if recursive {
+        let fed = part.piped && !grep;
+        uses.trees.extend(if fed && paths.is_empty() { paths } else { or_here(paths) });
+    } else {
+        uses.reads.extend(paths);
+    }
+}
+
+fn copy(args: &Args, uses: &mut Uses) {
+    let name = args.name.as_str();
+    let mut operands = args.operands.clone();
+    // `host:path` is a file of another machine.
+    let remote = |word: &Word| {
+        matches!(name, "scp" | "rsync")
+            && word.value().is_some_and(|t| t.split('/').next().is_some_and(|h| h.contains(':')))
+    };
+    let folder = args.options.iter().find(|given| is_target(args, given));
+    let target = match folder.and_then(|given| given.value.clone()) {
+        Some(folder) => Some(folder),
+        // `ln -s x` links into the working directory.
+        None if name == "ln" && operands.len() == 1 => Some(Word::plain(".")),
+        None => operands.pop(),
+    };
+    operands.retain(|word| !remote(word));
+    if args.spec.shape == Shape::Moves {
+        uses.writes.extend(operands.iter().cloned());
+    }
+    uses.below.extend(operands.iter().cloned());
+    uses.reads.extend(operands.iter().cloned());
+    // A folder goes with all that is in it, and so does a link to one.
+    uses.trees.extend(operands.iter().cloned());
+    // `cp -r x/. .` and `cp -rT x .` merge what is in `x`, whatever that is.
+    let merges = |word: &Word| {
+        word.value().is_some_and(|t| matches!(t.rsplit('/').next(), Some("." | "..")))
+    };
+    let whole = args
+        .options
+        .iter()
+        .any(|given| matches!(given.name.as_str(), "-T" | "--no-target-directory"));
+    if operands.iter().any(merges) || whole {
+        uses.writes.push(Word::unknown());
+    }
+    if let Some(target) = target.filter(|word| !remote(word)) {
+        uses.into = Some((operands, target));
+    }
+    uses.needs_leave = args.name != "git";
+}
+
+fn dd(words: &[Word], uses: &mut Uses) {
+    for word in words.iter().skip(1) {
+        if let Some(file) = after(word, "if=") {
+            uses.reads.push(file);
+        } else if let Some(file) = after(word, "of=") {
+            uses.writes.push(file);
+            uses.needs_leave = true;
+        }
+    }
+}
+
+/// The rest of a word that begins like this.
+pub(super) fn after(word: &Word, start: &str) -> Option<Word> {
+    let mut left = start;
+    let mut pieces = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text { text, .. } | Piece::Ansi(text) if !left.is_empty() => {
+                let same = left.len().min(text.len());
+                (text.get(..same)? == left.get(..same)?).then_some(())?;
+                left = &left[same..];
+                let quoted = !matches!(piece, Piece::Text { quoted: false, .. });
+                if same < text.len() {
+                    pieces.push(Piece::Text { text: text[same..].to_owned(), quoted });
+                }
+            }
+            _ if !left.is_empty() => return None,
+            other => pieces.push(other.clone()),
+        }
+    }
+    left.is_empty().then(|| Word::of(word.raw.clone(), pieces))
+}
+
+fn fetch(words: &[Word], uses: &mut Uses) {
+    for text in words.iter().skip(1).filter_map(Word::value) {
+        for sign in ['@', '<'] {
+            if let Some((_, file)) = text.split_once(sign) {
+                uses.maybe_reads.push(Word::plain(file.split(';').next().unwrap_or(file)));
+            }
+        }
+        uses.maybe_reads.extend(text.strip_prefix("file://").map(Word::plain));
+    }
+}
+
+/// What may be files among a git command's words: also what follows a `:`, and what its own
+/// patterns match.
+fn git(args: &Args, uses: &mut Uses) {
+    let sub = args.sub.first().map(String::as_str).unwrap_or_default();
+    const SHOWN: &[&str] = &[
+        "show",
+        "diff",
+        "log",
+        "blame",
+        "grep",
+        "cat-file",
+        "annotate",
+        "archive",
+        "difftool",
+        "whatchanged",
+        "stash",
+        "diff-tree",
+        "diff-index",
+        "diff-files",
+        "range-diff",
+        "reflog",
+        "shortlog",
+        "rev-list",
+        "hash-object",
+    ];
+    // Words of commits and notes name no files.
+    if !SHOWN.contains(&sub) {
+        return;
+    }
+    for word in &args.operands {
+        uses.reads.push(word.clone());
+        let Some(text) = word.value() else { continue };
+        if text.contains(['*', '?', '[']) {
+            // Quoted for the shell, git matches it itself.
+            uses.reads.push(Word::of(
+                text.clone(),
+                vec![Piece::Text { text: text.clone(), quoted: false }],
+            ));
+        }
+        if let Some((_, file)) = text.rsplit_once(':') {
+            let file = file.rsplit_once(')').map_or(file, |(_, file)| file);
+            uses.reads.push(Word::plain(file));
+        }
+    }
+    // It searches all that lies below, and prints what it finds.
+    if sub == "grep" {
+        let given = args.options.iter().any(|given| matches!(given.name.as_str(), "-e" | "-f"));
+        let rest: Vec<Word> = args.operands.iter().skip(usize::from(!given)).cloned().collect();
+        // Revisions may be among them, and then all of them is searched.
+        let behind = args.ended.and_then(|at| args.operands.get(at..)).unwrap_or_default();
+        if !behind.is_empty() {
+            uses.trees = behind.to_vec();
+            return;
+        }
+        let only_paths = !rest.is_empty()
+            && rest.iter().all(|word| word.value().is_some_and(|text| text.contains('/')));
+        uses.trees = if only_paths { rest } else { vec![Word::plain(".")] };
+    }
+}
+
+/// Whether a sed command line may run or write something by one of its scripts.
+pub(super) fn wild_sed(args: &Args) -> bool {
+    if has(args, Effect::ScriptFile) || args.open {
+        return true;
+    }
+    let given = args
+        .options
+        .iter()
+        .filter(|given| given.opt.is_some_and(|opt| opt.effect == Effect::Script));
+    let mut scripts: Vec<Option<&Word>> = given.map(|given| given.value.as_ref()).collect();
+    if scripts.is_empty() {
+        scripts.push(args.operands.first());
+    }
+    let tame = |word: &Word| word.value().is_some_and(|text| look::is_tame_script("sed", &text));
+    !scripts.into_iter().all(|script| script.is_some_and(tame))
+}
+
+/// Whether a program's name is this one, in whatever folder it lies.
+pub(super) fn is_program(words: &[Word], names: &[&str]) -> bool {
+    words.first().and_then(Word::value).is_some_and(|path| names.contains(&base(&path)))
+}

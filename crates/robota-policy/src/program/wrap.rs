@@ -1,0 +1,418 @@
+//! Seeing through programs that run another command.
+
+pub(crate) use super::args::base;
+use super::args::{Args, Given, known};
+use super::{Arity, Effect, Program, Shape};
+use crate::glob::Ch;
+use crate::shell::Part;
+use crate::shell::word::{Piece, Word};
+
+/// What stands inside a wrapper.
+#[derive(Debug, Clone)]
+pub(crate) enum Inner {
+    /// A command, given as words.
+    Words(Vec<Word>),
+    /// A script, given as text.
+    Script(String),
+    /// Something that cannot be known.
+    Unknown,
+}
+
+/// A command as one kind of rule sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct View {
+    pub(crate) words: Vec<Word>,
+    /// Allow rules may look at it too.
+    pub(crate) covered: bool,
+    /// The folder it runs in, where a wrapper chooses one.
+    pub(crate) folder: Option<Word>,
+    /// What it runs, where that is what it is for: a rule for it does not cover this.
+    pub(crate) inner: Vec<Inner>,
+}
+
+/// All that is seen of a command: itself, what its wrappers run, and scripts inside it.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) views: Vec<View>,
+    pub(crate) scripts: Vec<String>,
+    /// Something runs that cannot be known.
+    pub(crate) unknown: bool,
+}
+
+/// More layers than this are not looked into.
+const MAX_VIEWS: usize = 64;
+
+/// More words than this, of all layers together, are not looked at.
+const MAX_WORDS: usize = 2_000;
+
+/// More words than this are not tried as the beginning of a command.
+const MAX_TAILS: usize = 24;
+
+/// The folder that a wrapper goes to before it runs its command.
+fn folder_of(words: &[Word]) -> Option<Word> {
+    let args = Args::parse(words).filter(|args| matches!(args.spec.shape, Shape::Command(_)))?;
+    let folder = |given: &Given| given.opt.is_some_and(|opt| opt.effect == Effect::Folder);
+    args.options.into_iter().rev().find(folder)?.value
+}
+
+/// Whether running other commands is all that a program is for.
+fn is_wrapper(words: &[Word]) -> bool {
+    let name = words.first().and_then(Word::value).unwrap_or_default();
+    let own = ["tmux", "screen", "gdb", "lldb", "machinectl", "ssh-agent"];
+    Program::find(base(&name)).is_some_and(|program| match program.shape {
+        Shape::Command(_) | Shape::Script(_) | Shape::Shell => true,
+        Shape::Tails => !own.contains(&base(&name)),
+        _ => false,
+    })
+}
+
+/// Looks through all wrappers of a command.
+pub(crate) fn see(part: &Part) -> Seen {
+    let mut seen = Seen::default();
+    let mut todo = vec![(part.words.clone(), !part.hidden, None)];
+    let mut left = MAX_WORDS.max(part.words.len());
+    while let Some((words, covered, folder)) = todo.pop() {
+        let rest = left.checked_sub(words.len());
+        left = rest.unwrap_or(0);
+        if seen.views.len() >= MAX_VIEWS || rest.is_none() {
+            seen.unknown = true;
+            break;
+        }
+        // `time A=b rm x`: the keyword leaves the assignment to the shell.
+        let assigned = words.iter().take_while(|word| is_assignment(word)).count();
+        if assigned > 0 && assigned < words.len() {
+            todo.push((words[assigned..].to_vec(), false, folder.clone()));
+        }
+        let (mut inner, clear) = open(&words, part);
+        if words.first().and_then(Word::value).is_some_and(|word| is_reserved(&word)) {
+            inner.extend(tails(&words[1..]));
+            inner.push(Inner::Unknown);
+        }
+        let entered = folder_of(&words).or_else(|| folder.clone());
+        for inner in &inner {
+            match inner {
+                Inner::Words(words) if !words.is_empty() => {
+                    todo.push((words.clone(), covered && clear, entered.clone()));
+                }
+                Inner::Words(_) => {}
+                Inner::Script(text) => seen.scripts.push(text.clone()),
+                Inner::Unknown => seen.unknown = true,
+            }
+        }
+        if clear || !is_wrapper(&words) {
+            inner.clear();
+        }
+        seen.views.push(View { words, covered, folder, inner });
+    }
+    let program = |view: &View| view.words.first().and_then(Word::value);
+    let known = |view: &View| program(view).and_then(|name| Program::find(base(&name)));
+    let fed = |view: &View| known(view).is_some_and(|program| program.runs_input);
+    let shell = |view: &View| known(view).is_some_and(|program| program.shape == Shape::Shell);
+    // `echo 'rm x' | sh`: what is printed is what runs.
+    if part.piped && seen.views.iter().any(|view| fed(view) || shell(view)) {
+        for words in &part.upstream {
+            if matches!(words.first().and_then(Word::value).as_deref(), Some("echo" | "printf")) {
+                let texts: Vec<String> = words[1..].iter().filter_map(Word::value).collect();
+                seen.scripts.push(texts.join(" "));
+            }
+        }
+    }
+    if let Some(stdin) = &part.stdin
+        && seen.views.iter().any(fed)
+    {
+        match stdin.value() {
+            Some(text) => seen.scripts.push(text),
+            None => seen.unknown = true,
+        }
+    }
+    seen
+}
+
+/// What a command runs, and whether every kind of rule may look at it.
+fn open(words: &[Word], part: &Part) -> (Vec<Inner>, bool) {
+    let Some(args) = Args::parse(words) else { return (Vec::new(), false) };
+    let mut inner: Vec<Inner> =
+        args.all().filter_map(|given| option_script(&args.name, given)).collect();
+    let commands = args.all().filter(|given| runs(given));
+    inner.extend(commands.map(|given| Inner::Words(placed(&given.command))));
+    let rest = words.get(1..).unwrap_or_default();
+    let mut clear = false;
+    match args.spec.shape {
+        Shape::Shell => inner.extend(shell(&args, part)),
+        Shape::Command(_) if asks(&args) => {}
+        Shape::Command(_) if args.name == "xargs" => return xargs(&args, rest, inner),
+        Shape::Command(places) => match command(&args, places) {
+            Some(words) => {
+                let plain = |given: &Given| given.opt.is_some_and(|o| o.effect == Effect::Inert);
+                clear = args.program.clear && args.options.iter().all(plain);
+                // `flock file -c 'rm x'`
+                if let [flag, text, ..] = words.as_slice()
+                    && known(flag).as_deref() == Some("-c")
+                {
+                    inner.push(script(text));
+                }
+                inner.push(Inner::Words(words));
+            }
+            None => inner.extend(tails(rest)),
+        },
+        Shape::Script(places) => {
+            let from = usize::from(places).min(args.operands.len());
+            match args.name.as_str() {
+                "trap" => inner.extend(args.operands.first().map(script)),
+                _ if args.operands.len() > from => inner.push(joined(&args.operands[from..])),
+                _ => {}
+            }
+            if !args.is_clear() || args.name == "watch" {
+                inner.extend(tails(rest));
+            }
+        }
+        Shape::Tails => {
+            let from = args.sub.len().min(rest.len());
+            let rest = &rest[from..];
+            inner.extend(tails(rest));
+            // A command may be given as one word.
+            inner.extend(rest.iter().filter(|w| has_blank(w)).map(script));
+        }
+        Shape::Reads if matches!(args.name.as_str(), "source" | ".") => {
+            inner.extend(from_stdin(&args, part));
+        }
+        _ => {}
+    }
+    // A file that is called like a wrapper is another program.
+    let same = words.first().and_then(Word::value).is_some_and(|program| program == args.name);
+    (inner, clear && same)
+}
+
+/// `command -v ls` looks a name up.
+fn asks(args: &Args) -> bool {
+    args.options.iter().any(|given| given.opt.is_some_and(|opt| opt.effect == Effect::Query))
+}
+
+fn has_blank(word: &Word) -> bool {
+    word.value().is_some_and(|text| text.contains(' '))
+}
+
+/// Whether an option is given a command as words.
+fn runs(given: &Given) -> bool {
+    given.opt.is_some_and(|opt| opt.arity == Arity::Command && opt.effect == Effect::Run)
+        && !given.command.is_empty()
+}
+
+/// The script or the command line that an option is given as one word.
+fn option_script(program: &str, given: &Given) -> Option<Inner> {
+    let opt = given.opt.filter(|opt| opt.arity != Arity::Command)?;
+    let value = given.value.as_ref()?;
+    match opt.effect {
+        Effect::Shell => Some(script(value)),
+        // Most settings of ssh name no program.
+        Effect::Run
+            if matches!(program, "ssh" | "scp" | "sftp")
+                && opt.name == "-o"
+                && value.value().is_some_and(|text| !text.to_lowercase().contains("command")) =>
+        {
+            None
+        }
+        // `-o ProxyCommand=x`, `--checkpoint-action=exec=x`: what runs may stand behind a name.
+        Effect::Run => value.value().map(|text| {
+            let from = text.find("exec=").map_or(0, |at| at + 5);
+            let text = match text[from..].split_once('=') {
+                Some((name, rest)) if name.chars().all(char::is_alphanumeric) => rest,
+                _ => &text[from..],
+            };
+            Inner::Script(text.to_owned())
+        }),
+        _ => None,
+    }
+}
+
+/// What is put in place of `{}` is unknown.
+fn placed(words: &[Word]) -> Vec<Word> {
+    let place = |word: &Word| match word.value() {
+        Some(text) if text.contains("{}") => Word::of("{}", vec![Piece::Unknown]),
+        _ => word.clone(),
+    };
+    words.iter().map(place).collect()
+}
+
+/// The command behind a wrapper's own words; `None` when they are not understood.
+fn command(args: &Args, places: u8) -> Option<Vec<Word>> {
+    if !args.is_clear() {
+        // A duration or a user may be unknown; an option may not.
+        let unlisted = args.all().any(|given| given.opt.is_none());
+        let first = args.operands.first().is_some_and(Word::may_be_flag);
+        if unlisted || first || args.operands.is_empty() {
+            return None;
+        }
+    }
+    let mut rest = args.operands.as_slice();
+    if args.program.assigns {
+        let assigned = rest.iter().take_while(|word| is_assignment(word)).count();
+        rest = &rest[assigned..];
+    }
+    Some(rest[usize::from(places).min(rest.len())..].to_vec())
+}
+
+/// When a wrapper's options are not understood, every tail may be the command.
+pub(crate) fn tails(words: &[Word]) -> Vec<Inner> {
+    // Of many words all tails would be as many times as many.
+    let most = if words.len() > MAX_WORDS / MAX_TAILS { 4 } else { MAX_TAILS };
+    let mut out: Vec<Inner> =
+        (0..words.len().min(most)).map(|i| Inner::Words(words[i..].to_vec())).collect();
+    if words.len() > most {
+        out.push(Inner::Unknown);
+    }
+    out
+}
+
+/// Words of the language. Where a command should be, they begin something else.
+pub(crate) fn is_reserved(raw: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "{", "}", "!", "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done",
+        "case", "esac", "select", "function", "[[", "]]", "in", "(",
+    ];
+    WORDS.contains(&raw)
+}
+
+fn is_assignment(word: &Word) -> bool {
+    let Some(Piece::Text { text, .. }) = word.pieces.first() else { return false };
+    text.split_once('=').is_some_and(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+fn script(word: &Word) -> Inner {
+    word.value().map_or(Inner::Unknown, Inner::Script)
+}
+
+fn joined(words: &[Word]) -> Inner {
+    let texts: Option<Vec<String>> = words.iter().map(Word::value).collect();
+    texts.map_or(Inner::Unknown, |texts| Inner::Script(texts.join(" ")))
+}
+
+/// Files that are the input of the program that opens them.
+fn is_stdin(word: &Word) -> bool {
+    known(word).is_some_and(|text| {
+        matches!(text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+    })
+}
+
+/// The script that a shell reads from its input.
+fn from_stdin(args: &Args, part: &Part) -> Option<Inner> {
+    let first = args.operands.first()?;
+    if first.has_unknown() {
+        return Some(Inner::Unknown);
+    }
+    is_stdin(first).then(|| part.stdin.as_ref().map_or(Inner::Unknown, script))
+}
+
+fn shell(args: &Args, part: &Part) -> Option<Inner> {
+    let has = |name: &str| args.options.iter().any(|given| given.name == name);
+    if args.open {
+        return Some(Inner::Unknown);
+    }
+    match args.operands.first() {
+        first if has("-c") => Some(first.map_or(Inner::Unknown, script)),
+        Some(file) if !has("-s") && !is_stdin(file) && !file.has_unknown() => None,
+        None if has("--version") || has("--help") => None,
+        Some(file) if file.has_unknown() => Some(Inner::Unknown),
+        _ => Some(part.stdin.as_ref().map_or(Inner::Unknown, script)),
+    }
+}
+
+fn xargs(args: &Args, rest: &[Word], mut inner: Vec<Inner>) -> (Vec<Inner>, bool) {
+    // What is put in place of `{}` is as unknown as what a script is called with.
+    let filled = |word: &Word| match word.value() {
+        Some(text) if text.contains("{}") && text.contains(' ') => {
+            Word::plain(&text.replace("{}", "$@"))
+        }
+        _ => word.clone(),
+    };
+    let appended = |words: &[Word]| {
+        let mut words: Vec<Word> = words.iter().map(filled).collect();
+        words.push(Word::unknown());
+        Inner::Words(words)
+    };
+    match command(args, 0) {
+        Some(words) if words.is_empty() => {}
+        Some(words) => inner.push(appended(&words)),
+        None => {
+            for tail in tails(rest) {
+                if let Inner::Words(words) = tail {
+                    inner.push(appended(&words));
+                }
+            }
+        }
+    }
+    (inner, args.options.is_empty() && !args.open)
+}
+
+/// A command that `xargs` runs with names that another command lists.
+pub(crate) struct Fed {
+    /// The command without the names.
+    pub(crate) words: Vec<Word>,
+    /// Names end with NUL, not at blanks.
+    pub(crate) nul: bool,
+    /// Names end at the end of a line.
+    pub(crate) lines: bool,
+    /// What stands for a name, where they are not appended.
+    pub(crate) place: Option<String>,
+}
+
+impl Fed {
+    /// Names that end at blanks, given to no command yet.
+    pub(crate) fn blanks() -> Self {
+        Self { words: Vec::new(), nul: false, lines: false, place: None }
+    }
+}
+
+/// The command that `xargs` runs; `None` for options that change more than how many names it
+/// gets.
+pub(crate) fn fed(words: &[Word]) -> Option<Fed> {
+    let args = Args::parse(words).filter(|args| args.name == "xargs" && args.is_clear())?;
+    if known(words.first()?)? != "xargs" {
+        return None;
+    }
+    let mut out = Fed { words: args.operands.clone(), ..Fed::blanks() };
+    for given in &args.options {
+        match given.name.as_str() {
+            "-0" | "--null" => out.nul = true,
+            "-r" | "--no-run-if-empty" | "-t" | "--verbose" | "-x" | "--exit" => {}
+            "-n" | "-P" | "-s" | "--max-args" | "--max-procs" | "--max-chars" | "-L" => {
+                known(given.value.as_ref()?)?.parse::<u32>().ok()?;
+            }
+            "-l" | "--max-lines" => {}
+            "-I" | "-i" | "--replace" => {
+                out.lines = true;
+                let place = given.value.as_ref().map_or(Some("{}".to_owned()), known)?;
+                out.place = Some(place);
+            }
+            "-d" | "--delimiter" => match known(given.value.as_ref()?)?.as_str() {
+                "\\n" | "\n" => out.lines = true,
+                "\\0" => out.nul = true,
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+    (!out.words.is_empty()).then_some(out)
+}
+
+/// What follows so many words is one unknown stretch.
+const MAX_HOLES: usize = 200;
+
+/// The words as one text with unknown stretches.
+pub(crate) fn holes(words: &[Word]) -> Vec<Ch> {
+    let mut out = Vec::new();
+    for (i, word) in words.iter().enumerate() {
+        if i > MAX_HOLES {
+            out.push(Ch::Any);
+            break;
+        }
+        if i > 0 {
+            out.push(Ch::Is(' '));
+        }
+        out.extend(word.holes());
+    }
+    out
+}
