@@ -19,18 +19,19 @@ pub(super) fn is_tame(program: &str) -> bool {
 }
 
 /// Functions that compute from what they are given.
-const FUNCTIONS: &[&str] = &[
-    "length", "substr", "index", "split", "match", "sub", "gsub", "tolower", "toupper", "int",
-    "sqrt", "exp", "log", "sin", "cos", "atan2", "rand", "sprintf",
-];
+const FUNCTIONS: &str = "\
+    length substr index split match sub gsub tolower toupper int sqrt exp log sin cos atan2 \
+    rand sprintf";
 
 /// Names that reach beyond the lines that are read, and words of what is not understood.
-const REACHING: &[&str] = &[
-    "getline", "system", "close", "fflush", "ENVIRON", "PROCINFO", "ARGV", "ARGC", "ARGIND",
-    "SYMTAB", "FUNCTAB", "BINMODE", "while", "do", "function", "func", "return", "switch", "case",
-    "default", "nextfile", "CONVFMT", "OFMT", "print", "printf", "BEGIN", "END", "if", "else",
-    "for", "next", "exit", "delete", "in", "break", "continue",
-];
+const REACHING: &str = "\
+    getline system close fflush ENVIRON PROCINFO ARGV ARGC ARGIND SYMTAB FUNCTAB BINMODE \
+    while do function func return switch case default nextfile CONVFMT OFMT print printf \
+    BEGIN END if else for next exit delete in break continue";
+
+fn is_among(words: &str, name: &str) -> bool {
+    words.split(' ').any(|word| word == name)
+}
 
 /// A counted loop runs no more often than this.
 const MAX_ROUNDS: f64 = 100_000.0;
@@ -218,7 +219,7 @@ impl<'p> Parser<'p> {
                 self.expect(")")?;
                 Some(Bound::Name(name))
             }
-            Token::Name(name) if !REACHING.contains(&name) => Some(Bound::Name(name)),
+            Token::Name(name) if !is_among(REACHING, name) => Some(Bound::Name(name)),
             _ => None,
         }
     }
@@ -290,7 +291,7 @@ impl<'p> Parser<'p> {
 
     fn name(&mut self) -> Parsed<&'p str> {
         match self.lexer.take(true)? {
-            Token::Name(name) if !REACHING.contains(&name) && !FUNCTIONS.contains(&name) => {
+            Token::Name(name) if !is_among(REACHING, name) && !is_among(FUNCTIONS, name) => {
                 Some(name)
             }
             _ => None,
@@ -390,7 +391,7 @@ impl<'p> Parser<'p> {
                 | Token::Text(_)
                 | Token::Name(_)
                 | Token::Sign("$" | "(" | "!") => {
-                    if matches!(next, Token::Name(name) if REACHING.contains(&name)) {
+                    if matches!(next, Token::Name(name) if is_among(REACHING, name)) {
                         return Some(kind);
                     }
                     let right = self.operand()?;
@@ -442,8 +443,8 @@ impl<'p> Parser<'p> {
                 }
                 Kind { place: false, ..kind }
             }
-            Token::Name(name) if REACHING.contains(&name) => return None,
-            Token::Name(name) if FUNCTIONS.contains(&name) => self.call(name)?,
+            Token::Name(name) if is_among(REACHING, name) => return None,
+            Token::Name(name) if is_among(FUNCTIONS, name) => self.call(name)?,
             Token::Name(_) => {
                 if self.lexer.follows('(') {
                     return None;
@@ -472,7 +473,7 @@ impl<'p> Parser<'p> {
         match self.lexer.take(true)? {
             // A field that far out makes the line as long.
             Token::Number(number) => (number <= 10_000.0).then_some(())?,
-            Token::Name(name) if !REACHING.contains(&name) && !FUNCTIONS.contains(&name) => {
+            Token::Name(name) if !is_among(REACHING, name) && !is_among(FUNCTIONS, name) => {
                 if self.lexer.eat("[")? {
                     self.index()?;
                 }

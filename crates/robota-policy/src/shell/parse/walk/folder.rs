@@ -10,7 +10,7 @@ use crate::shell::word::{Piece, Word};
 const MAX_ENTERED: usize = 16;
 
 /// Folders that lie deeper than this are not followed.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 40;
 
 impl Walker<'_, '_> {
     pub(super) fn change_dir(&mut self, part: &Part) {
