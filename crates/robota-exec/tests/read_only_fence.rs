@@ -291,3 +291,22 @@ async fn settings_for_git_that_the_user_passes_are_kept() {
         assert_eq!(outcome.stdout.text(), "c\nfalse\n[]\n", "{support:?}");
     }
 }
+
+#[tokio::test]
+async fn git_ignores_the_filters_and_converters_that_attributes_select() {
+    for support in drivers().await {
+        let place = Place::new();
+        let fence = ReadOnlyFence::new(None, &support, &place.temporary).unwrap();
+        prepare(
+            &place,
+            "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm m && \
+             echo '* filter=shout diff=shout' > .gitattributes && echo three >> file && \
+             git config filter.shout.clean 'tr a-z A-Z' && \
+             git config diff.shout.textconv 'tr a-z A-Z <'",
+        )
+        .await;
+        let outcome = run(&fence, &place, "git diff file").await;
+        let text = outcome.stdout.text();
+        assert!(text.contains("+three") && !text.contains("THREE"), "{text}");
+    }
+}

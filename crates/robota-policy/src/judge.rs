@@ -11,7 +11,6 @@ mod shell_repo;
 mod shell_rules;
 mod shell_shapes;
 
-pub use shell_repo::READ_ONLY_GIT_ENV;
 pub(crate) use shell_rules::is_sink;
 
 use robota_core::paths::Paths;

@@ -67,7 +67,6 @@ mod workspace;
 pub use call::ToolCall;
 pub use defaults::DEFAULT_ALLOW;
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
-pub use judge::READ_ONLY_GIT_ENV;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
 pub use protect::protected;

@@ -12,8 +12,9 @@ use super::{Confinement, Support};
 use crate::spec::CommandSpec;
 
 /// Settings of git that override those of a repository, so that git runs none of its programs.
-/// Programs that a repository names for single file types (filters, external diff, textconv) cannot
-/// be overridden without their names; the fence holds them.
+/// Programs for single file types (filters, textconv) are selected by attributes, of which those in
+/// `.git/info/attributes` cannot be switched off; the policy does not let such a repository's git run
+/// without approval, and the fence holds what runs anyway.
 const GIT_SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -31,6 +32,12 @@ const GIT_SETTINGS: &[&str] = &[
     "protocol.allow=never",
     "maintenance.auto=false",
     "gc.auto=0",
+    // Submodules have settings of their own.
+    "status.submoduleSummary=false",
+    "diff.ignoreSubmodules=dirty",
+    // Attributes select filters and programs that show differences; the empty tree has none.
+    "attr.tree=4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "core.attributesFile=/dev/null",
 ];
 
 /// The variable with settings for git. Unlike `GIT_CONFIG_COUNT`, git passes it on to the processes
@@ -43,6 +50,8 @@ const VARIABLES: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "false"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
     ("PAGER", "cat"),
 ];
 

@@ -10,44 +10,6 @@ use crate::program::args::base;
 use crate::shell::{Part, Word, expand, readonly};
 use crate::workspace::{text, within};
 
-/// The environment under which a git command that was proven to only read must run, so that it
-/// obeys none of the repository's programs: no hooks, no file system monitor, no pager, no
-/// signatures, no network and no repository that is found by accident.
-pub const READ_ONLY_GIT_ENV: &[(&str, &str)] = &[
-    ("GIT_CONFIG_COUNT", "12"),
-    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
-    ("GIT_CONFIG_VALUE_0", "false"),
-    ("GIT_CONFIG_KEY_1", "core.hooksPath"),
-    ("GIT_CONFIG_VALUE_1", "/dev/null"),
-    ("GIT_CONFIG_KEY_2", "core.pager"),
-    ("GIT_CONFIG_VALUE_2", "cat"),
-    ("GIT_CONFIG_KEY_3", "safe.bareRepository"),
-    ("GIT_CONFIG_VALUE_3", "explicit"),
-    ("GIT_CONFIG_KEY_4", "log.showSignature"),
-    ("GIT_CONFIG_VALUE_4", "false"),
-    ("GIT_CONFIG_KEY_5", "protocol.allow"),
-    ("GIT_CONFIG_VALUE_5", "never"),
-    ("GIT_CONFIG_KEY_6", "credential.helper"),
-    ("GIT_CONFIG_VALUE_6", ""),
-    ("GIT_CONFIG_KEY_7", "gpg.program"),
-    ("GIT_CONFIG_VALUE_7", "false"),
-    ("GIT_CONFIG_KEY_8", "maintenance.auto"),
-    ("GIT_CONFIG_VALUE_8", "false"),
-    ("GIT_CONFIG_KEY_9", "gc.auto"),
-    ("GIT_CONFIG_VALUE_9", "0"),
-    ("GIT_CONFIG_KEY_10", "status.submoduleSummary"),
-    ("GIT_CONFIG_VALUE_10", "false"),
-    ("GIT_CONFIG_KEY_11", "diff.ignoreSubmodules"),
-    ("GIT_CONFIG_VALUE_11", "dirty"),
-    ("GIT_PAGER", "cat"),
-    ("GIT_EDITOR", "false"),
-    ("GIT_SSH_COMMAND", "false"),
-    ("GIT_ASKPASS", ""),
-    ("GIT_TERMINAL_PROMPT", "0"),
-    ("GIT_OPTIONAL_LOCKS", "0"),
-    ("GIT_NO_LAZY_FETCH", "1"),
-];
-
 /// Files that choose the toolchain for programs of a family, by the names of the programs; `*`
 /// are all, because version managers stand before every program.
 const TOOLCHAINS: &[(&[&str], &[&str])] = &[

@@ -1,4 +1,4 @@
-use super::{READ_ONLY_GIT_ENV, is_plain_choice, names_programs};
+use super::{is_plain_choice, names_programs};
 
 #[test]
 fn settings_that_name_programs_are_found() {
@@ -28,11 +28,4 @@ fn a_version_is_a_plain_choice() {
     assert!(is_plain_choice("rust-toolchain.toml", "[toolchain]\nchannel = \"1.90\""));
     assert!(!is_plain_choice("rust-toolchain.toml", "[toolchain]\npath = \"./x\""));
     assert!(!is_plain_choice("mise.toml", "[tools]"));
-}
-
-#[test]
-fn every_setting_for_git_is_counted() {
-    let keys = READ_ONLY_GIT_ENV.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_KEY_"));
-    let count = READ_ONLY_GIT_ENV.iter().find(|(name, _)| *name == "GIT_CONFIG_COUNT");
-    assert_eq!(count.map(|(_, count)| count.parse::<usize>()), Some(Ok(keys.count())));
 }
