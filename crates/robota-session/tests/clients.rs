@@ -492,6 +492,7 @@ fn core_26_a_session_passes_every_event_to_a_callback() {
         let callbacks = robota_session::Callbacks::new().on_event(observer);
         let session = builder.callbacks(callbacks).create(memory(), None).await.unwrap();
         session.run("Hello").await.unwrap();
+        session.shutdown("done").await.unwrap();
         let kinds = kinds.lock().unwrap();
         for kind in ["input_accepted", "assistant_message", "turn_finished"] {
             assert!(kinds.iter().any(|found| found == kind), "{kind} in {kinds:?}");
