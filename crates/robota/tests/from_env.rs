@@ -1,6 +1,8 @@
 //! The README's first program as two processes: the environment selects the provider, and the second
 //! process continues the session of the first.
 #![cfg(all(feature = "providers", feature = "session", feature = "store"))]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::disallowed_methods, reason = "the test is a program of its own")]
 
 use std::process::{Output, Stdio};
 
