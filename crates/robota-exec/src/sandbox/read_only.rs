@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use robota_core::sandbox::{Fence, SandboxError, SandboxLevel};
 use tempfile::TempDir;
@@ -60,8 +60,8 @@ const REMOVED: &[&str] =
     &["GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "LESSOPEN"];
 
 /// A fence for commands that were proven to only read: no file can be changed, no socket created and
-/// no attribute set. Each command gets an empty folder of its own for temporary files, which is
-/// deleted when the command has ended.
+/// no attribute set. Each command gets an empty folder of its own for temporary files, whose content
+/// is deleted when the command has ended.
 ///
 /// ```no_run
 /// # use robota_exec::{Environment, ShellCommand, Supervisor};
@@ -78,13 +78,31 @@ const REMOVED: &[&str] =
 #[derive(Debug)]
 pub struct ReadOnlyFence {
     confinement: Arc<Confinement>,
+    /// Folders that commands left empty. Creating and deleting one for each command would take most
+    /// of the time that the fence costs.
+    idle: Arc<Mutex<Vec<TempDir>>>,
     scratch: TempDir,
 }
 
-/// The folder for the temporary files of one command. Dropping the last clone deletes it.
+/// The folder for the temporary files of one command. Dropping the last clone deletes what is in it.
 #[derive(Debug, Clone)]
 pub struct Scratch {
-    _dir: Arc<TempDir>,
+    _dir: Arc<ScratchDir>,
+}
+
+#[derive(Debug)]
+struct ScratchDir {
+    dir: Option<TempDir>,
+    idle: Weak<Mutex<Vec<TempDir>>>,
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        let (Some(dir), Some(idle)) = (self.dir.take(), self.idle.upgrade()) else { return };
+        if dir.path().read_dir().is_ok_and(|mut entries| entries.next().is_none()) {
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(dir);
+        }
+    }
 }
 
 impl ReadOnlyFence {
@@ -114,7 +132,7 @@ impl ReadOnlyFence {
             network: false,
         };
         let confinement = Arc::new(Confinement::prepare(fence, support, false)?);
-        Ok(Self { confinement, scratch })
+        Ok(Self { confinement, idle: Arc::default(), scratch })
     }
 
     /// Returns the restrictions, and what is not enforced.
@@ -128,7 +146,11 @@ impl ReadOnlyFence {
     /// # Errors
     /// If its folder for temporary files cannot be created.
     pub fn apply(&self, mut spec: CommandSpec) -> std::io::Result<CommandSpec> {
-        let dir = tempfile::tempdir_in(self.scratch.path())?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let dir = match idle {
+            Some(dir) => dir,
+            None => tempfile::tempdir_in(self.scratch.path())?,
+        };
         spec.confinement = Some(self.confinement.clone());
         for name in ["TMPDIR", "TMP", "TEMP"] {
             spec.env.set(name, dir.path());
@@ -145,6 +167,7 @@ impl ReadOnlyFence {
             settings.push(format!("{space}'{setting}'"));
         }
         spec.env.set(GIT_CONFIG, settings);
+        let dir = ScratchDir { dir: Some(dir), idle: Arc::downgrade(&self.idle) };
         spec.scratch = Some(Scratch { _dir: Arc::new(dir) });
         Ok(spec)
     }
