@@ -70,6 +70,8 @@ pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, e
 pub use judge::READ_ONLY_GIT_ENV;
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
+#[doc(hidden)]
+pub use program::listing::{FreeCommand, FreeOption, free_commands};
 pub use protect::protected;
 pub use rule::{List, Rule, RuleError, RuleSource};
 pub use suggest::too_broad;

@@ -175,7 +175,7 @@ pub(crate) fn suggest(
 
 fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<String>> {
     call.input.get("command")?.as_str()?;
-    if !script.doubts.is_empty() {
+    if !script.doubts.is_empty() || script.is_crowded() {
         return None;
     }
     let mut rules = Vec::new();

@@ -10,6 +10,7 @@ use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
 use crate::shell::expand::{self, Scope};
+use crate::shell::parse::MAX_PARTS;
 use crate::shell::removal::{self, Critical};
 use crate::shell::vars::{self, Vars};
 use crate::shell::wrappers::{self, Seen};
@@ -184,7 +185,17 @@ impl Shell<'_, '_> {
             let why = "its variables have more values than can be looked at";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
-        for (part, seen) in self.parts() {
+        if self.script.is_crowded() {
+            let why = "it has more commands than can be judged";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+            *unknown = true;
+        }
+        for (part, seen) in self.parts().skip(MAX_PARTS) {
+            for view in &seen.views {
+                self.forbid_by_rule(part, &view.words, found);
+            }
+        }
+        for (part, seen) in self.parts().take(MAX_PARTS) {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
             self.forbid_redirects(part, found);

@@ -25,6 +25,9 @@ impl Shell<'_, '_> {
     pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> (Base, bool) {
         let whole = self.policy.whole_call_allowed(call);
         let proven = self.script.doubts.is_empty();
+        if self.script.is_crowded() {
+            return (Base::ByMode(Class::Execute), false);
+        }
         if self.script.parts.is_empty() && proven {
             return (Base::Look, whole.is_none());
         }
