@@ -7,7 +7,8 @@ use robota_core::paths::PathKind;
 
 use super::shell::Shell;
 use crate::program::args::base;
-use crate::shell::{Part, Word, expand, readonly};
+use crate::program::look;
+use crate::shell::{Part, Word, expand};
 use crate::workspace::{text, within};
 
 /// The environment under which a git command that was proven to only read must run, so that it
@@ -63,7 +64,7 @@ impl Shell<'_, '_> {
     /// Why git would obey another repository than the workspace's, if so: one below it, or one
     /// elsewhere; or why the workspace's own would run programs of its own.
     pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
-        let folders = readonly::git_folders(words)?;
+        let folders = look::git_folders(words)?;
         let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
         let unknown = || Some("which repository git looks at cannot be known".to_owned());
         if part.cwd.lost && (part.cwd.moved || !folders.is_empty()) {

@@ -11,11 +11,12 @@ use robota_core::permission::Verdict;
 use super::shell::Shell;
 use crate::disk::About;
 use crate::policy::{Policy, Rules};
+use crate::program::danger;
+use crate::program::files::{self, Uses};
+use crate::program::wrap::{Seen, base, holes};
 use crate::rule::{CommandText, List, Matcher, Rule};
-use crate::shell::files::{self, Uses};
 use crate::shell::word::Piece;
-use crate::shell::wrappers::{Seen, base, holes};
-use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
+use crate::shell::{Part, RedirectKind, Word, assign, expand};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 

@@ -15,7 +15,7 @@ use super::vars::Vars;
 use super::word::Word;
 
 /// Commands of one script behind so many are only compared with rules, and the whole asks.
-pub(crate) const MAX_PARTS: usize = 200;
+pub(crate) const MAX_PARTS: usize = 150;
 
 /// A script taken apart.
 #[derive(Debug, Clone, Default)]

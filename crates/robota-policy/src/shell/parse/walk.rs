@@ -211,13 +211,15 @@ impl<'t> Walker<'t, '_> {
     /// Adds a part that stands here.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
+        // Of too many commands only the words are compared with rules.
+        let upstream = if self.script.is_crowded() { Vec::new() } else { self.upstream.clone() };
         self.script.parts.push(Part {
             cwd: self.cwd.clone(),
             bound: self.bound.clone(),
             hidden: self.hidden,
             substituted: self.substituted,
             piped: self.piped,
-            upstream: self.upstream.clone(),
+            upstream,
             within: self.within.clone(),
             ..part
         });
