@@ -1,10 +1,12 @@
 //! The oracle: runs what the policy calls read-only, and looks at what it did.
 //!
 //! Generated commands are judged in default mode without rules. Those that are free because they
-//! are proven read-only run in a scratch tree with a hostile repository, inside a fence that allows
-//! writing to the scratch tree and nothing else. A file that is created, changed or removed, a
-//! program of the repository that ran, and the text of a file outside the workspace in the output
-//! are violations.
+//! are proven read-only run in a scratch tree with a hostile repository, with the environment of
+//! free commands and inside a fence that allows writing to the scratch tree and nothing else. A file
+//! that is created, changed or removed, a socket, a program of the repository that ran, and the text
+//! of a file outside the workspace in the output are violations. A few programs of toolchains
+//! (`PROXIES`) run inside the fence of free commands itself: they may try to write, and nothing may
+//! come of it.
 //!
 //! `cargo xtask oracle --secs N` runs it for longer; these variables choose what is tried:
 //! `ROBOTA_ORACLE_COUNT`, `ROBOTA_ORACLE_SECS`, `ROBOTA_ORACLE_SEED`.
@@ -31,6 +33,9 @@ use serde_json::json;
 /// Commands that run one after the other before the tree is looked at.
 const BATCH: usize = 100;
 
+/// Threads that try commands, each with a scratch tree and a seed of its own.
+const WORKERS: u64 = 2;
+
 #[expect(clippy::disallowed_methods, reason = "how long the oracle runs is chosen outside")]
 fn setting(name: &str) -> Option<u64> {
     std::env::var(format!("ROBOTA_ORACLE_{name}")).ok()?.parse().ok()
@@ -49,36 +54,64 @@ fn policy(scratch: &Scratch) -> Policy {
     Policy::new(&PolicySpec::new(workspace), &OsPaths).0
 }
 
-#[tokio::test]
-#[ignore = "needs the program model"]
-async fn what_is_called_read_only_has_no_effect() {
-    let Some(runner) = Runner::new().await else { return };
-    let seed = setting("SEED").unwrap_or(1);
-    let secs = setting("SECS");
-    let count = setting("COUNT").unwrap_or(if secs.is_some() { u64::MAX } else { 20_000 });
-    let end = secs.map(|secs| Instant::now() + Duration::from_secs(secs));
+/// What was tried, and what was found.
+#[derive(Default)]
+struct Tried {
+    tried: u64,
+    ran: u64,
+    violations: Vec<String>,
+}
+
+/// Tries commands that are made from one seed, until so many were judged or the time is over.
+async fn explore(runner: &Runner, seed: u64, count: u64, end: Option<Instant>) -> Tried {
     let scratch = Scratch::new();
     let policy = policy(&scratch);
+    assert!(is_free(&policy, "git status"), "git is tried too");
     let mut generator = Generator::new(seed, |command| is_free(&policy, command));
-    let (mut tried, mut ran) = (0_u64, 0_u64);
-    let mut violations = Vec::new();
-    while tried < count && end.is_none_or(|end| Instant::now() < end) {
+    let mut out = Tried::default();
+    while out.tried < count && end.is_none_or(|end| Instant::now() < end) {
         let mut batch = Vec::with_capacity(BATCH);
-        while batch.len() < BATCH && tried < count {
-            tried += 1;
+        while batch.len() < BATCH && out.tried < count {
+            out.tried += 1;
             let command = generator.command();
             if is_free(&policy, &command) {
                 batch.push(command);
             }
         }
-        ran += batch.len() as u64;
+        out.ran += batch.len() as u64;
         let found = runner.violations(&scratch, &batch).await;
         found.iter().for_each(|violation| println!("{violation}"));
-        violations.extend(found);
-        if violations.len() >= 50 {
+        out.violations.extend(found);
+        if out.violations.len() >= 50 {
             break;
         }
     }
+    out
+}
+
+#[test]
+fn what_is_called_read_only_has_no_effect() {
+    let seed = setting("SEED").unwrap_or(1);
+    let secs = setting("SECS");
+    let count = setting("COUNT").unwrap_or(if secs.is_some() { u64::MAX } else { 20_000 });
+    let end = secs.map(|secs| Instant::now() + Duration::from_secs(secs));
+    let work = move |seed: u64| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let runner = Runner::new().await?;
+            Some(explore(&runner, seed, count / WORKERS, end).await)
+        })
+    };
+    let workers: Vec<_> =
+        (0..WORKERS).map(|n| std::thread::spawn(move || work(seed * WORKERS + n))).collect();
+    let mut all = Tried::default();
+    for worker in workers {
+        let Some(one) = worker.join().unwrap() else { return };
+        all.tried += one.tried;
+        all.ran += one.ran;
+        all.violations.extend(one.violations);
+    }
+    let Tried { tried, ran, violations } = all;
     println!("oracle: seed {seed}, {tried} commands, {ran} of them free and run");
     assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
     assert!(ran * 10 > tried, "only {ran} of {tried} commands are free: nothing is tried");
@@ -98,7 +131,7 @@ async fn effects_are_found() {
         ("cat ../outside/secret.txt", "printed"),
         ("cat ~/secret.txt", "printed"),
         ("git -c core.fsmonitor=.git/run/fsmonitor status", "ran"),
-        ("env -u GIT_ATTR_SOURCE git diff", "ran"),
+        ("git -c diff.hostile.textconv=.git/run/textconv diff --textconv", "ran"),
         ("git x", "ran"),
     ] {
         let scratch = Scratch::new();

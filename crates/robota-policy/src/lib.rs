@@ -69,6 +69,8 @@ pub use defaults::DEFAULT_ALLOW;
 pub use explain::{ExplainedCommand, Explanation, RuleExample, RuleExplanation, explain_rule};
 pub use policy::{Policy, PolicySpec};
 pub use presets::{Preset, presets};
+#[doc(hidden)]
+pub use program::listing::{FreeCommand, FreeOption, free_commands};
 pub use protect::protected;
 pub use rule::{List, Rule, RuleError, RuleSource};
 pub use suggest::too_broad;

@@ -12,6 +12,7 @@ mod awk;
 pub(crate) mod danger;
 pub(crate) mod files;
 mod jq;
+pub(crate) mod listing;
 pub(crate) mod look;
 pub(crate) mod reach;
 mod read;

@@ -16,8 +16,5 @@ pub(crate) mod text;
 pub(crate) mod vars;
 pub(crate) mod word;
 
-pub(crate) use crate::program::{
-    danger, files, look as readonly, reach, removal, wrap as wrappers,
-};
 pub(crate) use parse::{Part, RedirectKind, Script};
 pub(crate) use word::Word;

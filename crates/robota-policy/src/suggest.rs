@@ -11,9 +11,10 @@ use serde_json::Value;
 use crate::call::{self, Family, PATH_FIELDS, ToolCall};
 use crate::disk::Disk;
 use crate::policy::{Policy, Rules};
+use crate::program::wrap;
 use crate::program::{Program, Shape};
 use crate::rule::{CommandPattern, List, RuleSource};
-use crate::shell::{Part, RedirectKind, Script, Word, wrappers};
+use crate::shell::{Part, RedirectKind, Script, Word};
 use crate::verdict::Suggestion;
 use crate::web::Target;
 use crate::workspace::{normal, text};
@@ -134,7 +135,7 @@ pub fn too_broad(rule: &str) -> bool {
     }
     let words = pattern.fixed_words();
     let Some(first) = words.first() else { return true };
-    let program = wrappers::base(first);
+    let program = wrap::base(first);
     // `npm run *` and `python -m *` are as broad as the program alone.
     let meaningful =
         words[1..].iter().filter(|w| !w.starts_with('-') && !RUNNERS.contains(&w.as_str())).count();
@@ -175,12 +176,12 @@ pub(crate) fn suggest(
 
 fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<String>> {
     call.input.get("command")?.as_str()?;
-    if !script.doubts.is_empty() {
+    if !script.doubts.is_empty() || script.is_crowded() {
         return None;
     }
     let mut rules = Vec::new();
     for part in &script.parts {
-        if crate::shell::readonly::looks(&part.words, part).is_none() && !part.words.is_empty() {
+        if crate::program::look::looks(&part.words, part).is_none() && !part.words.is_empty() {
             rules.push(command_rule(part)?);
         }
         for redirect in part.redirects.iter().filter(|r| r.kind == RedirectKind::Write) {
@@ -196,7 +197,7 @@ fn shell(policy: &Policy, call: &ToolCall<'_>, script: &Script) -> Option<Vec<St
 
 fn command_rule(part: &Part) -> Option<String> {
     // The rule is for what the transparent wrappers run.
-    let words = wrappers::see(part)
+    let words = wrap::see(part)
         .views
         .into_iter()
         .filter(|view| view.covered)

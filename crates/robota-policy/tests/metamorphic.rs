@@ -74,6 +74,9 @@ fn plain_commands() -> Vec<Plain> {
 
 const STYLES: usize = 6;
 
+/// The program behind one of these is not covered either when it is spelled in `$'…'`.
+const WRAPPERS: &[&str] = &["timeout", "nice", "nohup", "command", "stdbuf"];
+
 fn requoted(style: usize, word: &str) -> String {
     let (head, tail) = word.split_at(1);
     match style {
@@ -117,7 +120,8 @@ fn quoting(style: usize) {
             tried += 1;
             let text = words.join(" ");
             let after = plain.verdict(&text);
-            if after != before {
+            let unwritten = style == 5 && after > before && WRAPPERS.contains(&&*plain.words[0]);
+            if after != before && !unwritten {
                 failures
                     .push(format!("{} is {before:?}, {text} is {after:?}", plain.words.join(" ")));
             }
@@ -128,7 +132,6 @@ fn quoting(style: usize) {
 }
 
 #[test]
-#[ignore = "needs the program model"]
 fn quotes_change_no_verdict() {
     for style in 0..STYLES - 1 {
         quoting(style);
@@ -136,7 +139,6 @@ fn quotes_change_no_verdict() {
 }
 
 #[test]
-#[ignore = "needs the program model"]
 fn ansi_quotes_loosen_no_verdict() {
     quoting(STYLES - 1);
 }
@@ -209,7 +211,6 @@ fn no_syntax_around_a_command_loosens_its_verdict() {
 }
 
 #[test]
-#[ignore = "needs the program model"]
 fn no_program_in_front_of_a_command_loosens_its_verdict() {
     wrappers(|kind| kind >= 11);
 }
@@ -218,7 +219,13 @@ fn no_program_in_front_of_a_command_loosens_its_verdict() {
 const SAME: &[(&str, &[&str])] = &[
     (
         "ls -la src",
-        &["ls -l -a src", "ls -al src", "ls -l --all src", "ls -l --al src", "ls -la -- src"],
+        &[
+            "ls -l -a src",
+            "ls -al src",
+            "ls -l --all src",
+            "ls -a --form=long src",
+            "ls -la -- src",
+        ],
     ),
     (
         "grep -rn x src",
@@ -353,7 +360,6 @@ fn spellings() -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs the program model"]
 fn spellings_of_options_change_no_verdict() {
     report(&spellings(), SAME.len());
 }

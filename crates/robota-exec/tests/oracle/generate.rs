@@ -1,8 +1,9 @@
-//! Commands to try: those of the corpus, and new ones made of the programs, options and operands
-//! that the corpus knows.
+//! Commands to try: those of the corpus, and new ones made of the programs and options that the
+//! policy's model and the corpus know.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use robota_policy::{FreeCommand, FreeOption, free_commands};
 use serde_json::Value;
 
 /// What is known of a program.
@@ -215,6 +216,10 @@ const OPERANDS: &[&str] = &[
     "{}",
 ];
 
+/// Values of options.
+const VALUES: &[&str] =
+    &["1", "2", "5", "x", "never", "always", "out", "a.txt", "%s", "'%H %s'", ","];
+
 const SHAPES: &[&str] = &[
     "C",
     "C",
@@ -276,6 +281,7 @@ pub(crate) struct Generator {
     state: u64,
     corpus: Vec<String>,
     programs: Vec<(String, Program)>,
+    model: Vec<FreeCommand>,
 }
 
 impl Generator {
@@ -292,7 +298,9 @@ impl Generator {
                 (name, Program { subcommands: subcommands.unwrap_or_default(), ..program })
             })
             .collect();
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, corpus: free, programs }
+        let mut model = free_commands();
+        model.retain(|command| !LEFT_OUT.contains(&command.words[0]));
+        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, corpus: free, programs, model }
     }
 
     fn next(&mut self, below: usize) -> usize {
@@ -330,7 +338,56 @@ impl Generator {
         text
     }
 
+    /// A command of the model: mostly with options under which it still only reads.
+    fn of_model(&mut self) -> Vec<String> {
+        let at = self.next(self.model.len());
+        let FreeCommand { words, options } = self.model[at].clone();
+        let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        for _ in 0..self.next(4) {
+            if options.is_empty() || self.next(8) == 0 {
+                words.push(self.pick(NASTY).to_owned());
+                continue;
+            }
+            let mut option = options[self.next(options.len())];
+            if !option.free && self.next(8) > 0 {
+                option = options[self.next(options.len())];
+            }
+            self.give(option, &mut words);
+        }
+        words
+    }
+
+    fn give(&mut self, option: FreeOption, words: &mut Vec<String>) {
+        let FreeOption { name, value, attached, free: _ } = option;
+        if !value || (attached && self.next(2) == 0) {
+            words.push(name.to_owned());
+            return;
+        }
+        let value = if self.next(2) == 0 { self.pick(VALUES) } else { self.pick(OPERANDS) };
+        match (name.starts_with("--"), attached || self.next(2) == 0) {
+            (true, true) => words.push(format!("{name}={value}")),
+            (false, true) => words.push(format!("{name}{value}")),
+            (_, false) => words.extend([name.to_owned(), value.to_owned()]),
+        }
+    }
+
     fn simple(&mut self) -> String {
+        let mut words = if self.next(2) == 0 { self.of_model() } else { self.of_corpus() };
+        for _ in 0..self.next(4) {
+            let operand = self.pick(OPERANDS).to_owned();
+            words.push(operand);
+        }
+        // Options may stand behind operands.
+        if words.len() > 3 && self.next(4) == 0 {
+            let last = words.len() - 1;
+            let to = 1 + self.next(last - 1);
+            words.swap(last, to);
+        }
+        words.iter().map(|word| self.spelled(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A command of words that stand in the corpus.
+    fn of_corpus(&mut self) -> Vec<String> {
         let at = self.next(self.programs.len());
         let mut words = vec![self.programs[at].0.clone()];
         let count = self.programs[at].1.subcommands.len();
@@ -348,17 +405,7 @@ impl Generator {
             };
             words.push(option);
         }
-        for _ in 0..self.next(4) {
-            let operand = self.pick(OPERANDS).to_owned();
-            words.push(operand);
-        }
-        // Options may stand behind operands.
-        if words.len() > 3 && self.next(4) == 0 {
-            let last = words.len() - 1;
-            let to = 1 + self.next(last - 1);
-            words.swap(last, to);
-        }
-        words.iter().map(|word| self.spelled(word)).collect::<Vec<_>>().join(" ")
+        words
     }
 
     /// A word in one of its spellings.

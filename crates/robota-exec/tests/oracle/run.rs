@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use robota_core::sandbox::{Fence, SandboxLevel};
-use robota_exec::sandbox::{Confinement, Support, probe};
+use robota_exec::sandbox::{Confinement, ReadOnlyFence, Support, probe};
 use robota_exec::{CommandSpec, Environment, Exit, Stdin, Supervisor};
 use robota_testkit::{Part, requires};
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::scratch::{SECRET, Scratch, differences};
@@ -18,17 +19,27 @@ while IFS= read -r -d '' command; do
     bash --noprofile --norc -c \"$command\" < /dev/null
 done";
 
-/// Settings of git under which its readers are free: the executor sets the same.
-const GIT: &str = "'core.fsmonitor=false' 'core.hooksPath=/dev/null' 'core.pager=cat' \
-    'core.editor=false' 'core.askPass=false' 'core.sshCommand=false' \
-    'core.alternateRefsCommand=true' 'credential.helper=' 'gpg.program=false' \
-    'log.showSignature=false' 'safe.bareRepository=explicit' 'protocol.allow=never' \
-    'maintenance.auto=false' 'gc.auto=0'";
+/// Programs that stand for a toolchain which they look up, and create their own folders below a
+/// fresh home, or look for a newer version of themselves. Only the fence of free commands keeps
+/// them from it, so that they run inside that fence alone.
+const PROXIES: &[&str] =
+    &["cargo", "rustc", "rustdoc", "rustfmt", "rustup", "npm", "npx", "yarn", "pnpm", "go"];
+
+/// Whether a command runs such a program.
+fn runs_proxy(command: &str) -> bool {
+    let words = command.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    let plain: String = command.chars().filter(|c| !"'\"\\".contains(*c)).collect();
+    let unquoted = plain.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+    words.chain(unquoted).any(|word| PROXIES.contains(&word))
+}
 
 pub(crate) struct Runner {
     supervisor: Supervisor,
     support: Support,
     environment: Environment,
+    /// The fence of free commands, of which the environment is used for all.
+    fence: ReadOnlyFence,
+    temporary: TempDir,
 }
 
 impl Runner {
@@ -36,29 +47,25 @@ impl Runner {
     pub(crate) async fn new() -> Option<Self> {
         #[expect(clippy::disallowed_methods, reason = "programs are found in the tester's PATH")]
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let environment = Environment::new()
-            .with("PATH", path)
-            .with("LC_ALL", "C.UTF-8")
-            .with("GIT_CONFIG_PARAMETERS", GIT)
-            // No attributes, so that no filter and no textconv is selected.
-            .with("GIT_ATTR_SOURCE", "4b825dc642cb6eb9a060e54bf8d69288fbee4904")
-            .with("GIT_OPTIONAL_LOCKS", "0")
-            .with("GIT_TERMINAL_PROMPT", "0")
-            .with("GIT_PAGER", "cat")
-            .with("PAGER", "cat");
+        let environment = Environment::new().with("PATH", path).with("LC_ALL", "C.UTF-8");
         let support = probe(&environment).await;
         let present = support.landlock > 0 || support.bubblewrap.is_some();
         let support = requires(Part::Landlock, present.then_some(support))?;
-        Some(Self { supervisor: Supervisor::new(), support, environment })
+        let temporary = tempfile::tempdir().unwrap();
+        let fence = ReadOnlyFence::new(None, &support, temporary.path()).unwrap();
+        Some(Self { supervisor: Supervisor::new(), support, environment, fence, temporary })
     }
 
     /// The effects of the commands: what each one did. Where a batch had effects, its halves are
     /// tried until the command is found.
     pub(crate) async fn violations(&self, scratch: &Scratch, commands: &[String]) -> Vec<String> {
         let mut found = Vec::new();
-        let mut todo = vec![commands.to_vec()];
-        while let Some(batch) = todo.pop() {
-            let effects = self.effects(scratch, &batch).await;
+        let (fenced, open): (Vec<_>, Vec<_>) =
+            commands.iter().cloned().partition(|command| runs_proxy(command));
+        let mut todo = vec![(fenced, true), (open, false)];
+        todo.retain(|(batch, _)| !batch.is_empty());
+        while let Some((batch, fenced)) = todo.pop() {
+            let effects = self.effects(scratch, &batch, fenced).await;
             if effects.is_empty() {
                 continue;
             }
@@ -68,19 +75,21 @@ impl Runner {
                 [one] => found.push(format!("{one}\n    {}", effects.join(", "))),
                 many => {
                     let (left, right) = many.split_at(many.len() / 2);
-                    todo.push(right.to_vec());
-                    todo.push(left.to_vec());
+                    todo.push((right.to_vec(), fenced));
+                    todo.push((left.to_vec(), fenced));
                 }
             }
         }
         found
     }
 
-    async fn effects(&self, scratch: &Scratch, commands: &[String]) -> Vec<String> {
+    /// What the commands did: inside the fence of free commands, or where they may write to the
+    /// scratch tree, so that what they would do there is seen.
+    async fn effects(&self, scratch: &Scratch, commands: &[String], fenced: bool) -> Vec<String> {
         let before = scratch.snapshot();
         let fence = Fence {
             level: SandboxLevel::WorkspaceWrite,
-            writable: vec![scratch.root().to_owned()],
+            writable: vec![scratch.root().to_owned(), self.temporary.path().to_owned()],
             protected: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
@@ -98,7 +107,10 @@ impl Runner {
         }));
         spec.output_file = Some(output.clone());
         spec.timeout = Some(Duration::from_secs(30));
-        spec.confinement = Some(Arc::new(confinement));
+        let mut spec = self.fence.apply(spec).unwrap();
+        if !fenced {
+            spec.confinement = Some(Arc::new(confinement));
+        }
         let outcome = self.supervisor.run(spec, &CancellationToken::new()).await.unwrap();
         let mut effects = Vec::new();
         if outcome.exit == Exit::TimedOut {
@@ -108,7 +120,8 @@ impl Runner {
             effects.push("left a process".to_owned());
         }
         // Names of users are looked up through a local socket.
-        let denied = outcome.denied.iter().filter(|denial| denial.action != "local socket");
+        let denied =
+            outcome.denied.iter().filter(|denial| !fenced && denial.action != "local socket");
         effects
             .extend(denied.map(|denial| format!("tried {} ({})", denial.action, denial.subject)));
         effects.extend(differences(scratch.root(), &before, &scratch.snapshot()));

@@ -12,8 +12,9 @@ pub(crate) const SECRET: &str = "canary-7f3a91";
 /// A program that leaves a trace. Git runs it under many names if it may.
 const TRACE: &str = "#!/bin/sh\ntouch \"$(dirname \"$0\")/../../../ran/$(basename \"$0\")\"\ncat\n";
 
-/// Settings of a repository that run programs. `diff.external` is missing: nothing but an option of
-/// the command itself switches it off, and the fence of the executor holds it.
+/// Settings of a repository that run programs, and that the environment of free commands overrides.
+/// Filters, textconv and external diff cannot be overridden: where a repository has them, git is
+/// not free.
 const HOSTILE: &str = "
 [core]
 	fsmonitor = .git/run/fsmonitor
@@ -26,13 +27,6 @@ const HOSTILE: &str = "
 [pager]
 	log = .git/run/pager
 	diff = .git/run/pager
-[diff \"hostile\"]
-	textconv = .git/run/textconv
-	command = .git/run/command
-[filter \"hostile\"]
-	clean = .git/run/clean
-	smudge = .git/run/smudge
-	process = .git/run/process
 [merge \"hostile\"]
 	driver = .git/run/merge
 [credential]

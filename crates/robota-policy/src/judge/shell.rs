@@ -9,10 +9,11 @@ use super::Base;
 use crate::call::{CWD_FIELDS, TYPED, ToolCall};
 use crate::disk::Disk;
 use crate::policy::Policy;
+use crate::program::removal::{self, Critical};
+use crate::program::wrap::{self, Seen};
 use crate::shell::expand::{self, Scope};
-use crate::shell::removal::{self, Critical};
+use crate::shell::parse::MAX_PARTS;
 use crate::shell::vars::{self, Vars};
-use crate::shell::wrappers::{self, Seen};
 use crate::shell::{Part, RedirectKind, Script, Word, scan};
 use crate::verdict::{Findings, VerdictSource};
 
@@ -44,14 +45,14 @@ impl<'a, 's> Shell<'a, 's> {
 
     /// What is seen of a part, also once the variables are replaced that the script itself set.
     fn see(&self, part: &Part, left: &mut usize) -> Seen {
-        let mut seen = wrappers::see(part);
+        let mut seen = wrap::see(part);
         if !part.words.iter().any(Word::has_var) {
             return seen;
         }
         for words in vars::readings(&part.words, &self.scope(part)) {
             let Some(rest) = left.checked_sub(1) else { break };
             *left = rest;
-            let known = wrappers::see(&Part { words, hidden: true, ..part.clone() });
+            let known = wrap::see(&Part { words, hidden: true, ..part.clone() });
             seen.views.extend(known.views);
             seen.scripts.extend(known.scripts);
         }
@@ -184,7 +185,17 @@ impl Shell<'_, '_> {
             let why = "its variables have more values than can be looked at";
             found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
         }
-        for (part, seen) in self.parts() {
+        if self.script.is_crowded() {
+            let why = "it has more commands than can be judged";
+            found.add(Verdict::Ask, VerdictSource::Unproven, why, None);
+            *unknown = true;
+        }
+        for (part, seen) in self.parts().skip(MAX_PARTS) {
+            for view in &seen.views {
+                self.forbid_by_rule(part, &view.words, found);
+            }
+        }
+        for (part, seen) in self.parts().take(MAX_PARTS) {
             *unknown |= seen.unknown;
             self.forbid_assignments(part, seen, found);
             self.forbid_redirects(part, found);
@@ -278,7 +289,7 @@ impl Shell<'_, '_> {
             seen.views.iter().any(|view| {
                 view.words.first().and_then(Word::value).is_some_and(|program| {
                     matches!(
-                        wrappers::base(&program),
+                        wrap::base(&program),
                         "python" | "python3" | "perl" | "ruby" | "node" | "php" | "deno" | "bun"
                     )
                 })

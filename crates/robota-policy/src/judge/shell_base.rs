@@ -11,12 +11,11 @@ use super::shell_rules::is_sink;
 use super::shell_shapes::with_pipes;
 use crate::call::ToolCall;
 use crate::program::args::known;
+use crate::program::wrap::{self, Inner, Seen, View};
+use crate::program::{files, look, reach};
 use crate::rule::{CommandPattern, Matcher, Rule};
 use crate::shell::word::Piece;
-use crate::shell::wrappers::{self, Inner, Seen, View};
-use crate::shell::{
-    Part, RedirectKind, Script, Word, assign, builtins, expand, files, reach, readonly, vars,
-};
+use crate::shell::{Part, RedirectKind, Script, Word, assign, builtins, expand, vars};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -25,6 +24,9 @@ impl Shell<'_, '_> {
     pub(super) fn base(&self, call: &ToolCall<'_>, found: &mut Findings) -> (Base, bool) {
         let whole = self.policy.whole_call_allowed(call);
         let proven = self.script.doubts.is_empty();
+        if self.script.is_crowded() {
+            return (Base::ByMode(Class::Execute), false);
+        }
         if self.script.parts.is_empty() && proven {
             return (Base::Look, whole.is_none());
         }
@@ -144,7 +146,7 @@ impl Shell<'_, '_> {
     pub(super) fn is_proven_look(&self, part: &Part, words: &[Word]) -> bool {
         let feeds =
             |word: &Word| matches!(known(word).as_deref(), Some("xargs" | "find" | "gfind"));
-        readonly::looks(words, part).is_some()
+        look::looks(words, part).is_some()
             || (words.first().is_some_and(feeds) && self.fed_base(part).is_some())
     }
 
@@ -309,7 +311,7 @@ impl Shell<'_, '_> {
 
     /// Whether a command that another one runs would be allowed if it stood alone.
     fn is_allowed(&self, part: &Part) -> bool {
-        let seen = wrappers::see(part);
+        let seen = wrap::see(part);
         let base = self.part_base(part, &seen, None, &mut Findings::default());
         base.verdict(Mode::Default) == Verdict::Allow
     }
@@ -364,7 +366,7 @@ impl Shell<'_, '_> {
     }
 
     fn look_once(&self, part: &Part, words: &[Word]) -> Option<Base> {
-        let looks = readonly::looks(words, part)?;
+        let looks = look::looks(words, part)?;
         if part.cwd.lost || (looks.fixed_cwd && self.other_repository(part, words).is_some()) {
             return None;
         }

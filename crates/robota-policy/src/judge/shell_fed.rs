@@ -7,9 +7,10 @@ use robota_core::paths::PathKind;
 use super::Base;
 use super::shell::Shell;
 use crate::program::args::{Args, known};
+use crate::program::look;
+use crate::program::wrap::{self, Fed};
 use crate::program::{Effect, Shape};
-use crate::shell::wrappers::{self, Fed};
-use crate::shell::{Part, Word, expand, readonly};
+use crate::shell::{Part, Word, expand};
 
 /// More entries than this are not looked at: it cannot be shown that none is odd.
 const MAX_ENTRIES: usize = 10_000;
@@ -35,7 +36,7 @@ impl Shell<'_, '_> {
         if matches!(known(part.words.first()?)?.as_str(), "find" | "gfind") {
             return self.find_base(part);
         }
-        let fed = wrappers::fed(&part.words)?;
+        let fed = wrap::fed(&part.words)?;
         // Texts that are printed may be anything.
         if takes_anything(&fed.words) {
             return self.inner_base(part, &fed.words);
@@ -75,7 +76,7 @@ impl Shell<'_, '_> {
 
     /// What the command looks at besides the names it is given.
     pub(super) fn inner_base(&self, part: &Part, words: &[Word]) -> Option<Base> {
-        let looks = readonly::looks(words, part)?;
+        let looks = look::looks(words, part)?;
         if looks.fixed_cwd || looks.follows || looks.version || words.iter().any(Word::is_dynamic) {
             return None;
         }
@@ -199,7 +200,7 @@ fn takes_anything(words: &[Word]) -> bool {
 
 /// Whether a command passes lines on as they are, or not at all.
 fn passes(words: &[Word], part: &Part) -> bool {
-    let Some(looks) = readonly::looks(words, part) else { return false };
+    let Some(looks) = look::looks(words, part) else { return false };
     let Some(args) = Args::parse(words) else { return false };
     const WHOLE: &[&str] = &[
         "-v",
@@ -238,7 +239,7 @@ fn passes(words: &[Word], part: &Part) -> bool {
 
 /// What a command lists, when it is known to list files and nothing else.
 fn listed(words: &[Word], part: &Part) -> Option<Listed> {
-    let looks = readonly::looks(words, part)?;
+    let looks = look::looks(words, part)?;
     let args = Args::parse(words)?;
     let has = |names: &[&str]| args.options.iter().any(|o| names.contains(&o.name.as_str()));
     let here = || vec![Word::plain(".")];

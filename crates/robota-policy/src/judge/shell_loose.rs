@@ -8,11 +8,12 @@ use robota_core::permission::Verdict;
 
 use super::shell::Shell;
 use super::shell_rules::{is_sink, spellings};
+use crate::program::reach::{self, Mentions};
+use crate::program::removal::{self, Critical};
+use crate::program::wrap;
+use crate::program::wrap::Inner;
 use crate::rule::Matcher;
-use crate::shell::reach::{self, Mentions};
-use crate::shell::removal::{self, Critical};
-use crate::shell::wrappers::Inner;
-use crate::shell::{Part, Word, assign, expand, scan, wrappers};
+use crate::shell::{Part, Word, assign, expand, scan};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -129,7 +130,7 @@ impl Shell<'_, '_> {
         for command in reach::commands(words, part) {
             let inner =
                 Part { words: command, cwd: part.cwd.clone(), hidden: true, ..Part::default() };
-            let seen = wrappers::see(&inner);
+            let seen = wrap::see(&inner);
             for view in &seen.views {
                 self.forbid_text(part, &view.words, found);
                 let scope = self.scope(&inner);
@@ -140,7 +141,7 @@ impl Shell<'_, '_> {
         }
         // Nobody knows what the program does with its words: any of them may begin a command.
         if reach::is_stranger(words) {
-            for tail in wrappers::tails(&words[1..]) {
+            for tail in wrap::tails(&words[1..]) {
                 match tail {
                     // A single word is more likely a word.
                     Inner::Words(tail) if tail.len() > 1 => self.forbid_tail(part, &tail, found),
@@ -177,7 +178,7 @@ impl Shell<'_, '_> {
             for command in commands.iter().take(64) {
                 let inner =
                     Part { words: command.clone(), cwd: part.cwd.clone(), ..Part::default() };
-                for view in &wrappers::see(&inner).views {
+                for view in &wrap::see(&inner).views {
                     self.forbid_tail(part, &view.words, found);
                 }
             }

@@ -7,7 +7,8 @@ use robota_core::paths::PathKind;
 
 use super::shell::Shell;
 use crate::program::args::base;
-use crate::shell::{Part, Word, expand, readonly};
+use crate::program::look;
+use crate::shell::{Part, Word, expand};
 use crate::workspace::{text, within};
 
 /// Files that choose the toolchain for programs of a family, by the names of the programs; `*`
@@ -25,7 +26,7 @@ impl Shell<'_, '_> {
     /// Why git would obey another repository than the workspace's, if so: one below it, or one
     /// elsewhere; or why the workspace's own would run programs of its own.
     pub(super) fn other_repository(&self, part: &Part, words: &[Word]) -> Option<String> {
-        let folders = readonly::git_folders(words)?;
+        let folders = look::git_folders(words)?;
         let mut dirs: Vec<PathBuf> = part.cwd.dirs.clone();
         let unknown = || Some("which repository git looks at cannot be known".to_owned());
         if part.cwd.lost && (part.cwd.moved || !folders.is_empty()) {
@@ -67,40 +68,56 @@ impl Shell<'_, '_> {
         None
     }
 
-    /// Whether the workspace's own repository may make git run programs that cannot be switched
+    /// Whether the repository of the workspace may make git run programs that cannot be switched
     /// off, or is not what it seems.
     pub(super) fn repository_runs_programs(&self) -> bool {
-        let paths = self.disk.paths;
-        self.policy.roots.inside.iter().any(|root| {
-            let root = Path::new(root);
-            let git = root.join(".git");
-            match paths.kind(&git) {
-                PathKind::Dir => {
-                    let settings = ["config", "config.worktree"];
-                    settings.iter().any(|name| {
-                        paths.text(&git.join(name)).is_some_and(|text| names_programs(&text))
-                    })
-                }
-                // It leads to another folder, which must lie in the workspace.
-                PathKind::File => {
-                    let text = paths.text(&git).unwrap_or_default();
-                    let leads = text.trim().strip_prefix("gitdir:").map(str::trim);
-                    !leads.is_some_and(|to| {
-                        let file = self.disk.look(&root.join(to));
-                        self.policy.roots.holds(&file)
-                            && !paths
-                                .text(&root.join(to).join("config"))
-                                .is_some_and(|text| names_programs(&text))
-                    })
-                }
-                PathKind::Link | PathKind::Other => true,
-                // A folder that looks like a repository without a work tree is obeyed as one.
-                PathKind::Missing => {
-                    paths.kind(&root.join("HEAD")) == PathKind::File
-                        && paths.kind(&root.join("objects")) == PathKind::Dir
-                }
-            }
+        let mut roots = self.policy.roots.inside.iter();
+        // Git takes the first one it finds on the way up.
+        roots.any(|root| {
+            Path::new(root).ancestors().find_map(|dir| self.runs_programs(dir)).unwrap_or(false)
         })
+    }
+
+    /// The same for the repository in one folder; `None` where there is none.
+    fn runs_programs(&self, dir: &Path) -> Option<bool> {
+        let paths = self.disk.paths;
+        let git = dir.join(".git");
+        match paths.kind(&git) {
+            PathKind::Dir => Some(self.settings_run_programs(&git)),
+            // It leads to another folder, which must lie in the workspace.
+            PathKind::File => {
+                let text = paths.text(&git).unwrap_or_default();
+                let leads = text.trim().strip_prefix("gitdir:").map(str::trim);
+                Some(leads.is_none_or(|to| {
+                    let to = dir.join(to);
+                    !self.policy.roots.holds(&self.disk.look(&to))
+                        || self.settings_run_programs(&to)
+                }))
+            }
+            PathKind::Link | PathKind::Other => Some(true),
+            // A folder that looks like a repository without a work tree is obeyed as one.
+            PathKind::Missing => {
+                let bare = paths.kind(&dir.join("HEAD")) == PathKind::File
+                    && paths.kind(&dir.join("objects")) == PathKind::Dir;
+                bare.then_some(true)
+            }
+        }
+    }
+
+    /// Whether a folder of git names programs in its settings, or selects them for some files, or
+    /// shares the settings of another one.
+    fn settings_run_programs(&self, git: &Path) -> bool {
+        let paths = self.disk.paths;
+        // What exists and cannot be read may say anything.
+        let says = |name: &str, test: fn(&str) -> bool| {
+            let file = git.join(name);
+            paths.kind(&file) != PathKind::Missing
+                && paths.text(&file).is_none_or(|text| test(&text))
+        };
+        says("config", names_programs)
+            || says("config.worktree", names_programs)
+            || says("info/attributes", |text| !text.trim().is_empty())
+            || says("commondir", |_| true)
     }
 
     /// Whether files of the workspace may choose which program shows its version.

@@ -11,11 +11,12 @@ use robota_core::permission::Verdict;
 use super::shell::Shell;
 use crate::disk::About;
 use crate::policy::{Policy, Rules};
+use crate::program::danger;
+use crate::program::files::{self, Uses};
+use crate::program::wrap::{Seen, base, holes};
 use crate::rule::{CommandText, List, Matcher, Rule};
-use crate::shell::files::{self, Uses};
 use crate::shell::word::Piece;
-use crate::shell::wrappers::{Seen, base, holes};
-use crate::shell::{Part, RedirectKind, Word, assign, danger, expand};
+use crate::shell::{Part, RedirectKind, Word, assign, expand};
 use crate::verdict::{Findings, VerdictSource};
 use crate::workspace::FileRef;
 
@@ -41,9 +42,26 @@ impl<'a> Shell<'a, '_> {
         [(&self.policy.deny, Verdict::Deny), (&self.policy.ask, Verdict::Ask)]
     }
 
-    /// Rules over the command's text. True when what runs is not known.
+    /// Rules over the command's text, and what its options do. True when what runs is not known.
     pub(super) fn forbid_command(&self, part: &Part, words: &[Word], found: &mut Findings) -> bool {
         let Some(first) = words.first() else { return false };
+        self.forbid_by_rule(part, words, found);
+        if !self.policy.lax() {
+            let danger = if self.is_proven_look(part, words) {
+                None
+            } else {
+                danger::of_command(&self.settled(part, words), part.piped)
+            };
+            if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
+                found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
+            }
+        }
+        first.is_dynamic() || danger::redefines(words)
+    }
+
+    /// Rules over the command's text.
+    pub(super) fn forbid_by_rule(&self, part: &Part, words: &[Word], found: &mut Findings) {
+        let Some(first) = words.first() else { return };
         let lists = self.lists();
         if lists.iter().any(|(rules, _)| rules.commands().next().is_some()) {
             let text = spellings(words, self.disk.folds_programs());
@@ -69,17 +87,6 @@ impl<'a> Shell<'a, '_> {
                 }
             }
         }
-        if !self.policy.lax() {
-            let danger = if self.is_proven_look(part, words) {
-                None
-            } else {
-                danger::of_command(&self.settled(part, words), part.piped)
-            };
-            if let Some(why) = danger.or_else(|| self.other_repository(part, words)) {
-                found.add(Verdict::Ask, VerdictSource::Danger, why, Some(&part.shown()));
-            }
-        }
-        first.is_dynamic() || danger::redefines(words)
     }
 
     /// The words with variables replaced whose values are all known to be no options.

@@ -5,9 +5,9 @@ use robota_core::paths::PathKind;
 
 use super::Base;
 use super::shell::Shell;
+use crate::program::wrap::Fed;
 use crate::shell::parse::Cwd;
 use crate::shell::word::Piece;
-use crate::shell::wrappers::Fed;
 use crate::shell::{Part, Script, Word};
 use crate::verdict::Findings;
 

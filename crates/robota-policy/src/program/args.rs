@@ -49,7 +49,7 @@ pub(crate) fn known(word: &Word) -> Option<String> {
 }
 
 /// What a word begins with before anything that the shell replaces, and whether that is all.
-fn prefix(word: &Word) -> (String, bool) {
+pub(super) fn prefix(word: &Word) -> (String, bool) {
     let mut out = String::new();
     for (i, piece) in word.pieces.iter().enumerate() {
         match piece {

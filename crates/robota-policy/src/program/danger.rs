@@ -146,6 +146,13 @@ fn by_option(args: &Args, given: &Given) -> Option<String> {
         Effect::Script => found(),
         Effect::ScriptFile if args.spec.shape == Shape::Code || name == "at" => found(),
         Effect::Remove | Effect::Write if args.spec.shape == Shape::Find => found(),
+        // A query has no files of its own.
+        Effect::Write
+            if matches!(args.spec.shape, Shape::Text | Shape::Nothing | Shape::Query)
+                && !value().is_some_and(|text| crate::judge_sink(&text)) =>
+        {
+            Some(format!("`{name} {}` writes a file", given.name))
+        }
         // `python -m pytest -p x`: the module's own options.
         Effect::Inert if !given.command.is_empty() => of_command(&given.command, false),
         _ => None,

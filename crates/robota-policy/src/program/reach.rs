@@ -348,8 +348,9 @@ fn cut(word: &Word, at: usize) -> Option<Word> {
 }
 
 /// Where a part of a word comes from: whether it names something elsewhere is seen there.
-fn origin(word: &Word) -> &str {
-    if word.raw.contains("://") { word.raw.trim_start_matches('-') } else { "" }
+fn origin(word: &Word) -> String {
+    let text = word.value().unwrap_or_else(|| word.raw.clone());
+    if text.contains("://") { text.trim_start_matches('-').to_owned() } else { String::new() }
 }
 
 /// Parts of a word that may be a path: between `=`, `:`, `@`, `,` and their like, and from each

@@ -1,7 +1,7 @@
 //! Seeing through programs that run another command.
 
 pub(crate) use super::args::base;
-use super::args::{Args, Given, known};
+use super::args::{Args, Given, known, prefix};
 use super::{Arity, Effect, Program, Shape};
 use crate::glob::Ch;
 use crate::shell::Part;
@@ -274,8 +274,7 @@ pub(crate) fn is_reserved(raw: &str) -> bool {
 }
 
 fn is_assignment(word: &Word) -> bool {
-    let Some(Piece::Text { text, .. }) = word.pieces.first() else { return false };
-    text.split_once('=').is_some_and(|(name, _)| {
+    prefix(word).0.split_once('=').is_some_and(|(name, _)| {
         let name = name.strip_suffix('+').unwrap_or(name);
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })

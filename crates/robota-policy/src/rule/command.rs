@@ -58,9 +58,9 @@ impl CommandPattern {
         self.stem.prefix().split(' ').filter(|w| !w.is_empty()).map(str::to_owned).collect()
     }
 
-    /// Whether the word is among those it spells out.
+    /// Whether the word is among those it spells out behind the program.
     pub(crate) fn names(&self, word: &str) -> bool {
-        self.stem.prefix().split(' ').any(|fixed| fixed == word)
+        self.stem.prefix().split(' ').skip(1).any(|fixed| fixed == word)
     }
 
     /// Whether it matches one spelling.

@@ -14,6 +14,9 @@ use super::text::unreadable;
 use super::vars::Vars;
 use super::word::Word;
 
+/// Commands of one script behind so many are only compared with rules, and the whole asks.
+pub(crate) const MAX_PARTS: usize = 150;
+
 /// A script taken apart.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
@@ -163,6 +166,10 @@ impl Script {
         if let Ok(parsed) = &parsed {
             walk::walk(text, parsed, cwd, home, &mut script);
         }
+        // It asks anyway, and a second reading would cost much.
+        if script.is_crowded() {
+            return script;
+        }
         second::check(text, parsed.as_ref().map_err(|stop| *stop), cwd, &mut script);
         if !script.doubts.is_empty() {
             script.substitutions.extend(super::scan::substitutions(text));
@@ -186,6 +193,11 @@ impl Script {
             part.cwd.moved = true;
             part.cwd.straight = None;
         }
+    }
+
+    /// Whether it has more commands than are looked at.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.parts.len() > MAX_PARTS
     }
 
     pub(crate) fn doubt(&mut self, why: impl Into<String>, hard: bool) {

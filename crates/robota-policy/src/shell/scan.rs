@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::removal::Critical;
-use super::wrappers::base;
+use crate::program::removal::Critical;
+use crate::program::wrap::base;
 
 /// What removes folders with all that is in them, in any language.
 const REMOVERS: &[&str] = &[

@@ -29,11 +29,11 @@ pub(crate) struct Item {
 #[derive(Debug)]
 pub(crate) enum Statement {
     Simple(Simple),
-    /// `a && b` and `a || b`.
-    Both {
-        left: Box<Statement>,
-        and: bool,
-        right: Box<Statement>,
+    /// `a && b || c`: the first, and each further one with whether it runs if the one before
+    /// succeeded. Flat, because a long list must not fill the stack.
+    List {
+        first: Box<Statement>,
+        rest: Vec<(bool, Statement)>,
     },
     /// `a | b | c`, and the keyword `time` before a statement that is no simple command.
     Pipeline {

@@ -104,6 +104,11 @@ impl Paths for MemoryPaths {
         }
     }
 
+    /// Every file is empty.
+    fn text(&self, path: &Path) -> Option<String> {
+        self.files.contains(path).then(String::new)
+    }
+
     fn entries(&self, dir: &Path) -> Vec<String> {
         let dir = self.canonical(dir).unwrap_or_else(|| dir.to_owned());
         self.files

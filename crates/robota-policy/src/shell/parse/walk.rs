@@ -97,7 +97,7 @@ impl<'t> Walker<'t, '_> {
     fn statement(&mut self, statement: &'t Statement) {
         match statement {
             Statement::Simple(simple) => self.simple(simple),
-            Statement::Both { left, and, right } => self.both(left, *and, right),
+            Statement::List { first, rest } => self.list(first, rest),
             Statement::Pipeline { timed: _, commands } => self.pipeline(commands),
             Statement::Function { body } => {
                 self.script.doubt("it defines a function", false);
@@ -163,19 +163,21 @@ impl<'t> Walker<'t, '_> {
         self.after_cd = None;
     }
 
-    fn both(&mut self, left: &'t Statement, and: bool, right: &'t Statement) {
+    fn list(&mut self, first: &'t Statement, rest: &'t [(bool, Statement)]) {
         self.after_cd = None;
-        self.statement(left);
-        match self.after_cd.take() {
-            Some(there) if and => {
-                // The right side runs only if the `cd` worked.
-                let before = std::mem::replace(&mut self.cwd, there);
-                self.statement(right);
-                let ended = self.after_cd.take();
-                self.cwd.join(&before);
-                self.after_cd = ended;
+        self.statement(first);
+        for (and, right) in rest {
+            match self.after_cd.take() {
+                Some(there) if *and => {
+                    // The right side runs only if the `cd` worked.
+                    let before = std::mem::replace(&mut self.cwd, there);
+                    self.statement(right);
+                    let ended = self.after_cd.take();
+                    self.cwd.join(&before);
+                    self.after_cd = ended;
+                }
+                _ => self.statement(right),
             }
-            _ => self.statement(right),
         }
     }
 
@@ -191,7 +193,7 @@ impl<'t> Walker<'t, '_> {
             self.upstream.extend(written.filter(|words| !words.is_empty()));
             if self.upstream.len() > MAX_UPSTREAM {
                 self.script.doubt("a pipeline is longer than anybody follows", true);
-                self.upstream.truncate(MAX_UPSTREAM);
+                self.upstream.clear();
             }
         }
         self.upstream.truncate(before);
@@ -209,13 +211,15 @@ impl<'t> Walker<'t, '_> {
     /// Adds a part that stands here.
     fn push(&mut self, part: Part) -> usize {
         let index = self.script.parts.len();
+        // Of too many commands only the words are compared with rules.
+        let upstream = if self.script.is_crowded() { Vec::new() } else { self.upstream.clone() };
         self.script.parts.push(Part {
             cwd: self.cwd.clone(),
             bound: self.bound.clone(),
             hidden: self.hidden,
             substituted: self.substituted,
             piped: self.piped,
-            upstream: self.upstream.clone(),
+            upstream,
             within: self.within.clone(),
             ..part
         });

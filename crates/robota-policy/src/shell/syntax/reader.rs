@@ -166,18 +166,19 @@ impl<'t> Reader<'t> {
     }
 
     fn list(&mut self) -> Read<Statement> {
-        let mut left = self.pipeline()?;
+        let first = self.pipeline()?;
+        let mut rest = Vec::new();
         loop {
             self.blanks();
             let and = match (self.peek(0), self.peek(1)) {
                 (b'&', b'&') => true,
                 (b'|', b'|') => false,
-                _ => return Ok(left),
+                _ if rest.is_empty() => return Ok(first),
+                _ => return Ok(Statement::List { first: Box::new(first), rest }),
             };
             self.at += 2;
             self.newlines()?;
-            let right = Box::new(self.pipeline()?);
-            left = Statement::Both { left: Box::new(left), and, right };
+            rest.push((and, self.pipeline()?));
         }
     }
 

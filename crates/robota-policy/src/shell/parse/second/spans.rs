@@ -38,9 +38,9 @@ impl Spans {
     fn statement(&mut self, statement: &Statement) {
         match statement {
             Statement::Simple(simple) => self.simple(simple),
-            Statement::Both { left, and: _, right } => {
-                self.statement(left);
-                self.statement(right);
+            Statement::List { first, rest } => {
+                self.statement(first);
+                rest.iter().for_each(|(_, statement)| self.statement(statement));
             }
             Statement::Pipeline { timed, commands } => {
                 // It takes the keyword for a command.

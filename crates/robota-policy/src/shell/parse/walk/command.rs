@@ -1,12 +1,12 @@
 //! One simple command: its words and assignments.
 
 use super::Walker;
+use crate::program::look::indexes;
+use crate::program::wrap::is_reserved;
 use crate::shell::parse::{Assign, Part};
-use crate::shell::readonly::indexes;
 use crate::shell::syntax::{Assigned, Assignment, Inner, Sequence, Simple, Statement, WordSpan};
 use crate::shell::vars::Value;
 use crate::shell::word::Word;
-use crate::shell::wrappers::is_reserved;
 use crate::shell::{bomb, builtins};
 
 impl<'t> Walker<'t, '_> {

@@ -102,7 +102,9 @@ impl Cwd {
     /// Here or there.
     pub(super) fn join(&mut self, other: &Self) {
         for dir in &other.dirs {
-            if !self.dirs.contains(dir) && self.dirs.len() < 16 {
+            // As texts: comparing paths part by part costs much, and they are normal.
+            let known = self.dirs.iter().any(|known| known.as_os_str() == dir.as_os_str());
+            if !known && self.dirs.len() < 16 {
                 self.dirs.push(dir.clone());
             }
         }

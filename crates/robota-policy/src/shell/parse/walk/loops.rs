@@ -1,9 +1,9 @@
 //! Loops, cases and comparisons.
 
 use super::Walker;
+use crate::program::look::indexes;
 use crate::shell::bomb;
 use crate::shell::parse::{Assign, Part};
-use crate::shell::readonly::indexes;
 use crate::shell::syntax::{Sequence, Span, WordSpan};
 use crate::shell::vars::Value;
 use crate::shell::word::Word;
