@@ -20,10 +20,13 @@ while IFS= read -r -d '' command; do
 done";
 
 /// Programs that stand for a toolchain which they look up, and create their own folders below a
-/// fresh home, or look for a newer version of themselves. Only the fence of free commands keeps
-/// them from it, so that they run inside that fence alone.
-const PROXIES: &[&str] =
-    &["cargo", "rustc", "rustdoc", "rustfmt", "rustup", "npm", "npx", "yarn", "pnpm", "go"];
+/// fresh home, or look for a newer version of themselves; and `git describe --dirty`, which
+/// refreshes the index where it can. Only the fence of free commands keeps them from it, so that
+/// they run inside that fence alone.
+const PROXIES: &[&str] = &[
+    "cargo", "rustc", "rustdoc", "rustfmt", "rustup", "npm", "npx", "yarn", "pnpm", "go",
+    "describe",
+];
 
 /// Whether a command runs such a program.
 fn runs_proxy(command: &str) -> bool {
