@@ -131,7 +131,8 @@ async fn effects_are_found() {
         ("cat ../outside/secret.txt", "printed"),
         ("cat ~/secret.txt", "printed"),
         ("git -c core.fsmonitor=.git/run/fsmonitor status", "ran"),
-        ("git -c diff.hostile.textconv=.git/run/textconv diff --textconv", "ran"),
+        // The environment of free commands has no attributes, which select the converter.
+        ("git -c attr.tree= -c diff.hostile.textconv=.git/run/textconv diff --textconv", "ran"),
         ("git x", "ran"),
     ] {
         let scratch = Scratch::new();
