@@ -17,6 +17,7 @@
 
 mod builder;
 mod factory;
+mod module;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use builder::AgentBuilder;
 pub use factory::{AgentFactory, AgentTemplate, TemplateError};
+pub use module::{Module, ModuleError, ModuleRegistry};
 
 use crate::clock::Clock;
 use crate::close::{Closing, close_turn};

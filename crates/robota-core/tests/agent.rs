@@ -4,7 +4,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use robota_core::agent::{Agent, AgentFactory, AgentTemplate, RunOptions, TemplateError};
+use robota_core::agent::{
+    Agent, AgentFactory, AgentTemplate, Module, ModuleError, ModuleRegistry, RunOptions,
+    TemplateError,
+};
 use robota_core::event::TurnEnd;
 use robota_core::gate::AllowAll;
 use robota_core::history::HistoryEntry;
@@ -117,6 +120,7 @@ async fn core_29_templates_choose_prompt_tools_and_limits() {
         system: "You look around.".to_owned(),
         model: Some("small".to_owned()),
         tools: Some(vec!["look".to_owned()]),
+        modules: Vec::new(),
         max_rounds: Some(3),
     };
     factory.register(template.clone()).unwrap();
@@ -134,6 +138,48 @@ async fn core_29_templates_choose_prompt_tools_and_limits() {
     assert_eq!(request.system.as_deref(), Some("You look around."));
     let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(offered, ["look"]);
+}
+
+#[tokio::test]
+async fn core_29_modules_bring_tools_instructions_and_what_they_require() {
+    let provider = ScriptedProvider::new(Script::new().text("hello").looped());
+    let tool = |name| fn_tool(name, Class::Inspect, |_| async { ToolOutcome::ok("") });
+    let mut modules = ModuleRegistry::new();
+    modules.register(Module::new("files").tool(tool("list")).instructions("Use list.")).unwrap();
+    modules.register(Module::new("web").tool(tool("fetch"))).unwrap();
+    let git = Module::new("git").requires("files").tool(tool("log")).instructions("Use log.");
+    modules.register(git.clone()).unwrap();
+    assert_eq!(modules.register(git), Err(ModuleError::Taken("git".to_owned())));
+    let lonely = modules.register(Module::new("a").requires("b")).unwrap_err().to_string();
+    assert_eq!(lonely, "module `a` requires `b`, which is not registered; register it first");
+
+    let mut factory =
+        AgentFactory::new(Arc::new(provider.clone()), "m").with_modules(modules.clone());
+    let template = AgentTemplate {
+        id: "reviewer".to_owned(),
+        description: String::new(),
+        system: "You review.".to_owned(),
+        model: None,
+        tools: Some(Vec::new()),
+        modules: vec!["git".to_owned()],
+        max_rounds: None,
+    };
+    let unknown = AgentTemplate { modules: vec!["ftp".to_owned()], ..template.clone() };
+    let unknown = factory.register(unknown).unwrap_err().to_string();
+    assert_eq!(unknown, "agent template `reviewer`: there is no module `ftp`");
+    factory.register(template).unwrap();
+    factory.create("reviewer").unwrap().run("go").await;
+    let request = provider.requests().remove(0);
+    assert_eq!(request.system.as_deref(), Some("You review.\n\nUse list.\n\nUse log."));
+    let offered: Vec<_> = request.tools.iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(offered, ["list", "log"]);
+
+    let required = modules.remove("files").err().unwrap().to_string();
+    assert_eq!(required, "module `files` cannot be removed: `git` requires it");
+    modules.remove("git").unwrap();
+    modules.remove("files").unwrap();
+    assert_eq!(modules.iter().map(Module::name).collect::<Vec<_>>(), ["web"]);
+    assert!(modules.resolve(["git"]).is_err());
 }
 
 #[tokio::test]

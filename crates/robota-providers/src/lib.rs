@@ -60,6 +60,7 @@ mod http;
 mod json;
 mod profile;
 mod provider;
+mod remote;
 mod schema;
 mod settings;
 mod text_calls;
@@ -81,5 +82,6 @@ pub use profile::{
     ReasoningReplay, SystemRole, TextCallForm, ThinkMark, ToolIds, Vendors, Wire,
 };
 pub use provider::{HttpProvider, Probe, build};
+pub use remote::{RemoteProvider, execute};
 pub use settings::ProviderSettings;
 pub use wire::SERVER_TOOL_INDEX;

@@ -59,7 +59,9 @@ pub use robota_telemetry as telemetry;
 pub use robota_tools as tools;
 pub use tokio_util::sync::CancellationToken;
 
-pub use robota_core::agent::{Agent, AgentBuilder, AgentFactory, AgentTemplate, RunOptions};
+pub use robota_core::agent::{
+    Agent, AgentBuilder, AgentFactory, AgentTemplate, Module, ModuleRegistry, RunOptions,
+};
 pub use robota_core::approve::{Answer, Approver, NoApprover, Question};
 pub use robota_core::event::{Cursor, Envelope, Event, TurnEnd};
 pub use robota_core::gate::{AllowAll, Gate, Judgement, ModeGate, ReadOnlyGate};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::Agent;
+use super::{Agent, Module};
 use crate::approve::{Approver, NoApprover};
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, SystemClock};
@@ -27,6 +27,7 @@ use crate::turn::{ToolConcurrency, TurnRules};
 pub struct AgentBuilder {
     ports: Ports,
     tools: Vec<Arc<dyn Tool>>,
+    instructions: Vec<Arc<str>>,
     config: SessionConfig,
     clock: Arc<dyn Clock>,
     drops_chunks: bool,
@@ -50,6 +51,7 @@ impl AgentBuilder {
                 ids: Arc::new(RandomIds),
             },
             tools: Vec::new(),
+            instructions: Vec::new(),
             config: SessionConfig::new(turn),
             clock: Arc::new(SystemClock),
             drops_chunks: false,
@@ -74,6 +76,18 @@ impl AgentBuilder {
     #[must_use]
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Adds the tools and instructions of a module. [`ModuleRegistry::resolve`] returns a module
+    /// with all that it requires.
+    ///
+    /// [`ModuleRegistry::resolve`]: super::ModuleRegistry::resolve
+    #[must_use]
+    pub fn module(mut self, module: Module) -> Self {
+        let (tools, instructions) = module.into_parts();
+        self.tools.extend(tools);
+        self.instructions.extend(instructions);
         self
     }
 
@@ -200,6 +214,10 @@ impl AgentBuilder {
     /// When two tools have the same name.
     pub fn build(mut self) -> Result<Agent, ToolNameTaken> {
         self.ports.tools = ToolSet::new(self.tools)?;
+        if !self.instructions.is_empty() {
+            let parts: Vec<_> = self.config.system.into_iter().chain(self.instructions).collect();
+            self.config.system = Some(parts.join("\n\n").into());
+        }
         Ok(Agent::new(self.ports, self.config, self.clock, self.drops_chunks))
     }
 }

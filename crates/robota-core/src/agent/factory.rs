@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, AgentBuilder};
+use super::{Agent, AgentBuilder, Module, ModuleError, ModuleRegistry};
 use crate::error::{Diagnose, ErrorKind};
 use crate::into_arc::IntoArc;
 use crate::provider::Provider;
@@ -28,6 +28,9 @@ pub struct AgentTemplate {
     /// The names of the tools; all tools of the factory when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// The names of the factory's modules that agents of this kind have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<String>,
     /// The round limit; the default when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rounds: Option<u32>,
@@ -40,6 +43,7 @@ pub struct AgentFactory {
     provider: Arc<dyn Provider>,
     model: String,
     tools: Vec<Arc<dyn Tool>>,
+    modules: ModuleRegistry,
     templates: IndexMap<String, AgentTemplate>,
     customise: Box<Customise>,
 }
@@ -66,6 +70,14 @@ pub enum TemplateError {
         /// The tool.
         tool: String,
     },
+    /// The template names a module that the factory does not have.
+    #[error("agent template `{template}`: {error}")]
+    Modules {
+        /// The template.
+        template: String,
+        /// What is wrong with its modules.
+        error: ModuleError,
+    },
     /// Two tools have the same name.
     #[error(transparent)]
     Tools(#[from] ToolNameTaken),
@@ -85,6 +97,7 @@ impl AgentFactory {
             provider: provider.into_arc(),
             model: model.into(),
             tools: Vec::new(),
+            modules: ModuleRegistry::new(),
             templates: IndexMap::new(),
             customise: Box::new(|builder| builder),
         }
@@ -94,6 +107,13 @@ impl AgentFactory {
     #[must_use]
     pub fn with_tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools = tools.into_iter().collect();
+        self
+    }
+
+    /// Sets the modules that templates choose from.
+    #[must_use]
+    pub fn with_modules(mut self, modules: ModuleRegistry) -> Self {
+        self.modules = modules;
         self
     }
 
@@ -110,7 +130,7 @@ impl AgentFactory {
     /// Registers a template.
     ///
     /// # Errors
-    /// When its id is taken, or it names a tool that the factory does not have.
+    /// When its id is taken, or it names a tool or module that the factory does not have.
     pub fn register(&mut self, template: AgentTemplate) -> Result<(), TemplateError> {
         if self.templates.contains_key(&template.id) {
             return Err(TemplateError::Taken(template.id));
@@ -126,6 +146,7 @@ impl AgentFactory {
                 tool: tool.clone(),
             });
         }
+        self.modules_of(&template)?;
         self.templates.insert(template.id.clone(), template);
         Ok(())
     }
@@ -147,6 +168,7 @@ impl AgentFactory {
                 false => self.templates.keys().cloned().collect::<Vec<_>>().join(", "),
             },
         })?;
+        let modules = self.modules_of(template)?;
         let model = template.model.clone().unwrap_or_else(|| self.model.clone());
         let tools = self.tools.iter().filter(|tool| match &template.tools {
             Some(names) => names.contains(&tool.spec().name),
@@ -155,9 +177,18 @@ impl AgentFactory {
         let mut builder = AgentBuilder::new(self.provider.clone(), model)
             .system(template.system.as_str())
             .tools(tools.cloned());
+        for module in modules {
+            builder = builder.module(module.clone());
+        }
         if let Some(rounds) = template.max_rounds {
             builder = builder.max_rounds(rounds);
         }
         Ok((self.customise)(builder).build()?)
+    }
+
+    fn modules_of(&self, template: &AgentTemplate) -> Result<Vec<&Module>, TemplateError> {
+        self.modules
+            .resolve(template.modules.iter().map(String::as_str))
+            .map_err(|error| TemplateError::Modules { template: template.id.clone(), error })
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::NativeWeb;
@@ -14,7 +14,7 @@ use crate::tool::ToolSpec;
 pub type View = Arc<Vec<Arc<Message>>>;
 
 /// One request that a provider sends to a model.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ModelRequest {
     /// The model's id.
     pub model: String,

@@ -48,6 +48,8 @@ pub(super) struct Writer {
     unsynced: Vec<PathBuf>,
     /// The head that is in the index on disk.
     indexed: Option<SessionHead>,
+    /// The offset of the last event that this writer appended.
+    last_start: Option<u64>,
     /// Whether the folder is not a session yet: a fork that is being created.
     hidden: bool,
     /// Why nothing more may be written: it is not certain what is on disk.
@@ -80,6 +82,7 @@ impl Writer {
             open: None,
             unsynced,
             indexed: None,
+            last_start: None,
             hidden: false,
             broken: None,
         }
@@ -104,10 +107,15 @@ impl Writer {
         self.files.write_identity(&self.folder, identity)?;
         self.unsynced.push(self.folder.clone());
         self.hidden = false;
-        if self.files.level == crate::DurabilityLevel::Relaxed {
-            return Ok(());
+        let synced = self.files.level != crate::DurabilityLevel::Relaxed;
+        if synced {
+            self.sync().map_err(|error| crate::io("sync", &self.folder, error))?;
         }
-        self.sync().map_err(|error| crate::io("sync", &self.folder, error))
+        // Without an index, reading the head would fold the segment that the fork copied.
+        if let Some(start) = self.last_start {
+            self.write_index(start, synced);
+        }
+        Ok(())
     }
 
     /// Continues at the end of a segment.
@@ -237,6 +245,7 @@ impl Writer {
             SessionHead::fold(&mut self.head, &self.session, event);
         }
         let (Some(head), Some(start)) = (&self.head, starts.last()) else { return };
+        self.last_start = Some(before + start);
         if before / HEAD_RECORD_EVERY != open.len / HEAD_RECORD_EVERY {
             let record = HeadRecord { head: head.clone(), offset: open.len, start: before + start };
             index::write_head_record(&*self.files.disk, &open.segment, &record);

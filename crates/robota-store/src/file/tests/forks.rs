@@ -1,6 +1,6 @@
 //! The cost of a fork, and which files it shares.
 
-use robota_core::event::Durability;
+use robota_core::event::{Durability, FORMAT, Parent, SessionCreated};
 
 use super::*;
 use crate::file::segment;
@@ -70,7 +70,16 @@ fn kode_04_without_links_a_fork_is_a_copy() {
 fn kode_04_a_head_without_its_index_is_the_same() {
     let disk = SimDisk::new();
     let files = parent(&disk, 40);
-    drop(files.fork(&id("parent"), event(38).cursor(), &id("child"), &[event(39)]).unwrap());
+    let at = event(38).cursor();
+    // As a session writes it: the first event of a fork names its parent.
+    let created = SessionCreated {
+        session: id("child"),
+        format: FORMAT,
+        cwd: None,
+        parent: Some(Parent { session: id("parent"), at }),
+        spawned_by: None,
+    };
+    drop(files.fork(&id("parent"), at, &id("child"), &[envelope(2, 39, created)]).unwrap());
     let sessions = [id("parent"), id("child")];
     let before: Vec<_> = sessions.iter().map(|session| files.head(session).unwrap()).collect();
     let listed = files.list(&Default::default()).unwrap();
